@@ -1,6 +1,7 @@
 """Losses of deep metric learning. They need torch and pytorch-metric-learning, and no other package of the suite."""
 
 from .angular_margins import ArcFaceLoss, CosFaceLoss
+from .attach import AttachedSchedule, attach
 from .ccp import CCPLoss
 from .coupling_flow import CouplingFlow
 from .hierarchical_proxy import HierarchicalProxyLoss
@@ -13,13 +14,16 @@ from .proxy_anchor import ProxyAnchorLoss
 from .proxy_gml import ProxyGMLLoss
 from .proxy_isa import ProxyISALoss
 from .proxy_nca import ProxyNCALoss
-from .schedule import Schedule, attach
+from .recall_at_k import RecallAtKLoss
+from .roadmap import RoadmapLoss
+from .schedule import Schedule
 from .smooth_ap import SmoothAPLoss
 from .soft_triple import SoftTripleLoss
 from .xbm import XBMLoss
 
 __all__ = [
     "ArcFaceLoss",
+    "AttachedSchedule",
     "CCPLoss",
     "Clock",
     "CosFaceLoss",
@@ -33,6 +37,8 @@ __all__ = [
     "ProxyGMLLoss",
     "ProxyISALoss",
     "ProxyNCALoss",
+    "RecallAtKLoss",
+    "RoadmapLoss",
     "Schedule",
     "SignalToNoiseRatioContrastiveLoss",
     "SmoothAPLoss",

@@ -8,6 +8,7 @@ from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from .checks import FullPrecisionForward
 from .sub_losses import of_samples
 
 
@@ -41,7 +42,7 @@ class _ByIndex:
         return terms
 
 
-class ArcFaceLoss(_ByIndex, pml_losses.ArcFaceLoss):
+class ArcFaceLoss(FullPrecisionForward, _ByIndex, pml_losses.ArcFaceLoss):
     """Softmax over classes, with a margin added to the angle between a sample and its own class.
 
     Args:
@@ -55,7 +56,7 @@ class ArcFaceLoss(_ByIndex, pml_losses.ArcFaceLoss):
     """
 
 
-class CosFaceLoss(_ByIndex, pml_losses.CosFaceLoss):
+class CosFaceLoss(FullPrecisionForward, _ByIndex, pml_losses.CosFaceLoss):
     """Softmax over classes, with a margin subtracted from the cosine between a sample and its own class.
 
     Args:

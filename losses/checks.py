@@ -16,6 +16,16 @@ def at_least_float32(x: Tensor) -> Tensor:
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
+def float32_sum(x: Tensor) -> Tensor:
+    """The sum of all entries, in float32 or float64. In float16 a sum ends at 65,504."""
+    return x.sum(dtype=torch.promote_types(x.dtype, torch.float32))
+
+
+def without_autocast(x: Tensor) -> torch.autocast:
+    """A context in which torch casts nothing on the device of `x`."""
+    return torch.autocast(x.device.type, enabled=False)
+
+
 class FullPrecisionForward:
     """Mix-in, first among the bases of a loss: `forward` without autocast, on embeddings in float32 or float64.
 
@@ -23,6 +33,9 @@ class FullPrecisionForward:
     embeddings. Parameters keep their dtype: a loss reads them through `parameter.to(embeddings.dtype)` and never
     assigns to `parameter.data`. As in PML, the loss moves itself to the device of the embeddings.
     """
+
+    takes_references = False
+    """Whether the loss compares a batch with other rows, `ref_emb`."""
 
     def forward(
         self,
@@ -35,17 +48,20 @@ class FullPrecisionForward:
         """PML's `forward`: from embeddings (B, d) and labels (B,) to the output of the reducer, by default a scalar.
 
         Raises:
-            ValueError: for reference embeddings other than the batch itself.
+            ValueError: for reference embeddings other than the batch itself, unless the loss takes them.
         """
         assert isinstance(self, nn.Module)
-        if ref_emb is not None or ref_labels is not None:
+        references: tuple[Any, ...] = ()
+        if self.takes_references:
+            references = (None if ref_emb is None else at_least_float32(ref_emb), ref_labels)
+        elif ref_emb is not None or ref_labels is not None:
             c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         state = next(chain(self.parameters(), self.buffers()), embeddings)
         if state.device != embeddings.device:
             self.to(embeddings.device)
-        with torch.autocast(embeddings.device.type, enabled=False):
+        with without_autocast(embeddings):
             # `forward` of the next class in the order of resolution, which is PML's loss.
-            return super().forward(at_least_float32(embeddings), labels, indices_tuple)  # type: ignore[misc]
+            return super().forward(at_least_float32(embeddings), labels, indices_tuple, *references)  # type: ignore[misc]
 
 
 _VALUES_ARE_CHECKED = ContextVar("values_are_checked", default=False)
@@ -93,9 +109,14 @@ def checked_labels(
         raise ValueError("the batch is empty")
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         raise ValueError(f"labels must be integers, got {labels.dtype}")
-    if not _VALUES_ARE_CHECKED.get():
+    if checks_values():
         _check_values(embeddings, labels, num_classes)
     return labels.long()
+
+
+def checks_values() -> bool:
+    """Whether losses look at values, which waits for the device: not in `values_are_checked`."""
+    return not _VALUES_ARE_CHECKED.get()
 
 
 def _check_values(embeddings: Tensor, labels: Tensor, num_classes: int | None) -> None:

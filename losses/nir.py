@@ -1,6 +1,7 @@
 """Non-isotropy regularisation: a conditional flow models how the samples of a class lie around its proxy."""
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -14,11 +15,12 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from .checks import FullPrecisionForward, checked_labels
+from .checks import FullPrecisionForward, checked_labels, checks_values
 from .coupling_flow import Condition, CouplingFlow
 from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
+from .schedule import CALLS
 from .soft_triple import SoftTripleLoss
 from .sub_losses import already_reduced
 from .wrapper import PluginWrapper, merged_needs, require_module, wrapper_keywords
@@ -45,7 +47,10 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     `indices_tuple` weights the samples. With several centres per class (SoftTriple) the condition is the class vector
     of the sample. Its soft assignment is a constant, because f must not depend on x through its condition.
 
-    Proxies and flow have no weight decay. A step with a gradient that is not finite is skipped.
+    Proxies and flow have no weight decay, and the flow has a far lower learning rate than the proxies: build the
+    optimizer from `param_groups`. At the rate of the proxies the exponential overflows within a few steps.
+    A step with a gradient that is not finite is skipped by loops that call `on_gradients`; 100 such steps in a row
+    give a warning. In other loops a term that is not finite ends the training before its step.
 
     A card may name the base loss: `proxy_anchor`, `proxy_nca` (Eq. 6) or `soft_triple`; it then also gives
     `num_classes`.
@@ -71,8 +76,8 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         **kwargs: PML's `reducer`, `embedding_regularizer`, `embedding_reg_weight` and `collect_stats`.
 
     Raises:
-        ValueError: for unknown names, and for a base loss that is not built, does not give one vector per class, or
-            projects into the ball.
+        ValueError: for unknown names, for a base loss that is not built, does not give one vector per class, or
+            projects into the ball, and for an infinite `nir_loss` in a loop without hooks.
 
     Source: Roth et al., Non-isotropy Regularization for Proxy-based Deep Metric Learning, CVPR 2022, Eqs. 8-11; section
     4.6 for self-regularisation.
@@ -123,6 +128,7 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.sigma, self.temperature = sigma, temperature
         self.proxy_backprop, self.flow_lr_factor = proxy_backprop, flow_lr_factor
         self._context: TrainingContext | None = None
+        self._skipped = 0
         self.add_to_recordable_attributes(
             list_of_names=["embedding_size", "omega", "temperature", "flow_lr_factor"], is_stat=False
         )
@@ -143,6 +149,9 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         """False if a gradient of loss or trunk is not finite, as the authors' gradient scaler skips such steps."""
         trunk = self._context.trunk_parameters if self._context else ()
         finite = _are_finite([*self.parameters(), *trunk])
+        self._skipped = 0 if finite else self._skipped + 1
+        if self._skipped == CALLS:
+            warnings.warn(f"NIRLoss skipped {CALLS} steps in a row, without finite gradients; {_REMEDY}", stacklevel=2)
         return super().on_gradients(clock) and finite
 
     def compute_loss(
@@ -154,6 +163,9 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         condition = self.condition(embeddings, labels)
         weights = lmu.convert_to_weights(indices_tuple, labels, dtype=torch.float64)
         terms["nir_loss"] = (weights * self._spread(self.nll(embeddings, condition))).mean()
+        # With hooks, `on_gradients` skips the step.
+        if self.training and torch.is_grad_enabled() and self._context is None and checks_values():
+            _require_finite(terms["nir_loss"].to(embeddings.dtype))
         if self.self_regularization:
             terms["self_loss"] = self.omega * self._self_loss(condition, labels)
         return already_reduced(**terms)
@@ -203,6 +215,17 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
 
     def _sub_loss_names(self) -> list[str]:
         return ["base_loss", "nir_loss"] + ["self_loss"] * (self.self_regularization is not None)
+
+
+_REMEDY = (
+    "the flow leaves the range of exp(nll) if it learns too fast: build the optimizer from "
+    "loss.param_groups(lr, weight_decay), which gives it flow_lr_factor times the rate of the proxies, or lower lr"
+)
+
+
+def _require_finite(nir_loss: Tensor) -> None:
+    if not nir_loss.isfinite():
+        raise ValueError(f"NIRLoss: its term nir_loss is {nir_loss.item()}; {_REMEDY}")
 
 
 def _are_finite(parameters: Sequence[nn.Parameter]) -> bool:

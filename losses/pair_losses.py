@@ -8,6 +8,8 @@ from pytorch_metric_learning.distances import CosineSimilarity, LpDistance
 from pytorch_metric_learning.reducers import BaseReducer
 from torch import Tensor
 
+from .checks import FullPrecisionForward, at_least_float32, float32_sum, without_autocast
+
 COPY = 1e-5  # from the authors' code of XBM: a positive pair with a cosine of 1 - COPY or more is a sample and its copy
 _ROUNDING = 32.0  # in units of eps; we measured up to 15 between equal vectors of 2048 coordinates
 
@@ -17,11 +19,11 @@ class BatchSumReducer(BaseReducer):
 
     def pos_pair_reduction(self, losses: Tensor, indices: Any, embeddings: Tensor, labels: Tensor) -> Tensor:
         """`sum(losses) / B` for losses of positive pairs."""
-        return losses.sum() / len(embeddings)
+        return float32_sum(losses) / len(embeddings)
 
     def neg_pair_reduction(self, losses: Tensor, indices: Any, embeddings: Tensor, labels: Tensor) -> Tensor:
         """`sum(losses) / B` for losses of negative pairs."""
-        return losses.sum() / len(embeddings)
+        return float32_sum(losses) / len(embeddings)
 
 
 class EuclideanDistance(LpDistance):
@@ -34,14 +36,16 @@ class EuclideanDistance(LpDistance):
 
     def compute_mat(self, query_emb: Tensor, ref_emb: Tensor) -> Tensor:
         """Distances (B, R) of queries (B, d) and references (R, d)."""
+        query_emb, ref_emb = at_least_float32(query_emb), at_least_float32(ref_emb)
         norms = query_emb.square().sum(dim=1).unsqueeze(1) + ref_emb.square().sum(dim=1)
-        squared = norms - 2 * query_emb @ ref_emb.T
+        with without_autocast(query_emb):
+            squared = norms - 2 * query_emb @ ref_emb.T
         equal = squared.detach() <= _ROUNDING * torch.finfo(squared.dtype).eps * norms.detach()
         # The inner fill keeps the root's infinite slope at 0 out of the gradient.
         return squared.masked_fill(equal, 1.0).sqrt().masked_fill(equal, 0.0)
 
 
-class CosineContrastiveLoss(pml_losses.ContrastiveLoss):
+class CosineContrastiveLoss(FullPrecisionForward, pml_losses.ContrastiveLoss):
     """Contrastive loss on cosines, as in the code of XBM's authors.
 
     With S the cosine: `[ sum_{same label, S < 1 - 1e-5} (1 - S) + sum_{other label, S > margin} S ] / B`. A positive
@@ -54,6 +58,8 @@ class CosineContrastiveLoss(pml_losses.ContrastiveLoss):
 
     Source: Wang et al., Cross-Batch Memory for Embedding Learning, CVPR 2020, as in the authors' code.
     """
+
+    takes_references = True
 
     def __init__(self, margin: float = 0.5, **kwargs: Any) -> None:
         super().__init__(pos_margin=1 - COPY, neg_margin=margin, **kwargs)
@@ -75,7 +81,7 @@ class CosineContrastiveLoss(pml_losses.ContrastiveLoss):
         return BatchSumReducer()
 
 
-class SignalToNoiseRatioContrastiveLoss(pml_losses.SignalToNoiseRatioContrastiveLoss):
+class SignalToNoiseRatioContrastiveLoss(FullPrecisionForward, pml_losses.SignalToNoiseRatioContrastiveLoss):
     """Contrastive loss on signal-to-noise distances, with a regulariser on the vectors that the distance compares.
 
     With unit embeddings x, `d(a, b) = Var(a - b) / Var(a)` and the regulariser's weight w::
@@ -92,6 +98,8 @@ class SignalToNoiseRatioContrastiveLoss(pml_losses.SignalToNoiseRatioContrastive
 
     Source: Yuan et al., Signal-to-noise Ratio, CVPR 2019; pytorch-metric-learning 0.9.86.
     """
+
+    takes_references = True
 
     MEANING = 2
     """Version 1 was pytorch-metric-learning's class, with raw embeddings in the regulariser."""

@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
-from torch.utils.data import default_collate
 
 from .plugin import Clock, TrainingContext, TrainingPlugin
 from .sample_pool import SamplePool
 
 CALLS = 100
-"""Calls in training mode before the warning: an epoch of MLRC. A loss does not know how long a pass is."""
+"""Calls or steps in training mode before a warning: an epoch of MLRC. A loss does not know how long a pass is."""
 
 
 class HookReminder:
@@ -56,6 +54,7 @@ class Schedule:
             loss(model(images), batch_labels).backward()
             if schedule.gradients_ready():
                 optimizer.step()
+        schedule.release()
 
     Make it after model and loss are on their device and before the first step.
 
@@ -145,103 +144,12 @@ class Schedule:
         """
         self.loss.on_evaluation(self.clock(), metrics)
 
+    def release(self) -> None:
+        """Call this at the end: a trunk that is still frozen becomes trainable again. More steps may follow."""
+        self._started = False
+        for parameter in self._trunk_parameters:
+            parameter.requires_grad_(True)
+
     def _without_images(self, per_class: int) -> Tensor:
         name = type(self.loss).__name__
         raise ValueError(f"{name} picks its proxies among embeddings of training images; give images=")
-
-
-def attach(
-    loss: TrainingPlugin,
-    trainer: Any,
-    *,
-    labels: NDArray[np.int64] | Sequence[int] | Tensor | None = None,
-    validate: Callable[[Any], Mapping[str, float]] | None = None,
-    seed: int = 0,
-) -> Schedule:
-    """Call the hooks of a loss in a trainer of pytorch-metric-learning (PML).
-
-    Call it after the trainer is made, with model and loss on their device, and before `trainer.train`. Build the
-    optimizer of the loss from `loss.param_groups(lr, weight_decay)`.
-
-    The hooks before a step hang on the forward pass of the trunk, `on_gradients` is the first of the trainer's gradient
-    clippers, and validation runs in its hook at the end of an epoch, before the one that it had. A step that the loss
-    skips gets no gradients, which torch's optimizers leave out.
-
-    Args:
-        loss: the loss with hooks; it may be part of the trainer's loss function.
-        trainer: a trainer of PML whose models are `trunk` and, if any, `embedder`.
-        labels: class of every training image as 0..C-1, (n,); default None, which takes the dataset's `targets`,
-            `labels` or second tensor.
-        validate: function that takes the trainer and returns validation scores by name, where larger is better. It is
-            called once now and after every epoch. Losses that act on validation need it (`CCPLoss`); default None.
-        seed: seed of the loss's own draws; default 0.
-
-    Returns:
-        The schedule that calls the hooks.
-
-    Raises:
-        ValueError: if the labels are not known, or the loss needs `validate`.
-    """
-    if loss.needs.validation and validate is None:
-        raise ValueError(f"{type(loss).__name__} acts on validation scores; give validate=")
-    trunk = trainer.models["trunk"]
-    schedule = Schedule(
-        loss,
-        nn.Sequential(trunk, trainer.models["embedder"]),
-        c_f.process_label(_labels(trainer, labels), trainer.label_hierarchy_level, trainer.label_mapper),
-        trainer.batch_size,
-        trunk=trunk,
-        images=lambda rows: _inputs(trainer, rows),
-        steps_per_epoch=trainer.iterations_per_epoch,
-        seed=seed,
-    )
-    _attach_steps(loss, trunk, trainer, schedule)
-    if validate is not None:
-        _attach_validation(trainer, schedule, validate)
-    return schedule
-
-
-def _labels(trainer: Any, labels: Any) -> Tensor:
-    """The labels as given, or those of the trainer's dataset."""
-    dataset = trainer.dataset
-    tensors = getattr(dataset, "tensors", (None, None))
-    for known in (labels, getattr(dataset, "targets", None), getattr(dataset, "labels", None), tensors[1]):
-        if known is not None:
-            return torch.as_tensor(known)
-    raise ValueError("the dataset has neither targets nor labels; give labels=, the class of every training image")
-
-
-def _inputs(trainer: Any, rows: NDArray[np.int64]) -> Tensor:
-    """The inputs of some training images as one batch on the trainer's device."""
-    collate = trainer.collate_fn or default_collate
-    data, _ = trainer.data_and_label_getter(collate([trainer.dataset[int(row)] for row in rows]))
-    inputs: Tensor = c_f.to_device(data, device=trainer.data_device, dtype=trainer.dtype)
-    return inputs
-
-
-def _attach_steps(loss: Any, trunk: nn.Module, trainer: Any, schedule: Schedule) -> None:
-    def start(module: nn.Module, inputs: Any) -> None:
-        if module.training and torch.is_grad_enabled():
-            schedule.start_step()
-
-    def end() -> None:
-        if not schedule.gradients_ready():
-            for optimizer in trainer.optimizers.values():
-                optimizer.zero_grad(set_to_none=True)
-
-    # The first forward pass with gradients starts a step. While the trunk is frozen, that is the pass of the loss.
-    for module in (trunk, loss):
-        module.register_forward_pre_hook(start)
-    trainer.gradient_clippers = {"loss_hooks": end, **(trainer.gradient_clippers or {})}
-
-
-def _attach_validation(trainer: Any, schedule: Schedule, validate: Callable[[Any], Mapping[str, float]]) -> None:
-    """Validate now and at the end of every epoch, before the trainer's own hook."""
-    schedule.evaluated(validate(trainer))
-    inner = trainer.end_of_epoch_hook
-
-    def end_of_epoch(trainer: Any) -> Any:
-        schedule.evaluated(validate(trainer))
-        return inner(trainer)
-
-    trainer.end_of_epoch_hook = end_of_epoch

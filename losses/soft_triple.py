@@ -5,6 +5,7 @@ from typing import Any, Literal
 import torch
 from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning.distances import CosineSimilarity
+from pytorch_metric_learning.regularizers import SparseCentersRegularizer
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
@@ -123,8 +124,8 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         **kwargs: those of pytorch-metric-learning's class.
 
     Raises:
-        ValueError: for an unknown regulariser, for a distance that is not a similarity, and for every batch that
-            `checked_labels` refuses.
+        ValueError: for an unknown regulariser, for a `SparseCentersRegularizer` beside tau > 0, for a distance that is
+            not a similarity, and for every batch that `checked_labels` refuses.
 
     Source: Qian et al., SoftTriple Loss, ICCV 2019, as in the authors' code; pytorch-metric-learning 0.9.86 for `mean`.
     """
@@ -166,6 +167,10 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
             margin=margin,
             **kwargs,
         )
+        if tau > 0 and isinstance(self.weight_regularizer, SparseCentersRegularizer):
+            raise ValueError(
+                "SparseCentersRegularizer pulls the centres together as tau does; drop it, or set tau=0 to use it alone"
+            )
         self.embedding_size = embedding_size
         self.tau, self.regularizer = tau, regularizer
         self.add_to_recordable_attributes(list_of_names=["tau", "regularizer"], is_stat=False)

@@ -16,6 +16,7 @@ from pytorch_metric_learning.reducers import AvgNonZeroReducer, DivisorReducer, 
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 
+from .checks import at_least_float32, float32_sum, without_autocast
 from .pair_losses import BatchSumReducer, CosineContrastiveLoss, SignalToNoiseRatioContrastiveLoss
 from .sub_losses import already_reduced
 
@@ -70,11 +71,11 @@ class SumOverDivisor(DivisorReducer):
     def sum_and_divide(self, losses: Tensor, embeddings: Tensor, divisor: Any) -> Tensor:
         """Sum of the losses (n,) divided by `divisor`; embeddings (B, d) give the zero its gradient."""
         if not isinstance(divisor, Tensor):
-            quotient: Tensor = losses.sum() / divisor if divisor else self.zero_loss(embeddings)
+            quotient: Tensor = float32_sum(losses) / divisor if divisor else self.zero_loss(embeddings)
             return quotient
         empty = divisor == 0
         # A divisor of 0 must not reach the gradient.
-        return torch.where(empty, 0.0, losses.sum() / torch.where(empty, 1, divisor))
+        return torch.where(empty, 0.0, float32_sum(losses) / torch.where(empty, 1, divisor))
 
 
 def replace_reducers(loss: nn.Module) -> None:
@@ -91,7 +92,7 @@ def replace_reducers(loss: nn.Module) -> None:
 
 
 def loss_in_batch(base_loss: Any, embeddings: Tensor, labels: Tensor, indices_tuple: Any = None) -> Tensor:
-    """A loss of a batch, without lists of pairs where that is possible.
+    """A loss of a batch in float32 or float64, without lists of pairs where that is possible.
 
     Args:
         base_loss: any loss of pytorch-metric-learning or of this package.
@@ -99,10 +100,10 @@ def loss_in_batch(base_loss: Any, embeddings: Tensor, labels: Tensor, indices_tu
         labels: (B,).
         indices_tuple: what a miner chose; None, the default, for all pairs or triplets.
     """
-    value = pair_loss(base_loss, embeddings, labels) if indices_tuple is None else None
-    if value is None:
-        value = base_loss(embeddings, labels, indices_tuple)
-    return value
+    embeddings = at_least_float32(embeddings)
+    with without_autocast(embeddings):
+        value = pair_loss(base_loss, embeddings, labels) if indices_tuple is None else None
+        return base_loss(embeddings, labels, indices_tuple) if value is None else value
 
 
 def pair_loss(
@@ -113,7 +114,7 @@ def pair_loss(
     ref_labels: Tensor | None = None,
     ignored: Tensor | None = None,
 ) -> Tensor | None:
-    """A pair loss over all pairs, or all triplets, without lists of them.
+    """A pair loss over all pairs, or all triplets, in float32 or float64 and without lists of them.
 
     Args:
         base_loss: a loss of pytorch-metric-learning or one of `losses.pair_losses`.
@@ -128,7 +129,8 @@ def pair_loss(
         The loss, a scalar. None on a CPU, and for a loss that has no dense form here.
     """
     dense = dense_form(base_loss, embeddings)
-    others = embeddings if ref_emb is None else ref_emb
+    embeddings = at_least_float32(embeddings)
+    others = embeddings if ref_emb is None else at_least_float32(ref_emb)
     # PML's loss of a single pair is 0; so few pairs are left to PML.
     if dense is None or len(labels) * len(others) <= 4:
         return None
@@ -140,10 +142,11 @@ def pair_loss(
         positive = same & ~torch.eye(len(labels), dtype=torch.bool, device=labels.device)
     if ignored is not None:
         positive, negative = positive & ~ignored, negative & ~ignored
-    distances = base_loss.distance(embeddings, others)
-    terms = already_reduced(**dense(base_loss, distances, positive, negative, labels))
-    base_loss.add_embedding_regularization_to_loss_dict(terms, embeddings)
-    value: Tensor = base_loss.reducer(terms, embeddings, labels)
+    with without_autocast(embeddings):
+        distances = base_loss.distance(embeddings, others)
+        terms = already_reduced(**dense(base_loss, distances, positive, negative, labels))
+        base_loss.add_embedding_regularization_to_loss_dict(terms, embeddings)
+        value: Tensor = base_loss.reducer(terms, embeddings, labels)
     return value
 
 
@@ -172,7 +175,7 @@ def _reducers(loss: Any) -> list[Any]:
 
 
 def _mean(losses: Tensor, mask: Tensor) -> Tensor:
-    return torch.where(mask, losses, 0.0).sum() / mask.sum().clamp(min=1)
+    return float32_sum(torch.where(mask, losses, 0.0)) / mask.sum().clamp(min=1)
 
 
 def _contrastive(loss: Any, distances: Tensor, positive: Tensor, negative: Tensor, labels: Tensor) -> dict[str, Tensor]:
@@ -182,7 +185,8 @@ def _contrastive(loss: Any, distances: Tensor, positive: Tensor, negative: Tenso
     }
     summed = isinstance(_reducers(loss)[0], BatchSumReducer)
     return {
-        name: losses.sum() / len(losses) if summed else _mean(losses, losses > 0) for name, losses in by_kind.items()
+        name: float32_sum(losses) / len(losses) if summed else _mean(losses, losses > 0)
+        for name, losses in by_kind.items()
     }
 
 

@@ -2,13 +2,15 @@
 
 import copy
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
-from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import torch
+from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import nn
+from torch.nn.functional import normalize
 
 from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
 
@@ -33,25 +35,55 @@ def require_module(wrapper: type, base_loss: Any) -> None:
         )
 
 
+_PAIR_LOSSES = "use a pair loss, for example CosineContrastiveLoss or TripletMarginLoss"
+
+
 def require_references(wrapper: type, base_loss: nn.Module, embedding_size: int) -> None:
     """Raise ValueError for a base loss that cannot compare a batch with reference rows (`ref_emb`).
 
-    A copy of the loss is called once on a small batch, without gradient. The state of torch's generator is restored.
+    A copy of the loss on the CPU, where a wrong index is an exception, makes steps with fewer and with more reference
+    rows than samples. It gets pairs, as from the wrappers. The order of the references must not matter: some losses
+    read rows of the batch at the positions of references. The state of torch's generator is restored.
     """
-    probe = copy.deepcopy(base_loss).eval()
-    like = next((t for t in chain(probe.parameters(), probe.buffers()) if t.is_floating_point()), torch.zeros(0))
-    rows = torch.eye(4, embedding_size, dtype=like.dtype, device=like.device)
-    labels = torch.tensor([0, 0, 1, 1], device=like.device)
+    name = type(base_loss).__name__
     try:
-        with torch.no_grad(), torch.random.fork_rng([]):
-            probe(rows, labels, None, rows.flip(0), labels.flip(0))
-    except ValueError as error:
-        if "ref_emb" not in str(error):
-            raise
+        with torch.random.fork_rng([]), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ordered = _keeps_to_references(copy.deepcopy(base_loss).cpu().float().eval(), embedding_size)
+    except Exception as error:  # pytorch-metric-learning and losses of others raise anything
+        if "ref_emb" in str(error):
+            why = "takes no ref_emb"
+        else:
+            why = f"fails with reference rows: {type(error).__name__}: {error}"
+        raise ValueError(f"{wrapper.__name__} cannot wrap {name}, which {why}; {_PAIR_LOSSES}") from error
+    if not ordered:
         raise ValueError(
-            f"{wrapper.__name__} cannot wrap {type(base_loss).__name__}, which takes no ref_emb; "
-            "use a pair loss, for example CosineContrastiveLoss or TripletMarginLoss"
-        ) from error
+            f"{wrapper.__name__} cannot wrap {name} as it is set: its value changes with the order of the reference "
+            f"rows, so it compares the wrong ones; {_PAIR_LOSSES}"
+        )
+
+
+def _keeps_to_references(loss: nn.Module, embedding_size: int) -> bool:
+    """Make steps with a loss; False if its value depends on the order of the references."""
+    labels, generator = torch.tensor([0, 0, 1, 1]), torch.Generator().manual_seed(0)
+    for number in (3, 9):
+        rows = normalize(torch.randn(4, embedding_size, generator=generator)).requires_grad_()
+        references = normalize(torch.randn(number, embedding_size, generator=generator))
+        order, classes = torch.arange(number), torch.arange(number) % 2
+        values = []
+        # A loss that draws random numbers shows it in the second step; its values cannot be compared.
+        for seed, positions in ((0, order), (1, order), (0, order.roll(1))):
+            torch.manual_seed(seed)
+            pairs = lmu.get_all_pairs_indices(labels, classes[positions])
+            with torch.enable_grad():
+                value = loss(rows, labels, pairs, references[positions], classes[positions])
+            if value.requires_grad:
+                value.backward()
+            values.append(value.detach())
+        first, again, turned = values
+        if torch.allclose(first, again) and not torch.allclose(first, turned, rtol=1e-3, atol=1e-5):
+            return False
+    return True
 
 
 def wrapper_keywords(wrapper: type, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.metrics.neighbours import nearest, require_finite
+from protocols.metrics.neighbours import checked, nearest
 
 _SEED = 1234
 _ITERATIONS = 20
@@ -36,8 +36,8 @@ def nmi(embeddings: Tensor, labels: Tensor) -> float:
     # Imported here because it takes seconds, which a check of metric names should not need.
     from sklearn.metrics import normalized_mutual_info_score
 
-    require_finite(embeddings)
-    clusters = _k_means(embeddings.detach().float(), len(labels.unique()))
+    embeddings = checked(embeddings)
+    clusters = _k_means(embeddings.float(), len(labels.unique()))
     return float(normalized_mutual_info_score(labels.cpu().numpy(), clusters.numpy(), average_method="arithmetic"))
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from losses.k_center import greedy_k_center
-from protocols.metrics.neighbours import require_finite
+from protocols.metrics.neighbours import checked
 
 POOL_ELEMENTS = 1 << 22
 """Largest number of embedding coordinates in memory at once; 2^22 float64 are 32 MiB."""
@@ -32,7 +32,7 @@ def covering_radius(embeddings: Tensor, labels: Tensor) -> float:
     Raises:
         ValueError: An embedding is not finite.
     """
-    require_finite(embeddings)
+    embeddings = checked(embeddings)
     class_of_image, sizes = labels.to(embeddings.device).unique(return_inverse=True, return_counts=True)[1:]
     by_class = class_of_image.argsort(stable=True)
     starts = sizes.cumsum(0) - sizes
@@ -62,7 +62,7 @@ def class_distance(embeddings: Tensor, labels: Tensor) -> float:
     Raises:
         ValueError: There are fewer than two classes, or an embedding is not finite.
     """
-    require_finite(embeddings)
+    embeddings = checked(embeddings)
     labels = labels.to(embeddings.device)
     total, pairs = 0.0, 0
     points = embeddings.double()

@@ -22,11 +22,13 @@ _Search = Callable[[Tensor, int, Tensor | None], Tensor]
 """Takes queries (q, d), k and the reference that each query must not find (None allows all); returns indices (q, k)."""
 
 
-def require_finite(points: Tensor) -> None:
-    """Raise ValueError unless all embeddings are finite."""
+def checked(points: Tensor) -> Tensor:
+    """Return embeddings without their gradient, as no score has one; raise ValueError unless all are finite."""
+    points = points.detach()
     # `torch.isfinite` of each number takes ten times as long on a CPU.
     if points.numel() and not torch.isfinite(torch.stack(torch.aminmax(points))).all():
         raise ValueError("embeddings are not finite")
+    return points
 
 
 def nearest(queries: Tensor, references: Tensor, k: int, *, exclude_self: bool) -> Tensor:
@@ -68,6 +70,7 @@ def nearest_in_parts(
         Indices of the next queries, int64 (part,), and their neighbours, the nearest first, int64 (part, k). k is the
         largest depth of the part. Both are on the CPU.
     """
+    queries, references = queries.detach(), references.detach()
     deepest = int(depths.max()) if len(depths) else 0
     if deepest > len(references) - int(exclude_self):
         raise ValueError(f"cannot find {deepest} neighbours among {len(references)} references")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from losses.plugin import Normalization
-from protocols.metrics.neighbours import nearest_in_parts, require_finite
+from protocols.metrics.neighbours import checked, nearest_in_parts
 from results.records.records import Scores
 
 SCORED_ELEMENTS = 1 << 20
@@ -147,11 +147,9 @@ def query_scores(
     if (references is None) != (reference_labels is None):
         raise ValueError("give references and reference_labels together, or neither")
     single_set = references is None
-    if references is None or reference_labels is None:
-        references, reference_labels = queries, query_labels
-    require_finite(queries)
-    if not single_set:
-        require_finite(references)
+    queries = checked(queries)
+    references = queries if references is None else checked(references)
+    reference_labels = query_labels if reference_labels is None else reference_labels
     query_labels, reference_labels = query_labels.cpu(), reference_labels.cpu()
     class_sizes = _class_sizes(query_labels, reference_labels)
     relevant = class_sizes - int(single_set)

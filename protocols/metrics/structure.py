@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protocols.metrics.neighbours import require_finite
+from protocols.metrics.neighbours import checked
 from protocols.metrics.retrieval import normalized
 
 PAIR_ELEMENTS = 1 << 22
@@ -39,7 +39,7 @@ def spectral_decay(embeddings: Tensor) -> float:
     Raises:
         ValueError: An embedding is not finite.
     """
-    require_finite(embeddings)
+    embeddings = checked(embeddings)
     spectrum = torch.linalg.svdvals(embeddings.double())
     # The 1e-300 makes the spectrum of embeddings that are all zero flat.
     spectrum = spectrum.clamp_min(max(float(spectrum[0]) * _SINGLE, 1e-300))
@@ -63,7 +63,7 @@ def uniformity(embeddings: Tensor) -> float:
     Raises:
         ValueError: There are fewer than two images, or an embedding is not finite.
     """
-    require_finite(embeddings)
+    embeddings = checked(embeddings)
     n = len(embeddings)
     if n < 2:
         raise ValueError("uniformity needs two images or more")
@@ -147,7 +147,7 @@ class _Classes:
 
 
 def _classes(embeddings: Tensor, labels: Tensor) -> _Classes:
-    require_finite(embeddings)
+    embeddings = checked(embeddings)
     values, class_index = labels.to(embeddings.device).unique(return_inverse=True)
     if len(values) < 2:
         raise ValueError("distances between classes need two classes or more")

@@ -14,6 +14,7 @@ from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor, nn
 
 import losses
+from losses.checks import at_least_float32
 from losses.plugin import TrainingPlugin
 from losses.without_waiting import loss_in_batch
 from losses.wrapper import PluginWrapper
@@ -47,6 +48,7 @@ class BuiltMethod:
 
     def __call__(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """Compute the loss of a batch: raw embeddings (n, d) and classes (n,) as 0..C-1 of all C training classes."""
+        embeddings = at_least_float32(embeddings)
         pairs = self.miner(embeddings, labels) if self.miner is not None else None
         return loss_in_batch(self.loss, embeddings, labels, pairs)
 

@@ -80,7 +80,7 @@ def _called(name: SourceName, embeddings: Tensor, labels: Tensor) -> float:
     if not callable(function) or inspect.isclass(function):
         raise SourceError(f"{name}: a metric must be a function of (embeddings, labels) that returns a number")
     with explained(function, f"metric {name.attribute} fails"):
-        value: Any = function(embeddings.cpu().clone(), labels.cpu().clone())
+        value: Any = function(embeddings.detach().cpu().clone(), labels.cpu().clone())
     if isinstance(value, Tensor | np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, bool | np.bool_) or not isinstance(value, float | int | np.floating | np.integer):

@@ -134,6 +134,21 @@ def test_float64_embeddings_do_not_change_the_dtype_of_the_parameters(case):
     assert {key: value.dtype for key, value in loss.state_dict().items()} == dtypes
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("case", chosen(), ids=lambda case: case.name)
+def test_compiled_losses_give_the_same_values(case):
+    loss = made(case)
+    torch.compiler.reset()
+    compiled = torch.compile(copy.deepcopy(loss), backend="eager")
+    for seed in range(2):
+        values = []
+        for each in (loss, compiled):
+            embeddings, labels = batch(seed)
+            value = each(embeddings.requires_grad_(), labels)
+            values.append((value.detach(), torch.autograd.grad(value, embeddings)[0]))
+        torch.testing.assert_close(values[1], values[0])
+
+
 class CountOperations(TorchDispatchMode):
     def __init__(self):
         super().__init__()

@@ -40,8 +40,8 @@ def test_batch_of_one_class_and_of_one_sample(case):
     embeddings, labels = batch()
     several = with_finite_gradients(made(case), embeddings, torch.full_like(labels, 2))
     single = with_finite_gradients(made(case), embeddings[:1], labels[:1])
-    assert several > 0
-    assert single > 0
+    assert several >= 0
+    assert (several > 0 and single > 0) or not case.alone
 
 
 @every_case
@@ -81,6 +81,8 @@ def test_a_wrong_batch_is_refused_and_changes_no_state(case):
     before = copy.deepcopy(loss)
     for fault, (embeddings, labels, message) in wrong_batches().items():
         if fault in ("label too large", "label negative") and not case.classes:
+            continue
+        if fault == "embeddings too narrow" and not case.sized:
             continue
         with pytest.raises(ValueError, match=message):
             loss(embeddings, labels)

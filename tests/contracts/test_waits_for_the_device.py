@@ -37,6 +37,9 @@ WAITS_PER_STEP = {
     "nir_proxy_anchor": 1,
     "nir_proxy_nca": 1,
     "nir_soft_triple": 1,
+    # The pairs of a class are listed; their number, and that of the queries among the samples, depends on the labels.
+    "recall_at_k": 2,
+    "roadmap": 1,
 }
 """The methods whose loss or miner needs waits, with their number in a step; all others have none."""
 

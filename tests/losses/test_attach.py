@@ -1,5 +1,9 @@
 """In a trainer of pytorch-metric-learning an attached loss is the method that the suite runs."""
 
+import copy
+import io
+import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +13,7 @@ import torch
 from pytorch_metric_learning import trainers
 from torch import nn
 
-from losses import CCPLoss, Clock, ProxyISALoss, attach
+from losses import CCPLoss, Clock, HierarchicalProxyLoss, ProxyISALoss, attach
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.training_spec import Component, MethodSpec, TrainingSettings
@@ -143,3 +147,124 @@ def test_a_dataset_without_labels_is_refused() -> None:
     trainer.dataset = list(range(24))
     with pytest.raises(ValueError, match="the dataset has neither targets nor labels; give labels="):
         attach(loss, trainer)
+
+
+# --- nothing is left behind ---
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda module: pickle.loads(pickle.dumps(module)),
+    "torch.save": lambda module: torch.load(saved(module), weights_only=False),
+}
+
+
+def saved(module: nn.Module) -> io.BytesIO:
+    file = io.BytesIO()
+    torch.save(module, file)
+    file.seek(0)
+    return file
+
+
+def hooks_of(module: nn.Module) -> int:
+    return sum(len(inner._forward_pre_hooks) + len(inner._forward_hooks) for inner in module.modules())
+
+
+class CountingISA(ProxyISALoss):
+    steps = 0
+
+    def on_step_start(self, clock: Clock) -> None:
+        self.steps += 1
+        super().on_step_start(clock)
+
+
+def assert_copies_work(trainer: trainers.MetricLossOnly) -> None:
+    for model in (*trainer.models.values(), *trainer.loss_funcs.values()):
+        assert hooks_of(model) == 0
+        for copied in COPIES.values():
+            twin = copied(model)
+            assert twin.state_dict().keys() == model.state_dict().keys()
+
+
+@pytest.mark.parametrize("name", ["CCPLoss", "HierarchicalProxyLoss", "ProxyISALoss"])
+def test_model_and_loss_can_be_copied_and_saved_at_any_time(name: str) -> None:
+    loss: Any = {
+        "CCPLoss": lambda: CCPLoss.from_card(num_classes=4, embedding_size=4, proxies_per_class=2, pool_size=3),
+        "HierarchicalProxyLoss": lambda: HierarchicalProxyLoss(4, 4, num_groups=2),
+        "ProxyISALoss": lambda: ProxyISALoss(4, 4, memory_size=24, memory_start_pass=0, filter_start_pass=1),
+    }[name]()
+    checked = []
+
+    def check(trainer: trainers.MetricLossOnly) -> None:
+        assert_copies_work(trainer)
+        checked.append(trainer.epoch)
+
+    trainer = small_trainer(loss, end_of_epoch_hook=check, end_of_iteration_hook=check)
+    attach(loss, trainer, validate=lambda trainer: {"map_at_r": 0.5})
+    assert_copies_work(trainer)
+    trainer.train(num_epochs=2)
+    assert checked == [1, 1, 1, 1, 2, 2, 2, 2]
+    assert_copies_work(trainer)
+
+
+def test_the_trainer_is_as_before_after_every_training() -> None:
+    loss = CountingISA(num_classes=4, embedding_size=4, memory_size=24)
+    ended: list[int] = []
+    trainer = small_trainer(loss, end_of_epoch_hook=lambda trainer: ended.append(trainer.epoch))
+    before = dict(vars(trainer))
+    schedule = attach(loss, trainer)
+    trainer.train(num_epochs=1)
+    names = ("calculate_loss", "gradient_clippers", "end_of_epoch_hook")
+    assert {name: vars(trainer).get(name) for name in names} == {name: before.get(name) for name in names}
+    trainer.train(start_epoch=2, num_epochs=3)
+    assert (schedule.step, loss.steps, ended) == (9, 9, [1, 2, 3])
+    schedule.detach()
+    trainer.train(start_epoch=4, num_epochs=4)
+    assert (schedule.step, loss.steps, ended) == (9, 9, [1, 2, 3, 4])
+
+
+def test_hooks_do_not_pile_up() -> None:
+    loss = CountingISA(num_classes=4, embedding_size=4, memory_size=24)
+    first = small_trainer(loss)
+    attach(loss, first)
+    newer = attach(loss, first)
+    first.train(num_epochs=1)
+    assert (loss.steps, newer.step) == (3, 3)
+    second = small_trainer(loss)
+    second.models = first.models
+    third = attach(loss, second)
+    second.train(num_epochs=1)
+    assert (loss.steps, newer.step, third.step) == (6, 3, 3)
+
+
+def test_two_losses_of_one_trainer_get_their_hooks() -> None:
+    one, two = (CountingISA(num_classes=4, embedding_size=4, memory_size=24) for _ in range(2))
+    gradients: list[str] = []
+    one.on_gradients = lambda clock: gradients.append("one") or True  # type: ignore[method-assign, func-returns-value]
+    two.on_gradients = lambda clock: gradients.append("two") or True  # type: ignore[method-assign, func-returns-value]
+    trainer = small_trainer(one)
+    schedules = attach(one, trainer), attach(two, trainer)
+    trainer.train(num_epochs=1)
+    assert gradients == ["one", "two"] * 3
+    schedules[0].detach()
+    trainer.train(start_epoch=2, num_epochs=2)
+    assert (one.steps, two.steps) == (3, 6)
+
+
+def test_an_interrupted_warm_up_leaves_a_trunk_that_can_be_trained() -> None:
+    class InterruptedTrainingError(Exception):
+        pass
+
+    def interrupt(trainer: trainers.MetricLossOnly) -> None:
+        assert not trainer.models["trunk"].weight.requires_grad
+        raise InterruptedTrainingError
+
+    loss = HierarchicalProxyLoss(num_classes=4, embedding_size=4, num_groups=2)
+    trainer = small_trainer(loss, end_of_iteration_hook=interrupt)
+    schedule = attach(loss, trainer)
+    with pytest.raises(InterruptedTrainingError):
+        trainer.train(num_epochs=1)
+    assert trainer.models["trunk"].weight.requires_grad
+    assert "calculate_loss" not in vars(trainer)
+    trainer.end_of_iteration_hook = lambda trainer: None
+    trainer.train(num_epochs=1)
+    assert schedule.step == 4

@@ -199,7 +199,6 @@ def test_pair_losses_are_accepted_and_no_random_number_is_used_up() -> None:
         pml_losses.CircleLoss(),
         pml_losses.GeneralizedLiftedStructureLoss(),
         pml_losses.IntraPairVarianceLoss(),
-        pml_losses.LiftedStructureLoss(),
         pml_losses.MarginLoss(num_classes=3, learn_beta=True),
         pml_losses.MultiSimilarityLoss(),
         pml_losses.NCALoss(),

@@ -22,11 +22,12 @@ class Case:
 
     @property
     def params(self) -> dict[str, Any]:
-        return dict(self.sidecar["params"])
+        return dict(self.sidecar.get("params") or self.sidecar["hyperparameters"])
 
     @property
     def dtype(self) -> torch.dtype:
-        return {"float32": torch.float32, "float64": torch.float64}[self.sidecar["dtype"]]
+        name = self.sidecar.get("dtype") or self.sidecar["input_dtype"]
+        return {"float32": torch.float32, "float64": torch.float64}[name]
 
     def tensor(self, key: str) -> Tensor:
         return torch.from_numpy(self.arrays[key])
@@ -42,9 +43,13 @@ class Case:
     def check(self, actual: Tensor | None, expected: np.ndarray, what: str = "", scaled: bool = False) -> None:
         """Compare at the sidecar's tolerance; `scaled` multiplies `atol` by the largest expected entry (gradients)."""
         assert actual is not None, f"{self.name}: no {what}"
-        rtol, atol = self.sidecar["tolerance"]["rtol"], self.sidecar["tolerance"]["atol"]
-        if scaled:
-            atol = atol * max(np.abs(expected).max(), np.finfo(float).tiny)
+        tolerance = self.sidecar["tolerance"]
+        rtol, atol = tolerance["rtol" if "rtol" in tolerance else "loss_rtol"], tolerance["atol"]
+        largest = max(np.abs(expected).max(), np.finfo(float).tiny)
+        if scaled and "grad_rel_to_max" in tolerance:
+            rtol, atol = 0.0, tolerance["grad_rel_to_max"] * largest + atol
+        elif scaled:
+            atol = atol * largest
         np.testing.assert_allclose(
             actual.detach().numpy(), expected, rtol=rtol, atol=atol, err_msg=f"{self.name} {what}"
         )

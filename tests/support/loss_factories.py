@@ -14,6 +14,8 @@ from losses import (
     ProxyGMLLoss,
     ProxyISALoss,
     ProxyNCALoss,
+    RecallAtKLoss,
+    RoadmapLoss,
     SoftTripleLoss,
     XBMLoss,
 )
@@ -36,6 +38,8 @@ class LossCase:
     smooth: differentiable in embeddings and parameters wherever no selection flips.
     classes: labels have to lie in 0..C-1.
     positive: there is no batch with a loss below 0.
+    sized: it knows the number of dimensions.
+    alone: a batch of a single sample, and one of a single class, have a loss above 0.
     """
 
     name: str
@@ -48,6 +52,8 @@ class LossCase:
     smooth: bool = True
     classes: bool = True
     positive: bool = True
+    alone: bool = True
+    sized: bool = True
 
 
 class _FilteringISA(ProxyISALoss):
@@ -115,6 +121,13 @@ def _hierarchical(num_classes: int, embedding_size: int, **kwargs: Any) -> Hiera
     return loss
 
 
+def _ranking(loss_class: Callable[..., nn.Module], **settings: Any) -> Callable[..., nn.Module]:
+    return lambda num_classes, embedding_size, **kwargs: loss_class(**settings, **kwargs)
+
+
+_OF_RANKS: dict[str, Any] = dict.fromkeys(("logits", "mined", "classes", "alone", "sized"), False) | {"proxies": None}
+
+
 def _wrapped(name: str, make: Callable[..., nn.Module], **promised: Any) -> LossCase:
     """Losses that hold another one and take no keywords of PML themselves."""
     return LossCase(name, make, keywords=False, logits=False, **promised)
@@ -131,6 +144,8 @@ CASES = [
     LossCase("proxy_nca_port", _nca("port")),
     LossCase("proxy_nca_anchor_form", _nca("anchor_form")),
     LossCase("hierarchical", _hierarchical, divisors=True),
+    LossCase("recall_at_k", _ranking(RecallAtKLoss, rank_temperature=0.1), **_OF_RANKS),
+    LossCase("roadmap", _ranking(RoadmapLoss, tau=0.1), **_OF_RANKS),
     # An untrained flow does not prefer the proxies' own place; SoftTriple's assignment is a constant of the condition.
     _wrapped("nir_proxy_anchor", _nir("proxy_anchor"), proxies=None),
     _wrapped("nir_proxy_nca", _nir("proxy_nca"), proxies=None),

@@ -1,0 +1,131 @@
+"""The Recall@k surrogate against the authors' code, and what its equations promise."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pytorch_metric_learning.distances import LpDistance
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from losses import RecallAtKLoss
+from tests.support.golden_files import Case, case_name, golden
+from tests.support.linear_trunk import context_without_pool
+
+CASES = golden("recall_at_k") + golden("recall_at_k_ext")
+
+
+def loss_of(case: Case, **settings: Any) -> RecallAtKLoss:
+    params = case.params
+    sizes = params["k_values"], params["k_temperatures"], params["rank_temperature"]
+    return RecallAtKLoss(*sizes, simix=params["simix"], **settings).to(case.dtype)
+
+
+def with_authors_shares(case: Case, loss: RecallAtKLoss) -> None:
+    """Mixtures with the coefficients of the case: a pair of offsets in a class block has a number there."""
+    alpha, per_class = case.tensor("mix_alpha"), case.params["samples_per_class"]
+    number = {tuple(sorted(pair)): n for n, pair in enumerate(case.arrays["mix_pairs"].tolist())}
+    turned = {tuple(sorted(pair)) for pair in case.arrays["mix_pairs"].tolist() if pair[0] > pair[1]}
+    shares = [
+        1 - alpha[block, n] if pair in turned else alpha[block, n]
+        for block in range(len(alpha))
+        for pair, n in sorted(number.items())
+    ]
+    assert per_class * (per_class - 1) // 2 == len(number)
+    mix = loss.with_mixtures
+    loss.with_mixtures = lambda rows, labels: mix(rows, labels, torch.stack(shares))  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("excluded", [False, True], ids=["as released", "query left out"])
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_authors_loss_and_gradient(case: Case, excluded: bool) -> None:
+    loss, embeddings = loss_of(case, count_query=not excluded), case.leaf("embeddings")
+    if case.params["simix"]:
+        with_authors_shares(case, loss)
+    value = loss(embeddings, case.tensor("labels"))
+    value.backward()
+    suffix = "_query_excluded" if excluded else ""
+    case.check(value, case.arrays[f"loss{suffix}"], "loss")
+    case.check_gradient(embeddings.grad, f"grad_embeddings{suffix}")
+
+
+def as_in_case(case: Case, values: Tensor, labels: Tensor) -> Tensor:
+    """Values of real rows, then virtual rows, in the case's order: class by class, the real ones first."""
+    return values[labels.argsort(stable=True)]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "loss_per_query" in case.arrays], ids=case_name)
+def test_authors_losses_of_queries(case: Case) -> None:
+    loss = loss_of(case)
+    rows, labels = normalize(case.tensor("embeddings")), case.tensor("labels")
+    sources = torch.arange(len(rows))
+    expected = case.arrays["loss_per_query"]
+    if case.params["simix"]:
+        with_authors_shares(case, loss)
+        rows, sources = loss.with_mixtures(rows, labels)
+    queries, values = loss.losses_of_queries(rows, labels[sources], len(labels))
+    assert torch.equal(queries, torch.arange(len(rows)))
+    if case.params["simix"]:
+        values, expected = as_in_case(case, values, labels[sources]).sort().values, np.sort(expected)
+    case.check(values, expected, "loss_per_query")
+
+
+def by_loops(rows: Tensor, labels: Tensor, k: int, tau: float) -> Tensor:
+    similarity, losses = rows @ rows.T, []
+    for q in range(len(rows)):
+        positives = [x for x in range(len(rows)) if x != q and labels[x] == labels[q]]
+        if not positives:
+            continue
+        hits = 0.0
+        for x in positives:
+            rank = 1 + sum(
+                float(torch.sigmoid((similarity[q, z] - similarity[q, x]) / tau)) for z in range(len(rows)) if z != x
+            )
+            hits += float(torch.sigmoid(torch.tensor(k - rank)))
+        losses.append(1 - min(k, hits) / min(k, len(positives)))
+    return torch.tensor(losses).mean()
+
+
+def test_labels_in_any_order_and_number() -> None:
+    embeddings = torch.randn(9, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    labels = torch.tensor([3, 7, 3, 3, 900, 7, 3, 7, 2])
+    expected = by_loops(normalize(embeddings), labels, 2, 0.1)
+    assert float(RecallAtKLoss([2], rank_temperature=0.1)(embeddings, labels)) == pytest.approx(float(expected))
+
+
+def test_without_a_positive_pair_the_loss_is_zero() -> None:
+    embeddings = torch.randn(4, 3, requires_grad=True)
+    for simix in (False, True):
+        value = RecallAtKLoss(simix=simix)(embeddings, torch.arange(4))
+        value.backward()
+        assert value == 0
+
+
+def test_mixtures_are_drawn_from_the_training_s_generator_and_in_training_only() -> None:
+    embeddings, labels = torch.randn(8, 4), torch.arange(8) // 4
+    values = []
+    for _ in range(2):
+        loss = RecallAtKLoss(simix=True)
+        loss.bind(context_without_pool(nn.Linear(2, 2), 2))
+        values.append([float(loss(embeddings, labels)) for _ in range(2)])
+        assert loss.eval()(embeddings, labels) == RecallAtKLoss()(embeddings, labels)
+    assert values[0] == values[1]
+    assert values[0][0] != values[0][1]
+    rows, sources = RecallAtKLoss(simix=True).with_mixtures(normalize(embeddings), labels)
+    assert rows.shape == (8 + 2 * 6, 4)
+    assert torch.equal(labels[sources].bincount(), torch.tensor([10, 10]))
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="ks must be numbers from 1 on"):
+        RecallAtKLoss([0, 1])
+    with pytest.raises(ValueError, match="temperatures must be positive"):
+        RecallAtKLoss(rank_temperature=0)
+    with pytest.raises(ValueError, match="one for each of 2 ks"):
+        RecallAtKLoss([1, 2], [1.0])
+    with pytest.raises(ValueError, match="needs CosineSimilarity or DotProductSimilarity"):
+        RecallAtKLoss(distance=LpDistance())
+    pairs = (torch.tensor([0]),) * 4
+    with pytest.raises(ValueError, match="indices_tuple is not supported"):
+        RecallAtKLoss()(torch.randn(4, 3), torch.arange(4) % 2, pairs)

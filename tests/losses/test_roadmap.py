@@ -1,0 +1,94 @@
+"""SupAP and ROADMAP against the authors' code, and what their equations promise."""
+
+from typing import Any
+
+import pytest
+import torch
+from pytorch_metric_learning.distances import DotProductSimilarity, LpDistance
+from pytorch_metric_learning.losses import ContrastiveLoss
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from losses import RoadmapLoss
+from tests.support.golden_files import Case, case_name, golden
+
+CASES = golden("roadmap")
+
+
+def loss_of(case: Case, **settings: Any) -> RoadmapLoss:
+    params = case.params
+    names = ("tau", "rho", "delta", "start", "offset", "pos_margin", "neg_margin")
+    return RoadmapLoss(**({name: params[name] for name in names} | settings)).to(case.dtype)
+
+
+def check(case: Case, value: Tensor, embeddings: Tensor, name: str) -> None:
+    (gradient,) = torch.autograd.grad(value, embeddings)
+    case.check(value, case.arrays[f"loss{name}"], f"loss{name}")
+    case.check_gradient(gradient, f"grad_embeddings{name}")
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_authors_losses_and_gradients(case: Case) -> None:
+    labels = case.tensor("labels")
+    for name, settings in {
+        "_supap": {"lam": 0.0},
+        "_calibration": {"lam": 1.0},
+        "_supap_2021": {"lam": 0.0, "step": "first_release"},
+    }.items():
+        embeddings = case.leaf("embeddings")
+        check(case, loss_of(case, **settings)(embeddings, labels), embeddings, name)
+    if "ref_labels" not in case.arrays:
+        embeddings = case.leaf("embeddings")
+        check(case, 2 * loss_of(case)(embeddings, labels), embeddings, "")
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "ref_labels" in case.arrays], ids=case_name)
+def test_authors_losses_against_a_memory(case: Case) -> None:
+    loss, embeddings, references = loss_of(case), case.leaf("embeddings"), normalize(case.tensor("ref_embeddings"))
+    same = case.tensor("labels").unsqueeze(1) == case.tensor("ref_labels")
+    # Some references are equal. Sums of products keep such ties, which a matrix product may break by rounding.
+    similarity = (normalize(embeddings).unsqueeze(1) * references).sum(2)
+    check(case, 1 - loss.average_precision(similarity, same).mean(), embeddings, "_supap_ref")
+    similarity = (normalize(embeddings).unsqueeze(1) * references).sum(2)
+    check(case, loss.calibration(similarity, same, ~same), embeddings, "_calibration_ref")
+
+
+def test_the_step_is_continuous_at_delta_unless_an_offset_is_given() -> None:
+    around = torch.tensor([0.05, 0.05 + 1e-9], dtype=torch.float64)
+    below, above = RoadmapLoss().smooth_step(around)
+    assert float(above - below) == pytest.approx(0, abs=1e-6)
+    below, above = RoadmapLoss(offset=1.44).smooth_step(around)
+    assert float(above - below) == pytest.approx(-0.0533, abs=1e-4)
+    below, above = RoadmapLoss(step="first_release", offset=1.44).smooth_step(around)
+    assert float(above - below) == pytest.approx(6.44 - 1.4933, abs=1e-4)
+
+
+def test_supap_is_an_upper_bound_of_one_minus_average_precision() -> None:
+    embeddings = normalize(torch.randn(24, 4, generator=torch.Generator().manual_seed(0)))
+    labels = torch.arange(24) % 6
+    similarity = embeddings @ embeddings.T
+    same = labels.unsqueeze(1) == labels
+    exact = []
+    for row, positive in zip(similarity, same, strict=True):
+        hits = positive[row.argsort(descending=True)]
+        exact.append((hits.cumsum(0)[hits] / (1 + hits.nonzero().squeeze(1))).mean())
+    assert RoadmapLoss(lam=0.0)(embeddings, labels) >= 1 - torch.stack(exact).mean()
+
+
+def test_the_calibration_is_the_contrastive_loss_of_the_library() -> None:
+    embeddings, labels = torch.randn(20, 6), torch.arange(20) % 5
+    theirs = ContrastiveLoss(0.9, 0.6, distance=DotProductSimilarity())
+    torch.testing.assert_close(RoadmapLoss(lam=1.0)(embeddings, labels), theirs(embeddings, labels))
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="tau and delta must be positive"):
+        RoadmapLoss(tau=0)
+    with pytest.raises(ValueError, match="step must be 'paper' or 'first_release'"):
+        RoadmapLoss(step="2021")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"lam must be in \[0, 1\]"):
+        RoadmapLoss(lam=2)
+    with pytest.raises(ValueError, match="needs a similarity"):
+        RoadmapLoss(distance=LpDistance())
+    with pytest.raises(ValueError, match="indices_tuple is not supported"):
+        RoadmapLoss()(torch.randn(4, 3), torch.arange(4) % 2, (torch.tensor([0]),) * 4)
