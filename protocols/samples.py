@@ -5,7 +5,7 @@ import torch
 from protocols.features.feature_rows import EvaluationFeatures, FeatureSource, LabelledFeatures
 from protocols.images.batch_source import BATCH, BatchSource, EvaluationCrops
 from protocols.images.packed_images import LabelledImages
-from protocols.verified_files import Checked
+from protocols.verified_files import Verifiable
 from results.spec.training_spec import ImageSettings
 
 Samples = LabelledImages | LabelledFeatures
@@ -15,7 +15,7 @@ TrainingBatches = BatchSource | FeatureSource
 EvaluationBatches = EvaluationCrops | EvaluationFeatures
 
 
-def files_of(samples: Samples) -> Checked:
+def files_of(samples: Samples) -> Verifiable:
     """Return the files that the samples are read from."""
     return samples.features if isinstance(samples, LabelledFeatures) else samples.images
 

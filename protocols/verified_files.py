@@ -21,7 +21,7 @@ class TouchedFileError(OSError):
     """A file was written during a training or test, and now holds the same as before. Another attempt can succeed."""
 
 
-class Checked(Protocol):
+class Verifiable(Protocol):
     """Data in files that can be checked."""
 
     def check(self) -> Sequence[str]:
@@ -71,7 +71,7 @@ def check_file(path: Path, record: FileRecord) -> str:
 
 
 @contextmanager
-def unchanged(data: Sequence[Checked]) -> Iterator[None]:
+def unchanged(data: Sequence[Verifiable]) -> Iterator[None]:
     """Check data before and after a block that reads them, so that its results belong to these data and no others.
 
     If the files have changed, an error of the block is replaced: it may be a consequence.

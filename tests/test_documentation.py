@@ -21,6 +21,7 @@ from reports.tables.result_table import result_cells, table_of
 from reproduce.config.checked_card import load_card
 from reproduce.errors import InputError
 from reproduce.execution.session import open_session
+from reproduce.outputs.covered_rows import covered_rows
 from reproduce.outputs.new_method import write_method
 from reproduce.storage import storage_paths
 from results.spec.data_choice import EMBEDDED
@@ -105,9 +106,20 @@ def test_tables_are_drawn_from_the_kept_records() -> None:
     assert "<!-- table: quickstart -->" in text_of(README)
 
 
-def test_the_readmes_methods_are_those_of_the_cards() -> None:
-    named = re.findall(r"`(\w+)`", between(README, "methods", "end of methods"))
+def test_the_listed_methods_are_those_of_the_cards() -> None:
+    named = re.findall(
+        r"^\| `(\w+)` \|", between(ROOT / "docs" / "methods.md", "methods", "end of methods"), flags=re.MULTILINE
+    )
     assert sorted(named) == sorted(path.stem for path in (ROOT / "reproduce" / "methods").glob("*.yaml"))
+
+
+def test_every_printed_method_that_the_suite_lacks_is_listed_with_what_it_needs() -> None:
+    lacking = {row.label for row in covered_rows() if row.status == "method not in the suite"}
+    needs = text_of(ROOT / "docs" / "methods.md").split("| method | what it needs |")[1]
+    listed = {
+        name for row in re.findall(r"^\| ([^|`-][^|]*) \|", needs, flags=re.MULTILINE) for name in row.split(", ")
+    }
+    assert listed == lacking
 
 
 def test_the_datasets_of_the_docs_are_those_of_the_registry() -> None:
