@@ -79,7 +79,8 @@ class Proposals:
                 study.enqueue_trial(trial.setting)
             asked = self._asked or study.ask(self._distributions)
             if asked.params == trial.setting:
-                study.tell(asked, trial.score)
+                failed = optuna.trial.TrialState.FAIL if trial.state == "failed" else None
+                study.tell(asked, trial.score, state=failed)
             else:  # Another release of Optuna proposed it.
                 study.tell(asked, state=optuna.trial.TrialState.FAIL)
                 study.add_trial(self._as_optunas(trial))
@@ -92,7 +93,11 @@ class Proposals:
         return {parameter.target: parameter.distribution() for parameter in self.space}
 
     def _as_optunas(self, trial: Trial) -> optuna.trial.FrozenTrial:
-        return optuna.trial.create_trial(params=trial.setting, distributions=self._distributions, value=trial.score)
+        failed = trial.state == "failed"
+        state = optuna.trial.TrialState.FAIL if failed else optuna.trial.TrialState.COMPLETE
+        return optuna.trial.create_trial(
+            state=state, params=trial.setting, distributions=self._distributions, value=trial.score
+        )
 
     def _sampler(self, number: int) -> optuna.samplers.BaseSampler:
         return build_sampler(self.sampler, derive_seed("sampler", self.study, number) % 2**32)

@@ -14,16 +14,34 @@ from numpy.typing import NDArray
 STREAM_LENGTH = 100_000
 
 
+def check_batches(labels: NDArray[np.int64], batch_size: int, samples_per_class: int) -> None:
+    """Raise ValueError if no batch of this size can be cut from the streams of these images."""
+    if samples_per_class and batch_size % samples_per_class:
+        raise ValueError(f"batch size {batch_size} is no multiple of {samples_per_class} images per class")
+    in_a_pass = samples_per_class * len(np.unique(labels)) if samples_per_class else len(labels)
+    if batch_size > (longest := _passes(in_a_pass) * in_a_pass):
+        raise ValueError(f"batch size {batch_size} is above {longest}, the largest of these {len(labels)} images")
+
+
+def _passes(images: int) -> int:
+    return max(1, STREAM_LENGTH // images)
+
+
 def batches(
     labels: NDArray[np.int64], batch_size: int, samples_per_class: int, seed: int
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield batches of image positions without end.
+    """Return batches of image positions without end; raise ValueError as `check_batches`.
 
     Args:
         labels: Class of every training image, (n,).
     """
-    if samples_per_class and batch_size % samples_per_class:
-        raise ValueError(f"batch size {batch_size} is no multiple of {samples_per_class} images per class")
+    check_batches(labels, batch_size, samples_per_class)
+    return _endless(labels, batch_size, samples_per_class, seed)
+
+
+def _endless(
+    labels: NDArray[np.int64], batch_size: int, samples_per_class: int, seed: int
+) -> Iterator[NDArray[np.int64]]:
     generator = np.random.default_rng(seed)
     while True:
         stream = (
@@ -45,11 +63,11 @@ def _cut(stream: Iterator[NDArray[np.int64]], batch_size: int) -> Iterator[NDArr
 def _m_per_class(labels: NDArray[np.int64], m: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     """The passes of one stream: as many complete passes over all classes as fit into it."""
     members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    for _ in range(max(1, STREAM_LENGTH // (m * len(members)))):
+    for _ in range(_passes(m * len(members))):
         of_classes = [members[c] for c in generator.permutation(len(members))]
         yield np.concatenate([generator.choice(rows, m, replace=len(rows) < m) for rows in of_classes])
 
 
 def _shuffled(labels: NDArray[np.int64], generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    for _ in range(max(1, STREAM_LENGTH // len(labels))):
+    for _ in range(_passes(len(labels))):
         yield generator.permutation(len(labels))

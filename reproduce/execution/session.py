@@ -25,7 +25,7 @@ from protocols.trunks.weights import TrunkError
 from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
-from reproduce.errors import InputError
+from reproduce.errors import InputError, all_of
 from reproduce.storage import StoragePaths, open_store
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.records.trials import TrialLog, TrialsInMemory
@@ -170,7 +170,7 @@ def open_session(
             return with_features(dataset, FrozenTrunk(row.trunk, row.images), where.cache, device, computing)
 
         rows = {card.key: experiment.for_row(card.key) for card in cards}
-        methods = {card.key: open_method(rows[card.key], card) for card in cards}
+        methods = dict(all_of(cards, lambda card: (card.key, open_method(rows[card.key], card))))
         problem, *others = _problems(experiment, rows, methods, where, progress, featured, outline=outline)
         row_problems = {key: other for key, other in zip(rows, others, strict=True) if key in experiment.conditions}
         titles = {card.key: card.title for card in cards}
@@ -235,10 +235,7 @@ def _open_images(experiment: Experiment, where: StoragePaths, progress: Progress
 
 def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
     """Load the cards of an experiment's methods and variants; raise InputError if a method is named twice."""
-    cards = (
-        *(load_card(method) for method in experiment.methods),
-        *(load_variant(variant) for variant in experiment.variants),
-    )
+    cards = (*all_of(experiment.methods, load_card), *all_of(experiment.variants, load_variant))
     keys = [card.key for card in cards]
     if repeated := [key for key in keys if keys.count(key) > 1]:
         raise InputError(f"method {repeated[0]!r} is named twice; name it once")
