@@ -22,18 +22,18 @@ from protocols.training.torch_state import isolated_random_numbers
 from results.spec.training_spec import FoldSpec, TrainingSettings
 from results.values import derive_seed
 
-LARGEST_BATCH = 512
+LARGEST_BATCH = 256
 """Larger batches are not tried, since some losses need memory in proportion to the cube of the batch."""
 
 _WIDTH = 8
-_LOOKED_AT = 2000
+_LOOKED_AT = 500
 """Batches that are looked at to find one that holds a class twice."""
 
 
 def batches_to_try(
     targets: NDArray[np.int64], settings: TrainingSettings, samples_per_class: int
 ) -> list[NDArray[np.int64]]:
-    """Return two batches, as positions of images, and one that holds a class twice if the training has such batches.
+    """Return a batch, as positions of images, and one that holds a class twice if the training has such batches.
 
     Args:
         targets: Class of every training image as 0..C-1, (n,).
@@ -45,25 +45,30 @@ def batches_to_try(
     if settings.batch_size > LARGEST_BATCH:
         return []
     length = min(_LOOKED_AT, settings.max_epochs * settings.steps_per_epoch(len(targets)))
-    drawn = list(islice(stream, max(2, length if samples_per_class else 2)))
-    twice = (rows for rows in drawn[2:] if np.bincount(targets[rows]).max() > samples_per_class)
-    return drawn[:2] + list(islice(twice, 1))
+    first = next(stream)
+    if not samples_per_class:
+        return [first]
+    twice = (rows for rows in islice(stream, length) if np.bincount(targets[rows]).max() > samples_per_class)
+    return [first, *islice(twice, 1)]
 
 
-def rehearse(spec: FoldSpec, targets: NDArray[np.int64], rows: Sequence[NDArray[np.int64]]) -> None:
+def rehearse(
+    spec: FoldSpec, targets: NDArray[np.int64], rows: Sequence[NDArray[np.int64]], *, gradients: bool = True
+) -> None:
     """Build the method of a training and compute its loss and gradients on some batches.
 
     Args:
         spec: The training.
         targets: Class of every training image as 0..C-1, (n,).
         rows: Positions of the images of each batch.
+        gradients: Whether to compute gradients too, which takes most of the time.
 
     Raises:
         RefusedError: The method's own code does not take the setting, the sizes or a batch.
     """
     with isolated_random_numbers("cpu"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # The training warns too.
-        _Rehearsal(spec, targets).run(rows)
+        _Rehearsal(spec, targets).run(rows, gradients=gradients)
 
 
 class _Rehearsal:
@@ -82,7 +87,7 @@ class _Rehearsal:
         with refusals(self.loss_name):
             self.method.plugin.bind(context)
 
-    def run(self, rows: Sequence[NDArray[np.int64]]) -> None:
+    def run(self, rows: Sequence[NDArray[np.int64]], *, gradients: bool) -> None:
         plugin: Any = self.method.plugin
         with refusals(self.loss_name):
             self.method.loss.train()
@@ -90,8 +95,10 @@ class _Rehearsal:
             for step, batch in enumerate(rows):
                 plugin.on_step_start(self._clock(step))
                 embeddings = self.network(torch.randn(len(batch), _WIDTH))
-                self.method(embeddings, torch.from_numpy(self.targets[batch])).backward()
-                plugin.on_gradients(self._clock(step))
+                loss = self.method(embeddings, torch.from_numpy(self.targets[batch]))
+                if gradients:
+                    loss.backward()
+                    plugin.on_gradients(self._clock(step))
 
     def _clock(self, step: int) -> Clock:
         return Clock(0, step, self.training.steps_per_epoch(len(self.targets)), 0)

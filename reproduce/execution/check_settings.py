@@ -3,8 +3,7 @@
 All faults of all methods are named at once. A setting between the ends that is refused later is a failed trial.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,8 @@ from protocols.training.rehearsal import batches_to_try, rehearse
 from reproduce.errors import InputError
 from reproduce.execution.session import Session
 from results.spec.training_spec import FoldSpec
-from results.values import canonical_json
 
-Refusal = Callable[[dict[str, JsonValue]], str | None]
-
+_RATES = ("optimizer.lr", "loss_optimizer.lr", "loss_optimizer.weight_decay")
 _NOT_TOLD_HERE = (MemoryError, OSError, RuntimeError)
 """What says something about this machine only; another one may train."""
 
@@ -28,34 +25,40 @@ def check_settings(sessions: Sequence[Session]) -> None:
     """Try the methods of experiments on random embeddings; raise InputError with all settings that they refuse."""
     faults: dict[str, list[str]] = {}
     for session in sessions:
+        batches = _Batches(session)
         for key, study in session.studies().items():
-            for setting, reason in _faults(session, study):
+            for setting, reason in _faults(study, batches):
                 place = f"{session.name}, {key}{setting}" if len(sessions) > 1 else f"{key}{setting}"
                 faults.setdefault(reason, []).append(place)
     if faults:
-        text = "; ".join(f"{', '.join(dict.fromkeys(places))}: {reason}" for reason, places in faults.items())
+        text = "; ".join(
+            f"{', '.join(dict.fromkeys(places))}: {reason.rstrip('.')}" for reason, places in faults.items()
+        )
         raise InputError(
             f"nothing was trained, since these settings cannot be: {text}. Change the ranges (search.ranges), the "
             "settings or training.batch_size, or leave these methods out"
         )
 
 
-def _faults(session: Session, study: Study) -> Iterator[tuple[str, str]]:
+def _faults(study: Study, batches: "_Batches") -> Iterator[tuple[str, str]]:
     """Yield the settings that a method refuses, as text behind the method's key, each with the reason."""
     if study.method.method.loss is None:
         return
-    refusal = _refusals(study, session.protocol.kinds(study))
     ends = {parameter.target: _ends(parameter) for parameter in study.space}
     low = {target: values[0] for target, values in ends.items()}
     high = {target: values[-1] for target, values in ends.items()}
     middle = {parameter.target: parameter.at(0.5) for parameter in study.space}
-    accepted = next((setting for setting in (low, high, middle) if refusal(setting) is None), None)
+    first = batches.refusal(study, low)
+    accepted = low if first is None else next((s for s in (high, middle) if batches.refusal(study, s) is None), None)
     if accepted is None:
-        yield "", refusal(low) or ""
+        yield "", first or ""
         return
     for target, values in ends.items():
+        # A rate is taken or refused by the optimizer's constructor; the loss does not see it.
+        count = 0 if target in _RATES else 1
         for value in values:
-            if (reason := refusal({**accepted, target: value})) is not None:
+            reason = batches.refusal(study, {**accepted, target: value}, count)
+            if reason is not None:
                 yield f" with {target} {value}", reason
 
 
@@ -68,31 +71,36 @@ def _ends(parameter: SearchParameter) -> list[JsonValue]:
     return [int(end) if whole else end for end in (parameter.low, parameter.high)]
 
 
-def _refusals(study: Study, kinds: Sequence[FoldSpec]) -> Refusal:
-    """Return a function that tells why a setting is refused in one of some kinds of trainings; None if it is not."""
-    targets = [study.problem.training_data(spec).train_targets for spec in kinds]
+class _Batches:
+    """The labels and batches of an experiment's trainings, which its methods share."""
 
-    @cache
-    def rows_of(kind: int, samples_per_class: int) -> list[NDArray[np.int64]]:
-        return batches_to_try(targets[kind], study.problem.training, samples_per_class)
+    def __init__(self, session: Session) -> None:
+        self._kinds = session.protocol.kinds
+        self._known: dict[tuple[object, ...], tuple[NDArray[np.int64], list[NDArray[np.int64]]]] = {}
 
-    known: dict[str, str | None] = {}
+    def refusal(self, study: Study, setting: dict[str, JsonValue], count: int | None = None) -> str | None:
+        """Tell why a method refuses a setting; None if it does not.
 
-    def refusal(setting: dict[str, JsonValue]) -> str | None:
-        if (name := canonical_json(setting)) not in known:
-            known[name] = tried(setting)
-        return known[name]
-
-    def tried(setting: dict[str, JsonValue]) -> str | None:
+        Args:
+            count: Number of batches to try without gradients, in the first kind of training only; None tries all
+                batches of all kinds with gradients.
+        """
         try:
             method = study.method.at(setting)
-            for kind, spec in enumerate(kinds):
-                rows = rows_of(kind, method.samples_per_class)
-                rehearse(spec.model_copy(update={"method": method}), targets[kind], rows)
+            for spec in self._kinds(study)[: None if count is None else 1]:
+                targets, rows = self._of(study, spec, method.samples_per_class)
+                rehearse(spec.model_copy(update={"method": method}), targets, rows[:count], gradients=count is None)
         except _NOT_TOLD_HERE:
             return None
         except ValueError as error:  # MethodError, HyperparameterError, and batches that cannot be drawn.
             return str(error)
         return None
 
-    return refusal
+    def _of(
+        self, study: Study, spec: FoldSpec, samples_per_class: int
+    ) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+        name = (spec.data_fingerprint, spec.train_classes, spec.training.model_dump_json(), samples_per_class)
+        if name not in self._known:
+            targets = study.problem.training_data(spec).train_targets
+            self._known[name] = targets, batches_to_try(targets, spec.training, samples_per_class)
+        return self._known[name]

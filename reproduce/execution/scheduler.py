@@ -28,8 +28,7 @@ from results.records.records import RunRecord
 from results.spec.experiment_spec import RecordingSettings
 from results.store.store import Store
 
-_LOOK_AGAIN_SECONDS = 1.0
-"""How often the work of other runs is looked at again."""
+_LOOK_AGAIN_SECONDS = 1.0  # How often the work of other runs is looked at again.
 
 
 class Scheduler:
@@ -129,7 +128,6 @@ class Scheduler:
                 return
 
     def _wait(self) -> set[Future[Done]]:
-        """Wait a moment for a job, but not if another one can be submitted already."""
         if self._running:
             return wait(self._running, timeout=0.5, return_when=FIRST_COMPLETED)[0]
         if not self._waiting and (self._not_started or self._elsewhere):
@@ -278,7 +276,8 @@ class Scheduler:
         """Give the protocol the refusal of a job, also for the jobs of the same list that have not begun."""
         refusal = self._failed.refuse(track.method, job, error)
         if track.awaited(job.fingerprint):
-            self.say(f"{track.method}, {described(job)}: refused: {refusal.reason}")
+            if not any(isinstance(outcome, Refusal) for outcome in track.outcomes.values()):
+                self.say(f"{track.method}, {described(job)}: refused: {refusal.reason}")
             under_way = self._under_way(track)
             for index, each in enumerate(track.jobs):
                 if index not in track.outcomes and each.fingerprint not in under_way:
