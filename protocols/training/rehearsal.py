@@ -27,13 +27,15 @@ LARGEST_BATCH = 256
 
 _WIDTH = 8
 _LOOKED_AT = 500
-"""Batches that are looked at to find one that holds a class twice."""
+"""Batches that are looked at to find one with unequal classes."""
 
 
 def batches_to_try(
     targets: NDArray[np.int64], settings: TrainingSettings, samples_per_class: int
 ) -> list[NDArray[np.int64]]:
-    """Return a batch, as positions of images, and one that holds a class twice if the training has such batches.
+    """Return a batch, as positions of images, and one with unequal classes if the training has such batches.
+
+    Where two passes over the classes meet in a batch, some classes can be in it twice.
 
     Args:
         targets: Class of every training image as 0..C-1, (n,).
@@ -48,8 +50,8 @@ def batches_to_try(
     first = next(stream)
     if not samples_per_class:
         return [first]
-    twice = (rows for rows in islice(stream, length) if np.bincount(targets[rows]).max() > samples_per_class)
-    return [first, *islice(twice, 1)]
+    unequal = (rows for rows in islice(stream, length) if len(set(np.unique_counts(targets[rows]).counts)) > 1)
+    return [first, *islice(unequal, 1)]
 
 
 def rehearse(
