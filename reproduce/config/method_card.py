@@ -76,8 +76,9 @@ class SearchRange(Record):
         return self
 
     def _is_empty(self) -> bool:
-        numbers = [bound for bound in (self.low, self.high) if not isinstance(bound, str)]
-        return (len(numbers) < 2 and self.low == self.high) or numbers != sorted(set(numbers))
+        if isinstance(self.low, str) or isinstance(self.high, str):
+            return self.low == self.high
+        return self.low is None or self.high is None or self.low >= self.high
 
     def bounds_on(
         self, dataset: str, bounds: Literal["widened", "initial"], batch_size: int
