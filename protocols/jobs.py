@@ -12,6 +12,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from protocols.problem import Problem
+from protocols.training.build_method import RefusedError
 from results.records.records import FoldResult, RunRecord, run_fingerprint, run_name
 from results.spec.training_spec import FoldSpec
 
@@ -98,8 +99,15 @@ class EvaluateJob:
         return run_name(self.run, self.search)
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """The outcome of a job that the method's own code refuses, or that is not needed after another refusal."""
+
+    reason: str
+
+
 Job = TrainJob | EvaluateJob
-Outcome = FoldResult | RunRecord
+Outcome = FoldResult | RunRecord | Refusal
 T = TypeVar("T")
 Work = Generator[list[Job], list[Outcome], T]
 
@@ -144,12 +152,19 @@ def evaluation_job(
 
 
 def trainings(jobs: list[TrainJob]) -> Work[list[FoldResult]]:
-    """Yield trainings and return their results in the same order."""
-    outcomes = yield list(jobs)
+    """Yield trainings and return their results in the same order; raise RefusedError if one is refused."""
+    outcomes = _not_refused((yield list(jobs)))
     return [outcome for outcome in outcomes if isinstance(outcome, FoldResult)]
 
 
 def evaluations(jobs: list[EvaluateJob]) -> Work[list[RunRecord]]:
-    """Yield test evaluations and return their records in the same order."""
-    outcomes = yield list(jobs)
+    """Yield test evaluations and return their records in the same order; raise RefusedError if one is refused."""
+    outcomes = _not_refused((yield list(jobs)))
     return [outcome for outcome in outcomes if isinstance(outcome, RunRecord)]
+
+
+def _not_refused(outcomes: list[Outcome]) -> list[Outcome]:
+    for outcome in outcomes:
+        if isinstance(outcome, Refusal):
+            raise RefusedError(outcome.reason)
+    return outcomes

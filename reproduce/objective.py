@@ -1,5 +1,6 @@
 """An objective for a study of Optuna of your own: its trials train the folds through the suite's store."""
 
+import math
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -9,7 +10,7 @@ import optuna
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from pydantic import JsonValue
 
-from protocols.jobs import Job, Outcome, TrainJob, Work
+from protocols.jobs import Job, Outcome, TrainJob, Work, trainings
 from protocols.search.space import SearchParameter
 from protocols.search.study import Study
 from reproduce.config.experiment_file import load_experiments
@@ -78,13 +79,16 @@ class Objective:
         self.suggest = suggest or (lambda trial: {p.target: suggested(trial, p) for p in self.study.space})
 
     def __call__(self, trial: optuna.Trial) -> float:
-        """Train the folds of a trial's setting."""
+        """Train the folds of a trial's setting. NaN, which fails the trial, if the method refuses the setting."""
         setting = self.suggest(trial)
         asked = Trial(number=trial.number, setting={**self.study.method.given, **setting})
         folds: list[FoldResult] = []
         with closing(open_executor(self.device, self.workers)) as executor:
             scheduler = Scheduler(self.study.problem, open_store(self.session.paths), executor, _Silent())
             scheduler.run({self.key: _train(self.study, asked, folds)})
+        if reason := scheduler.refused.get(self.key):
+            trial.set_user_attr("reason", reason)
+            return math.nan
         for number, fold in enumerate(folds):
             trial.report(fold.objective, number)
         trial.set_user_attr("trainings", [fold.fingerprint for fold in folds])
@@ -103,8 +107,7 @@ def suggested(trial: optuna.Trial, parameter: SearchParameter) -> JsonValue:
 
 
 def _train(study: Study, trial: Trial, folds: list[FoldResult]) -> Work[list[RunRecord]]:
-    outcomes = yield [TrainJob(spec) for spec in study.specs(trial)]
-    folds += [outcome for outcome in outcomes if isinstance(outcome, FoldResult)]
+    folds += yield from trainings([TrainJob(spec) for spec in study.specs(trial)])
     return []
 
 

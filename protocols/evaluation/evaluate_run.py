@@ -18,11 +18,12 @@ from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
 from protocols.samples import evaluation_batches_of
-from protocols.training.build_method import component_class
+from protocols.training.build_method import RefusedError, component_class
 from protocols.training.principal_components import reduced_by_themselves
 from protocols.training.torch_state import device_name
 from protocols.trunks.embed import embed_crops
 from protocols.trunks.embedding_model import EmbeddingModel, trained_model
+from protocols.users_files.sources import SourceError
 from results.records.provenance import provenance
 from results.records.records import ClassScores, RunRecord, Scores, TestCurve, TestPoint
 from results.spec.training_spec import FoldSpec
@@ -76,7 +77,7 @@ def evaluate_run(
 
     Raises:
         SplitError: A model was trained or selected on a test class.
-        ValueError: A metric is unknown.
+        ValueError: A metric is unknown. RefusedError: a user's metric fails on these embeddings.
     """
     started = time.perf_counter()
     check_metric_names(job.metrics)
@@ -97,8 +98,8 @@ def _record(
     joint_queries = query_scores(*sides(joint, labels, data.is_query)) if several else queries[0]
     folds = [fold.mean().scores for fold in queries]
     last_folds = folds if last is embeddings else [_scores(e, labels, data) for e in last or ()]
-    metrics = [measure(job.metrics, e, labels, data.is_query) for e in embeddings]
-    joint_metrics = measure(job.metrics, joint, labels, data.is_query) if several else metrics[0]
+    metrics = [_measured(job, e, labels, data) for e in embeddings]
+    joint_metrics = _measured(job, joint, labels, data) if several else metrics[0]
     first = job.specs[0]
     return RunRecord(
         fingerprint=job.fingerprint,
@@ -209,6 +210,14 @@ def normalization_of(spec: FoldSpec) -> Normalization:
 
 def _scores(embeddings: Tensor, labels: Tensor, data: TestData) -> Scores:
     return query_scores(*sides(embeddings, labels, data.is_query)).mean().scores
+
+
+def _measured(job: EvaluateJob, embeddings: Tensor, labels: Tensor, data: TestData) -> dict[str, float]:
+    try:
+        return measure(job.metrics, embeddings, labels, data.is_query)
+    except SourceError as error:
+        # The file was loaded by the check of the names, so it is the user's function that fails on these embeddings.
+        raise RefusedError(str(error)) from error
 
 
 def _mean(scores: Sequence[Scores]) -> Scores:

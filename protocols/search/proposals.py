@@ -66,7 +66,9 @@ class Proposals:
     def _gaussian_process(self, trials: Sequence[Trial]) -> optuna.Study:
         """A study with a fresh sampler for each proposal, since this one keeps no state besides the trials."""
         study = _study(self._sampler(len(trials)))
-        study.add_trials([self._as_optunas(trial) for trial in trials])
+        # A process that is told nothing of a failed trial proposes its setting again and again.
+        lowest = min((trial.score for trial in trials if trial.score is not None), default=0.0)
+        study.add_trials([self._as_optunas(trial, lowest if trial.score is None else trial.score) for trial in trials])
         return study
 
     def _replay(self, trials: Sequence[Trial]) -> optuna.Study:
@@ -79,10 +81,11 @@ class Proposals:
                 study.enqueue_trial(trial.setting)
             asked = self._asked or study.ask(self._distributions)
             if asked.params == trial.setting:
-                study.tell(asked, trial.score)
+                failed = optuna.trial.TrialState.FAIL if trial.state == "failed" else None
+                study.tell(asked, trial.score, state=failed)
             else:  # Another release of Optuna proposed it.
                 study.tell(asked, state=optuna.trial.TrialState.FAIL)
-                study.add_trial(self._as_optunas(trial))
+                study.add_trial(self._as_optunas(trial, trial.score))
             self._asked = None
         self._told = len(trials)
         return study
@@ -91,8 +94,11 @@ class Proposals:
     def _distributions(self) -> dict[str, BaseDistribution]:
         return {parameter.target: parameter.distribution() for parameter in self.space}
 
-    def _as_optunas(self, trial: Trial) -> optuna.trial.FrozenTrial:
-        return optuna.trial.create_trial(params=trial.setting, distributions=self._distributions, value=trial.score)
+    def _as_optunas(self, trial: Trial, score: float | None) -> optuna.trial.FrozenTrial:
+        state = optuna.trial.TrialState.FAIL if score is None else optuna.trial.TrialState.COMPLETE
+        return optuna.trial.create_trial(
+            state=state, params=trial.setting, distributions=self._distributions, value=score
+        )
 
     def _sampler(self, number: int) -> optuna.samplers.BaseSampler:
         return build_sampler(self.sampler, derive_seed("sampler", self.study, number) % 2**32)

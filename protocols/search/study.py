@@ -8,9 +8,10 @@ from pydantic import JsonValue
 
 from protocols.jobs import TrainJob, Work, trainings
 from protocols.problem import Problem
-from protocols.search.open_method import OpenMethod
+from protocols.search.open_method import HyperparameterError, OpenMethod
 from protocols.search.proposals import Proposals
 from protocols.search.space import SearchParameter, tried
+from protocols.training.build_method import RefusedError
 from results.records.records import FoldResult
 from results.records.trials import Trial, TrialLog, mean_of
 from results.spec.mlrc_constants import REPRODUCTIONS, TRIALS
@@ -125,8 +126,9 @@ class Study:
         """Search the hyperparameters, one trial after another.
 
         A trial trains one setting on every fold. Its score is the mean over folds of the best validation MAP@R; a fold
-        that diverged counts 0. A FoldSpec has training and validation classes only, so the search cannot see the test
-        classes. The trainings of finished trials are asked for again, which the store answers at once.
+        that diverged counts 0. A trial whose setting the method refuses has failed. A FoldSpec has training and
+        validation classes only, so the search cannot see the test classes. The trainings of finished trials are asked
+        for again, which the store answers at once.
 
         Yields:
             The trainings of one trial, one per fold. With racing: the training of the next fold, and those of the
@@ -134,6 +136,9 @@ class Study:
 
         Returns:
             The given hyperparameters and the best setting of the search, by target.
+
+        Raises:
+            RefusedError: The method refuses every setting of the search.
         """
         if self.name is None:
             return dict(self.method.given)
@@ -147,12 +152,26 @@ class Study:
             else:
                 trial = Trial(number=len(trials), setting=proposals.next(trials))
                 self.log.put_trial(self.name, trial)
-            folds = yield from self._train(trial, trials)
-            if trial.state == "running":
-                trial = _scored(trial, folds, _race(trials), n_folds=self.problem.folds)
-                self.log.put_trial(self.name, trial)
+            if trial.state != "failed":
+                trial = yield from self._finished(trial, trials)
             trials.append(trial)
-        return {**self.method.given, **_best(trials).setting}
+        if (best := _best(trials)) is None:
+            raise RefusedError(f"all {len(trials)} trials of the search failed; the last: {trials[-1].reason}")
+        return {**self.method.given, **best.setting}
+
+    def _finished(self, trial: Trial, before: Sequence[Trial]) -> Work[Trial]:
+        """Train the folds of a trial, and keep its score, or why the method refuses the setting."""
+        assert self.name is not None
+        try:
+            folds = yield from self._train(trial, before)
+        except (RefusedError, HyperparameterError) as error:
+            done = Trial(number=trial.number, setting=trial.setting, state="failed", reason=str(error))
+        else:
+            if trial.state != "running":
+                return trial
+            done = _scored(trial, folds, _race(before), n_folds=self.problem.folds)
+        self.log.put_trial(self.name, done)
+        return done
 
     def _train(self, trial: Trial, before: Sequence[Trial]) -> Work[list[FoldResult]]:
         """Train the folds of a trial; in a race one after another until it is clearly behind.
@@ -176,25 +195,26 @@ class Study:
         return self.problem.fold_specs(self.method.at(trial.setting), "search", trial.number)
 
     def known_specs(self) -> list[FoldSpec]:
-        """List the trainings of all trials so far. Folds that a trial did not get in a race are left out."""
+        """List the trainings of all trials so far, without the folds that a raced or failed trial did not get."""
         return [spec for trial in self.trials() for spec in self.specs(trial)[: _folds(trial)]]
 
     def spared(self) -> int:
-        """Number of trainings that the trials of all searches did not get so far, because they were clearly behind."""
-        raced = [trial for search in self.searches() for trial in search.trials() if trial.state == "raced"]
-        return sum(self.problem.folds - len(trial.trainings) for trial in raced)
+        """Number of trainings that the trials of all searches did not get so far: clearly behind, or failed."""
+        trials = [trial for search in self.searches() for trial in search.trials()]
+        return sum(self.problem.folds - len(trial.trainings) for trial in trials if _folds(trial) is not None)
 
     def found_hyperparameters(self) -> dict[str, JsonValue] | None:
-        """The result of `best_hyperparameters`, or None if the search is not finished."""
+        """The result of `best_hyperparameters`, or None if the search is not finished or all its trials failed."""
         if self.name is None:
             return dict(self.method.given)
         finished = [trial for trial in self.trials() if trial.state != "running"]
-        return {**self.method.given, **_best(finished).setting} if len(finished) == self.n_trials else None
+        best = _best(finished) if len(finished) == self.n_trials else None
+        return None if best is None else {**self.method.given, **best.setting}
 
 
 def _folds(trial: Trial) -> int | None:
     """Number of folds of a trial that got no more folds; None for other trials."""
-    return len(trial.trainings) if trial.state == "raced" else None
+    return len(trial.trainings) if trial.state in ("raced", "failed") else None
 
 
 def _race(trials: Sequence[Trial]) -> Race:
@@ -221,6 +241,7 @@ def _scored(trial: Trial, folds: Sequence[FoldResult], race: Race, *, n_folds: i
     )
 
 
-def _best(trials: Sequence[Trial]) -> Trial:
+def _best(trials: Sequence[Trial]) -> Trial | None:
     """The trial with the highest score on all folds; of equal scores the earlier one (specification, 11.11)."""
-    return max((trial for trial in trials if trial.state == "complete"), key=lambda trial: mean_of(trial.fold_scores))
+    complete = [trial for trial in trials if trial.state == "complete"]
+    return max(complete, key=lambda trial: mean_of(trial.fold_scores), default=None)

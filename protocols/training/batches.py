@@ -8,6 +8,7 @@ dropped, as loaders of shuffled images do: no batch holds a class (m-per-class) 
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,32 +16,44 @@ from numpy.typing import NDArray
 STREAM_LENGTH = 100_000
 
 
+def check_batches(
+    labels: NDArray[np.int64], batch_size: int, samples_per_class: int, *, whole_passes: bool = False
+) -> None:
+    """Raise ValueError if no batch of this size can be cut from the streams of these images."""
+    if samples_per_class and batch_size % samples_per_class:
+        raise ValueError(f"batch size {batch_size} is no multiple of {samples_per_class} images per class")
+    one_pass = samples_per_class * len(np.unique(labels)) if samples_per_class else len(labels)
+    longest = one_pass * (1 if whole_passes else _passes(one_pass))
+    if batch_size > longest:
+        raise ValueError(f"batch size {batch_size} is above {longest}, the largest of these {len(labels)} images")
+
+
+def _passes(images: int) -> int:
+    return max(1, STREAM_LENGTH // images)
+
+
 def batches(
     labels: NDArray[np.int64], batch_size: int, samples_per_class: int, seed: int, *, whole_passes: bool = False
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield batches of image positions without end.
+    """Return batches of image positions without end; raise ValueError as `check_batches`.
 
     Args:
         labels: Class of every training image, (n,).
         samples_per_class: Images of a class that stand together (m); 0 draws all images in a random order.
         whole_passes: Whether each pass is cut into batches by itself.
     """
-    if samples_per_class and batch_size % samples_per_class:
-        raise ValueError(f"batch size {batch_size} is no multiple of {samples_per_class} images per class")
-    one_pass = samples_per_class * len(np.unique(labels)) if samples_per_class else len(labels)
-    if whole_passes and batch_size > one_pass:
-        raise ValueError(
-            f"a batch of {batch_size} images is larger than a pass of {one_pass}; use a smaller batch_size"
-        )
-    length = one_pass if whole_passes else STREAM_LENGTH
+    check_batches(labels, batch_size, samples_per_class, whole_passes=whole_passes)
+    return _endless(labels, batch_size, samples_per_class, seed, whole_passes)
+
+
+def _endless(
+    labels: NDArray[np.int64], batch_size: int, m: int, seed: int, whole_passes: bool
+) -> Iterator[NDArray[np.int64]]:
     generator = np.random.default_rng(seed)
     while True:
-        stream = (
-            _m_per_class(labels, samples_per_class, length, generator)
-            if samples_per_class
-            else _shuffled(labels, length, generator)
-        )
-        yield from _cut(stream, batch_size)
+        passes = _m_per_class(labels, m, generator) if m else _shuffled(labels, generator)
+        one_pass = m * len(np.unique(labels)) if m else len(labels)
+        yield from _cut(islice(passes, 1 if whole_passes else _passes(one_pass)), batch_size)
 
 
 def _cut(stream: Iterator[NDArray[np.int64]], batch_size: int) -> Iterator[NDArray[np.int64]]:
@@ -53,16 +66,14 @@ def _cut(stream: Iterator[NDArray[np.int64]], batch_size: int) -> Iterator[NDArr
         rest = rest[full_batches:]
 
 
-def _m_per_class(
-    labels: NDArray[np.int64], m: int, length: int, generator: np.random.Generator
-) -> Iterator[NDArray[np.int64]]:
-    """The passes of one stream: as many complete passes over all classes as fit into it."""
+def _m_per_class(labels: NDArray[np.int64], m: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    """Passes over all classes, with m images of each."""
     members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    for _ in range(max(1, length // (m * len(members)))):
+    while True:
         of_classes = [members[c] for c in generator.permutation(len(members))]
         yield np.concatenate([generator.choice(rows, m, replace=len(rows) < m) for rows in of_classes])
 
 
-def _shuffled(labels: NDArray[np.int64], length: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    for _ in range(max(1, length // len(labels))):
+def _shuffled(labels: NDArray[np.int64], generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    while True:
         yield generator.permutation(len(labels))

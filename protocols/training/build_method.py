@@ -2,7 +2,8 @@
 
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -18,20 +19,54 @@ from losses.checks import at_least_float32
 from losses.plugin import TrainingPlugin
 from losses.without_waiting import loss_in_batch
 from losses.wrapper import PluginWrapper
+from protocols.images.decoding import BrokenImageError
+from protocols.training.step_monitor import NotFiniteError
 from protocols.users_files.checks import source_class, try_loss
 from protocols.users_files.sources import SourceError
+from protocols.verified_files import ChangedFileError
 from results.spec.source_names import SourceName
 from results.spec.training_spec import Component, MethodSpec, OptimizerSettings
 
 ENTRY_POINTS = "metric_learning_losses"
 """Entry-point group for losses of other packages: name = "module:Class"."""
 
-_PLACEHOLDERS = ("$num_classes", "$embedding_size", "$training_images")
+_PLACEHOLDERS = ("$num_classes", "$embedding_size", "$training_images", "$batch_size")
 _NAMESPACES = {"loss": (losses, pml_losses), "miner": (miners,), "regularizer": (regularizers,)}
 
 
 class MethodError(ValueError):
     """A component of a method cannot be built: unknown class, unknown argument or bad value."""
+
+
+class RefusedError(MethodError):
+    """The method's own code does not take a setting, a batch or the classes. The same training would fail again."""
+
+
+_NOT_THE_METHODS = (
+    *(MemoryError, OSError, EOFError, torch.OutOfMemoryError, torch.AcceleratorError),
+    *(NotFiniteError, ChangedFileError, BrokenImageError, SourceError, MethodError),
+)
+_MACHINE_WORDS = ("cuda", "cudnn", "cublas", "nccl", "memory", "alloc", "thread", "primitive")
+"""Words in the messages of torch's RuntimeError about the machine. One about shapes or types has none of them."""
+
+
+@contextmanager
+def refusals(what: str) -> Iterator[None]:
+    """Turn an error of the method's own code into a RefusedError that begins with `what`.
+
+    Errors of the machine (memory, disk, GPU) and of the data stay as they are: the same training may succeed later.
+    """
+    try:
+        yield
+    except _NOT_THE_METHODS:
+        raise
+    except Exception as error:  # pytorch-metric-learning raises plain Exception for unsupported combinations
+        text = (str(error).splitlines() or [""])[0]
+        machine = isinstance(error, RuntimeError) and any(word in str(error).lower() for word in _MACHINE_WORDS)
+        if machine and not isinstance(error, NotImplementedError):
+            raise
+        kind = "" if type(error) in (ValueError, Exception) else f"{type(error).__name__}: "
+        raise RefusedError(f"{what}: {kind}{text}") from error
 
 
 @dataclass(frozen=True)
@@ -59,13 +94,17 @@ class _NoHooks(TrainingPlugin):
 
 
 def build_method(
-    spec: MethodSpec, num_classes: int, embedding_size: int, training_images: int | None = None
+    spec: MethodSpec,
+    num_classes: int,
+    embedding_size: int,
+    training_images: int | None = None,
+    batch_size: int | None = None,
 ) -> BuiltMethod:
-    """Build the modules of a method."""
+    """Build the modules of a method; raise RefusedError if a class does not take its arguments."""
     assert spec.loss is not None, "the untrained trunk has no loss to build"
     sizes = {"num_classes": num_classes, "embedding_size": embedding_size}
-    if training_images is not None:
-        sizes["training_images"] = training_images
+    optional = {"training_images": training_images, "batch_size": batch_size}
+    sizes |= {name: size for name, size in optional.items() if size is not None}
     extra: dict[str, Any] = {}
     if spec.embedding_regularizer is not None:
         extra = {
@@ -86,11 +125,9 @@ def build_component(
     for key, parameter in accepted_arguments(cls).items():
         if key in sizes and key not in arguments and parameter.default is inspect.Parameter.empty:
             arguments[key] = sizes[key]
-    try:
+    with refusals(f"{component.name}({arguments})"):
         # A card can give a wrapper the name of its base loss, and the base loss's settings beside the wrapper's own.
         module: nn.Module = (cls.from_card if issubclass(cls, PluginWrapper) else cls)(**arguments, **(extra or {}))
-    except Exception as error:  # pytorch-metric-learning raises plain Exception for unsupported combinations
-        raise MethodError(f"{component.name}({arguments}): {error}") from error
     return module
 
 
@@ -179,7 +216,7 @@ def check_component(kind: str, component: Component) -> None:
     for key in () if issubclass(cls, PluginWrapper) else component.arguments:
         if key not in accepted:
             raise MethodError(f"{component.name} takes no argument {key!r}; it takes {', '.join(sorted(accepted))}")
-    sizes = {"num_classes": 16, "embedding_size": 4, "training_images": 64}
+    sizes = {"num_classes": 16, "embedding_size": 4, "training_images": 64, "batch_size": 32}
     with torch.random.fork_rng([]), warnings.catch_warnings():
         # Some losses warn about these small sizes.
         warnings.simplefilter("ignore")

@@ -5,7 +5,7 @@ import hashlib
 import torch
 from torch import Tensor, nn
 
-from protocols.training.build_method import MethodError
+from protocols.training.build_method import RefusedError
 
 _KEPT = 8
 """Number of projections that a process keeps: those of the four folds of two experiments."""
@@ -32,7 +32,7 @@ def set_to_principal_components(embedder: nn.Module, features: Tensor) -> None:
     images, width = features.shape
     # The centred features of n images span at most n - 1 directions.
     if embedder.out_features > min(images - 1, width):
-        raise MethodError(
+        raise RefusedError(
             f"{images} training images with {width} features have fewer than {embedder.out_features} principal "
             "components; use a smaller embedding_size or more images"
         )

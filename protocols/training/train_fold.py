@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +18,7 @@ from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
-from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
+from protocols.training.build_method import BuiltMethod, build_method, build_optimizer, refusals
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
 from protocols.training.principal_components import set_to_principal_components
@@ -95,6 +96,7 @@ def train_fold(
     Raises:
         SplitError: The classes of the images differ from those in the spec.
         MethodError: The loss or the miner cannot be built, or the training images have too few principal components.
+            Its kind RefusedError: the method's own code does not take the setting or a batch.
         TrunkError: The trunk or its weights are not on this machine.
     """
     started = time.perf_counter()
@@ -179,21 +181,24 @@ class _Training:
         spec, targets = self.spec, torch.from_numpy(self.targets)
         torch.manual_seed(derive_seed("loss", spec.seed))
         n_classes = int(targets.max()) + 1
-        method = build_method(spec.method, n_classes, self.model.dimensions, len(targets))
+        batch_size = self.settings.batch_size
+        method = build_method(spec.method, n_classes, self.model.dimensions, len(targets), batch_size)
         # Moved before the optimizer is built: pytorch-metric-learning replaces class weights when their type changes.
         method.loss.to(self.device)
         replace_reducers(method.loss)
         self.loss = method.loss
-        self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
+        with self._refusals():
+            self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
         source = training_batches_of(self.data.train, spec.images, self.device)
         draws = derive_seed("batches", spec.seed)
-        rows = batches(
-            self.targets,
-            self.settings.batch_size,
-            spec.method.samples_per_class,
-            draws,
-            whole_passes=spec.method.whole_passes,
-        )
+        with self._refusals():
+            rows = batches(
+                self.targets,
+                batch_size,
+                spec.method.samples_per_class,
+                draws,
+                whole_passes=spec.method.whole_passes,
+            )
         crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
         self.batches = labelled_batches(source.training_batches(rows, crops), self.targets, self.device)
         pool_seed = derive_seed("pool", spec.seed)
@@ -202,8 +207,14 @@ class _Training:
         generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
         trainable = [p for p in self.model.parameters() if p.requires_grad]
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
-        method.plugin.bind(TrainingContext(trainable, n_classes, generator, pool))
+        with self._refusals():
+            method.plugin.bind(TrainingContext(trainable, n_classes, generator, pool))
         return method
+
+    def _refusals(self) -> AbstractContextManager[None]:
+        loss = self.spec.method.loss
+        assert loss is not None
+        return refusals(loss.name)
 
     def _clock(self, epoch: int) -> Clock:
         # Authors count epochs as passes over the data; an epoch of the protocol is a number of iterations.
@@ -222,7 +233,8 @@ class _Training:
         return passes < self.method.plugin.needs.warmup_epochs
 
     def _train_epoch(self, epoch: int) -> None:
-        self.method.plugin.on_epoch_start(self._clock(epoch))
+        with self._refusals():
+            self.method.plugin.on_epoch_start(self._clock(epoch))
         self.model.train()
         self.method.loss.train()
         for _ in range(self.steps_per_epoch):
@@ -236,7 +248,8 @@ class _Training:
         plugin, clock = self.method.plugin, self._clock(epoch)
         for parameter in self.trunk_parameters:
             parameter.requires_grad_(not clock.warmup)
-        plugin.on_step_start(clock)
+        with self._refusals():
+            plugin.on_step_start(clock)
         images, labels = next(self.batches)
         self.optimizer.zero_grad(set_to_none=True)
         # A graph has fixed trainable parameters, so it is recorded after a warm-up with a frozen trunk.
@@ -246,14 +259,15 @@ class _Training:
         embeddings = self.model(images)
         self.monitor.add_embeddings(embeddings, self.iterations)
         # The labels are 0..C-1 by construction, and the monitor watches the embeddings.
-        with values_are_checked(), self.monitor.explained_errors():
-            loss = self.method(embeddings, labels)
-        loss.backward()
-        # A method can skip steps with gradients that are not finite, as the gradient scaler of its authors does.
-        if plugin.on_gradients(clock):
-            self.monitor.add_loss(loss, self.iterations)
-            clip_gradients(self.optimizer, self.settings)
-            self.optimizer.step()
+        with self._refusals(), self.monitor.explained_errors():
+            with values_are_checked():
+                loss = self.method(embeddings, labels)
+            loss.backward()
+            # A method can skip steps with gradients that are not finite, as the gradient scaler of its authors does.
+            if plugin.on_gradients(clock):
+                self.monitor.add_loss(loss, self.iterations)
+                clip_gradients(self.optimizer, self.settings)
+                self.optimizer.step()
         self.iterations += 1
 
     def _end_epoch(self, epoch: int, map_at_r: float | None) -> None:

@@ -53,15 +53,27 @@ def search_history(trials: Sequence[TrialPoint], startup: int = 0) -> Figure:
 
 
 def caption(trials: Sequence[TrialPoint]) -> str:
-    """Explain the values of the trials, and of those that were raced."""
+    """Explain the values of the trials, which of them were raced, and why some failed."""
     raced = sum(trial.raced for trial in trials)
     about_raced = (
         f" {raced} of {len(trials)} trials were clearly behind and got no more folds; their value is an estimate."
     )
     return (
         "Each trial is one setting, trained on every fold. The best trial is chosen by this value, so the value is "
-        "too high on average. The tables show new trainings with the best setting." + (about_raced if raced else "")
+        "too high on average. The tables show new trainings with the best setting."
+        + (about_raced if raced else "")
+        + about_failed(trials)
     )
+
+
+def about_failed(trials: Sequence[TrialPoint]) -> str:
+    """Say which trials failed and why, each reason once; empty if none failed."""
+    numbers: dict[str, list[str]] = {}
+    for trial in trials:
+        if trial.reason is not None:
+            numbers.setdefault(trial.reason, []).append(str(trial.number + 1))
+    reasons = "; ".join(f"{', '.join(which)} ({reason})" for reason, which in numbers.items())
+    return f" Failed, since the method does not take the setting: {reasons}." if numbers else ""
 
 
 def alternative_text(trials: Sequence[TrialPoint]) -> str:

@@ -45,12 +45,14 @@ class TrialPoint:
         number: Number of the trial, from 0.
         value: Mean validation score as a fraction of 1; None for a failed trial.
         raced: Whether the trial got no more folds because it was clearly behind. Its value is then an expected score.
+        reason: Why the trial failed; None for other trials.
     """
 
     number: int
     parameters: Mapping[str, float]
     value: float | None
     raced: bool = False
+    reason: str | None = None
 
 
 def _short(value: float) -> str:

@@ -1,22 +1,12 @@
 """A published table in the paper's own layout: under every published row our numbers and their verdicts."""
 
 from reports.published.join import ComparedCell, ComparedRow, ComparedTable
+from reports.tables import further_metrics
 from reports.tables.table import Cell, Column, Line, NumberFormat, Row, Sheet, Table, Value
 from results.published.rows import PublishedPrecision, precision_of
 from results.published.tables import PublishedColumn
-from results.spec.mlrc_constants import HEADLINE_METRICS
 
 _DATASETS = {"cub200": "CUB200", "cars196": "Cars196", "sop": "SOP", "inshop": "In-Shop"}
-_METRIC_TITLES = {
-    **HEADLINE_METRICS,
-    "map@1000": "mAP@1000",
-    "nmi": "NMI",
-    "spectral_decay": "spectral decay",
-    "density": "density",
-    "class_concentration_variance": "concentration variance",
-    "uniformity": "uniformity",
-    "total_training_steps": "steps",
-}
 _HEADER = (
     *("table", "row", "dataset", "metric", "kind", "printed", "printed_interval"),
     *("mean", "low", "high", "n", "verdict"),
@@ -61,7 +51,7 @@ def metric_title(column: PublishedColumn) -> str:
     """The metric as papers call it: Recall@1 of single networks, P@1 under MLRC."""
     if (column.metric, column.kind) == ("precision_at_1", "single"):
         return "R@1"
-    return _METRIC_TITLES.get(column.metric, column.metric.replace("recall", "R"))
+    return further_metrics.metric_title(column.metric)
 
 
 def _group(table: ComparedTable, column: PublishedColumn) -> str:

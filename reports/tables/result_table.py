@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from reports.tables.further_metrics import FurtherMetrics
 from reports.tables.mixed_origins import mixed_origins
 from reports.tables.result_notes import origin_of_hyperparameters, result_notes, single_searches
 from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table, Value, measured_cell
@@ -39,7 +40,7 @@ def result_cells(row: Row) -> dict[ResultColumn, Cell]:
 
 
 def cells_beside(row: Row) -> tuple[Cell, ...]:
-    """Return the cells of a row that follow the results: the scores after the last epoch, if the table has them."""
+    """Return the cells of a row that follow the results: scores after the last epoch and further metrics, if any."""
     return row.lines[0].cells[1 + len(RESULT_COLUMNS) :]
 
 
@@ -47,7 +48,8 @@ def table_of(measured: MeasuredExperiment) -> Table:
     """Build the table of results: percentages with the half width of the 95 % interval.
 
     A method without runs has no row; a note names it. Only the column of the primary score has marks. If runs have
-    scores after the last epoch, the last columns show them. The sheet has one row per cell, with fractions of 1.
+    scores after the last epoch or of further metrics, the last columns show them. The sheet has one row per cell, with
+    fractions of 1.
     """
     records, summary = measured.records, measured.summary
     score, comparison = primary_score(measured), primary_comparison(measured)
@@ -55,7 +57,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
     intervals = {
         column: method_intervals(measured, values_by_run(records, column[1], column[0])) for column in RESULT_COLUMNS
     }
-    at_end = _last_epoch_intervals(measured)
+    at_end, further = _last_epoch_intervals(measured), FurtherMetrics(measured)
     left_out = summary.left_out
     rows, notes, values = [], [], []
     for key in summary.methods:
@@ -68,20 +70,21 @@ def table_of(measured: MeasuredExperiment) -> Table:
         for column in RESULT_COLUMNS:
             mark = marks.get(key, "") if column == (score.embeddings, score.metric) else ""
             cells.append(measured_cell(intervals[column][key], PERCENT, mark))
-        cells += _last_epoch(own, at_end) if at_end else []
+        cells += [*(_last_epoch(own, at_end) if at_end else []), *further.cells(own)]
         flagged = "*" if any(run.flags for run in own) else ""
         row = Row.single(summary.methods[key] + suffix, cells, key, sign + flagged)
         rows.append(row)
         notes += [f"{sign} {row.head}: {left_out[key].note}"] if key in left_out else []
         notes += [f"* {row.head}: {run.name}, {flag}" for run in own for flag in run.flags]
-        values += _values(row, own, "search" if _is_by_search(measured, key) else "run")
+        beside = [*[("last_epoch", metric) for metric in at_end], *further.keys]
+        values += _values(row, own, beside, "search" if _is_by_search(measured, key) else "run")
     return Table(
         title=summary.title,
         caption=_caption(measured, comparison, last_epoch=bool(at_end)),
-        columns=_columns(measured, last_epoch=bool(at_end)),
+        columns=(*_columns(measured, last_epoch=bool(at_end)), *further.columns),
         rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(values)),
-        notes=(*notes, *_table_notes(measured), *result_notes(measured, comparison)),
+        notes=(*notes, *further.note, *_table_notes(measured), *result_notes(measured, comparison)),
         remarks=single_searches(comparison, summary.methods, score),
     )
 
@@ -164,17 +167,18 @@ def _columns(measured: MeasuredExperiment, *, last_epoch: bool) -> tuple[Column,
     return (Column(count), *results, *beside)
 
 
-def _values(row: Row, own: Sequence[RunRecord], unit: str) -> list[tuple[Value, ...]]:
+def _values(
+    row: Row, own: Sequence[RunRecord], beside: Sequence[tuple[str, str]], unit: str
+) -> list[tuple[Value, ...]]:
+    """Return the sheet's rows of a method; `beside` has variant and metric of each cell that follows the results."""
     models, dimensions = len(own[0].fold_fingerprints), own[0].dimensions
-    cells: list[tuple[str, str, int, Cell]] = [
-        (kind, metric, dimensions * (models if kind == "concatenated" else 1), cell)
-        for (kind, metric), cell in result_cells(row).items()
-    ]
-    beside = zip(HEADLINE_METRICS, cells_beside(row), strict=False)
-    cells += [("last_epoch", metric, dimensions, cell) for metric, cell in beside if not cell.empty]
+    following = [cell for cell in zip(beside, cells_beside(row), strict=True) if not cell[1].empty]
     return [
-        (row.key, variant, metric, size, cell.value, cell.half_width, cell.n, unit, len(own))
-        for variant, metric, size, cell in cells
+        (
+            *(row.key, variant, metric, dimensions * (models if variant == "concatenated" else 1)),
+            *(cell.value, cell.half_width, cell.n, unit, len(own)),
+        )
+        for (variant, metric), cell in [*result_cells(row).items(), *following]
     ]
 
 

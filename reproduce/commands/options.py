@@ -133,6 +133,14 @@ class Choices:
             "MLRC trains every trial on all folds.",
         ),
     ] = False
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            help="Further metrics beside those of the file, separated by commas: recall@K, map@1000, nmi, ..., or "
+            "./my_metrics.py:my_function. The stored models are tested with them; nothing is trained again.",
+        ),
+    ] = None
     folds: Annotated[int | None, typer.Option("--folds", help="How many of the four folds to train.")] = None
     seed: Annotated[int | None, typer.Option("--seed", help="Base seed; all other seeds derive from it.")] = None
     image_size: Annotated[
@@ -166,7 +174,8 @@ class Choices:
             "dataset.subset": self.subset or None,
             "dataset.skip_broken_images": self.skip_broken_images or None,
             "dataset.min_images": self.min_images,
-            "methods": None if self.methods is None else [m.strip() for m in self.methods.split(",") if m.strip()],
+            "methods": _listed(self.methods),
+            "metrics": _listed(self.metrics),
             "search.trials": self.trials,
             "reproductions": self.reproductions,
             "search.searches": self.searches,
@@ -199,6 +208,10 @@ class Choices:
                 options = " ".join(f"--data {known}=FOLDER" for known in sorted(all_datasets))
                 raise InputError(f"--data {item}: name the dataset as in {options}")
         return folders.get(dataset)
+
+
+def _listed(names: str | None) -> list[str] | None:
+    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
 
 
 def with_choices(command: Callable[..., None]) -> Callable[..., None]:

@@ -30,7 +30,7 @@ from reproduce.commands.options import (
     with_choices,
 )
 from reproduce.commands.terminal import output_console, say
-from reproduce.errors import InputError
+from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.open_sessions import open_sessions
 from reproduce.monitoring.time_left import in_words
 
@@ -132,6 +132,7 @@ def run(
     trackers = open_trackers(track or [], where.store)
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device("auto" if on_cluster else device)
+    refused: dict[str, str] = {}
     for session in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
         _say_other_data(session, console)
         # A cluster's number of workers and their speed are not known before it is open.
@@ -141,6 +142,10 @@ def run(
         finished = run_experiment.run(session, start_executor, console, trackers, training_timeout)
         show_table(finished.table, console)
         say(console, _write_page(finished, time.perf_counter() - started, session))
+        refused |= {f"{session.name}, {key}": reason for key, reason in finished.refused.items()}
+    if refused:
+        reasons = "; ".join(f"{method}: {reason}" for method, reason in refused.items())
+        raise WorkFailedError(f"no results for {reasons} (the other methods are finished)")
 
 
 def _say_other_data(session: Session, console: Console) -> None:

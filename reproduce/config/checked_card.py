@@ -13,9 +13,10 @@ from reproduce.config.strict_yaml import METHODS, describe
 from reproduce.errors import InputError
 from results.spec.experiment_spec import Variant
 from results.spec.source_names import sources_of
-from results.spec.training_spec import MethodSpec
+from results.spec.training_spec import MethodSpec, TrainingSettings
 
 BoundsChoice = Literal["widened", "initial"]
+MLRCS_BATCH = TrainingSettings().batch_size
 
 
 def load_card(name: str) -> MethodCard:
@@ -80,10 +81,12 @@ def _not_shadowed(name: str) -> str:
     return name if point is None or not is_taken("loss", name) else point.value
 
 
-def open_card(card: MethodCard, dataset: str = "", bounds: BoundsChoice = "widened") -> OpenMethod:
+def open_card(
+    card: MethodCard, dataset: str = "", bounds: BoundsChoice = "widened", batch_size: int = MLRCS_BATCH
+) -> OpenMethod:
     """Return the card's method with its default settings and its search space on a dataset.
 
-    The empty string in place of a dataset gives the general ranges.
+    The empty string in place of a dataset gives the general ranges. The batch size stands for `$batch_size` in ranges.
     """
     spec = MethodSpec(
         name=card.key,
@@ -98,13 +101,17 @@ def open_card(card: MethodCard, dataset: str = "", bounds: BoundsChoice = "widen
         embedder=card.embedder,
     )
     fixed = card.fixed.get(dataset, {})
-    space = tuple(_parameter(card, target, dataset, bounds) for target in card.search if target not in fixed)
+    space = tuple(
+        _parameter(card, target, dataset, bounds, batch_size) for target in card.search if target not in fixed
+    )
     return OpenMethod(method=OpenMethod(method=spec).at(fixed), space=space)
 
 
-def _parameter(card: MethodCard, target: str, dataset: str, bounds: BoundsChoice) -> SearchParameter:
+def _parameter(
+    card: MethodCard, target: str, dataset: str, bounds: BoundsChoice, batch_size: int = MLRCS_BATCH
+) -> SearchParameter:
     searched = card.search[target]
-    low, high = searched.bounds_on(dataset, bounds)
+    low, high = searched.bounds_on(dataset, bounds, batch_size)
     return SearchParameter(
         target=target,
         scale=searched.scale,

@@ -32,7 +32,7 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
         overrides: New values by dotted key; None changes nothing. `image_size` sets the crop and scales the resize
             before it, so that the crop shows the same part of an image. `trunk` is the name of another trunk, with its
             own weights. `frozen` freezes the trunk, and takes back the settings that have no effect then. `compare` is
-            that of the primary score.
+            that of the primary score. `metrics` come behind those of the settings.
     """
     changed = dict(settings)
     given = {key: value for key, value in overrides.items() if value is not None}
@@ -48,6 +48,8 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
         changed["images"] = {key: value for key, value in changed["images"].items() if key not in AUGMENTATION}
     if (compare := given.pop("compare", None)) is not None:
         changed["primary"] = {**(changed.get("primary") or {}), "compare": compare}
+    if (metrics := given.pop("metrics", None)) is not None:
+        changed["metrics"] = list(dict.fromkeys([*changed.get("metrics", []), *metrics]))
     for key, value in given.items():
         changed = _replaced(changed, key.split("."), value)
     return changed

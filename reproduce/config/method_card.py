@@ -28,13 +28,19 @@ Address = Annotated[str, Field(pattern=r"^https://[^\s\"<>]+$")]
 """Address of a page on the web."""
 
 
+BATCH_SIZE = "$batch_size"
+"""A bound of a search range that is the batch size of the experiment."""
+
+Bound = float | Literal["$batch_size"]
+
+
 class SearchRange(Record):
     """The search range of one hyperparameter.
 
     Attributes:
         scale: Scale on which values are drawn.
-        low: Lowest value on datasets that are not in `datasets`.
-        high: Highest value on datasets that are not in `datasets`.
+        low: Lowest value on datasets that are not in `datasets`; `$batch_size` is the batch size of the experiment.
+        high: Highest value on datasets that are not in `datasets`, or `$batch_size`.
         choices: The values of scale `choice`.
         exhaustive: Whether every whole number is tried once if the budget allows it.
         datasets: MLRC's final bounds by dataset. They were widened where a search reached them.
@@ -43,8 +49,8 @@ class SearchRange(Record):
     """
 
     scale: Scale = "linear"
-    low: float | None = None
-    high: float | None = None
+    low: Bound | None = None
+    high: Bound | None = None
     choices: tuple[JsonValue, ...] | None = None
     exhaustive: bool = False
     datasets: dict[str, Bounds] = Field(default={})
@@ -58,22 +64,35 @@ class SearchRange(Record):
                 raise ValueError("scale choice needs choices")
             if self.low is not None or self.high is not None or self.datasets or self.initial:
                 raise ValueError("scale choice has choices, not bounds; remove the bounds")
-        elif self.low is None or self.high is None or self.low >= self.high:
+        elif self.low is None or self.high is None or self._is_empty():
             raise ValueError("needs low and high with low < high")
         else:
-            check_bounds(self.scale, self.low, self.high)
+            # A batch size is a whole number above 0, as 1 is.
+            check_bounds(self.scale, *(1 if isinstance(bound, str) else bound for bound in (self.low, self.high)))
             for bounds in (*self.datasets.values(), *self.initial.values()):
                 check_bounds(self.scale, bounds.low, bounds.high)
         if self.exhaustive and self.scale != "int":
             raise ValueError("exhaustive needs scale int")
         return self
 
-    def bounds_on(self, dataset: str, bounds: Literal["widened", "initial"]) -> tuple[float | None, float | None]:
+    def _is_empty(self) -> bool:
+        if isinstance(self.low, str) or isinstance(self.high, str):
+            return self.low == self.high
+        return self.low is None or self.high is None or self.low >= self.high
+
+    def bounds_on(
+        self, dataset: str, bounds: Literal["widened", "initial"], batch_size: int
+    ) -> tuple[float | None, float | None]:
         """Return the lowest and the highest value on a dataset; both are None for choices."""
         dataset_bounds = self.datasets.get(dataset)
         if bounds == "initial":
             dataset_bounds = self.initial.get(dataset, dataset_bounds)
-        return (self.low, self.high) if dataset_bounds is None else (dataset_bounds.low, dataset_bounds.high)
+        if dataset_bounds is not None:
+            return dataset_bounds.low, dataset_bounds.high
+        low, high = (batch_size if bound == BATCH_SIZE else bound for bound in (self.low, self.high))
+        assert not isinstance(low, str)
+        assert not isinstance(high, str)
+        return low, high
 
 
 class Batch(Record):

@@ -42,7 +42,7 @@ NETWORK_LR = "optimizer.lr"
 
 def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
     """Return a card's method with the settings and the search space of an experiment."""
-    opened = open_card(card, experiment.dataset.name, experiment.search.bounds)
+    opened = open_card(card, experiment.dataset.name, experiment.search.bounds, experiment.training.batch_size)
     given = given_hyperparameters(experiment, card)
     searched = () if experiment.search.trials == 0 else opened.space
     parameters = [*searched, *_network_lr(experiment, card)]
@@ -75,6 +75,10 @@ def _with_ranges(
     searched = f"searched are {', '.join(known) or 'none'}"
     faults = [f"there is no searched {target!r}; {searched}" for target in ranges if target not in known]
     for parameter in parameters:
+        low, high = parameter.low, parameter.high
+        if parameter.target not in ranges and low is not None and high is not None and low >= high:
+            faults.append(f"{parameter.target}: with this batch size the card's range is {low:g} to {high:g}; give one")
+            continue
         bounds = dict(ranges.get(parameter.target, {}))
         try:
             replaced.append(SearchParameter.model_validate({**parameter.model_dump(), **bounds}))

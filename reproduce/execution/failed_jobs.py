@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from protocols.jobs import Job, TrainJob
+from protocols.jobs import Job, Refusal, TrainJob
 from protocols.splits import SplitError
-from protocols.training.build_method import MethodError
+from protocols.training.build_method import MethodError, RefusedError
 from protocols.users_files.sources import SourceError
 from protocols.verified_files import ChangedFileError
 from reproduce.errors import InputError, WorkFailedError
@@ -117,11 +117,22 @@ def described(job: Job) -> str:
 
 
 class FailedJobs:
-    """Counts the failures of jobs in this run, and stores them."""
+    """Counts the failures of jobs in this run, stores them, and remembers which jobs their methods refuse."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._attempts: dict[str, int] = {}
+        self._refusals: dict[str, Refusal] = {}
+
+    def refuse(self, method: str, job: Job, error: RefusedError) -> Refusal:
+        """Store that a method refuses a job. It is not tried again, since it would be refused again."""
+        self._store.put_failure(job.fingerprint, f"{method}, {described(job)}: {error}")
+        self._refusals[job.fingerprint] = Refusal(str(error))
+        return self._refusals[job.fingerprint]
+
+    def refusal(self, job: Job) -> Refusal | None:
+        """Return the refusal of a job in this run; None if it was not refused."""
+        return self._refusals.get(job.fingerprint)
 
     def add(self, method: str, job: Job, error: BaseException) -> None:
         """Store a failure. Return if the job may be tried again; raise WorkFailedError if not."""
@@ -147,7 +158,7 @@ class FailedJobs:
 
     def too_often(self, job: Job) -> bool:
         """Tell whether a job has failed so often that it must not be tried ahead of time."""
-        return self._attempts.get(job.fingerprint, 0) >= ATTEMPTS
+        return job.fingerprint in self._refusals or self._attempts.get(job.fingerprint, 0) >= ATTEMPTS
 
 
 def _reason(error: BaseException) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -80,15 +80,17 @@ def checked(name: str, experiment: Experiment) -> Experiment:
 
 def open_sessions(
     name: str, choices: Choices, where: StoragePaths, console: Console, *, plan: bool, device: str = "cpu"
-) -> Iterator[Session]:
-    """Open the experiments of a file one after another, with the progress for weights, images and features.
+) -> list[Session]:
+    """Open the experiments of a file, with the progress for weights, images and features, and check their methods.
 
     A panel whose images have no folder is left out with a message, as long as another panel can be run. A `plan` needs
-    neither images nor weights.
+    neither images nor weights. All are open before the first is returned, so that a fault is told before any training.
     """
     from reproduce.config.experiment_file import load_experiments
+    from reproduce.execution.check_settings import check_settings
     from reproduce.execution.session import needs_folder, open_session
 
+    sessions = []
     loaded = {key: checked(key, experiment) for key, experiment in load_experiments(name, choices.overrides()).items()}
     datasets = {experiment.dataset.name for experiment in loaded.values()}
     located = {key: _located(experiment, choices, datasets) for key, experiment in loaded.items()}
@@ -111,7 +113,9 @@ def open_sessions(
                 device=device,
                 computing=computing,
             )
-        yield session
+        sessions.append(session)
+    check_settings(sessions)
+    return sessions
 
 
 def _located(experiment: Experiment, choices: Choices, datasets: set[str]) -> Experiment:

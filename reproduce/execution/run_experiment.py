@@ -1,6 +1,6 @@
 """Runs an experiment: its search, its reproductions, its test evaluations and its table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -78,12 +78,14 @@ class Finished:
         files: The files with the table.
         made: Number of trainings made in this run.
         found: Number of trainings that were in the store before.
+        refused: Why methods have no runs, by method: their own code refuses the settings.
     """
 
     table: Table
     files: tuple[Path, ...]
     made: int
     found: int
+    refused: Mapping[str, str]
 
 
 def run(
@@ -135,7 +137,8 @@ def run(
     if session.experiment.recordings is not None:
         _say_unrecorded(store, session.fingerprint, console)
     table = stored_table(store, session.fingerprint)
-    return Finished(table, write_table(table, session), forecast.made_now, forecast.n_done - forecast.made_now)
+    found = forecast.n_done - forecast.made_now
+    return Finished(table, write_table(table, session), forecast.made_now, found, scheduler.refused)
 
 
 def _identities(study: Study) -> list[tuple[str, dict[str, JsonValue]]]:

@@ -9,25 +9,26 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 
-from protocols.evaluation.test_data import TestData, test_data
-from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob, Work
+from protocols.evaluation.test_data import test_data
+from protocols.jobs import EvaluateJob, Job, Outcome, Refusal, TrainJob, Work
 from protocols.problem import Problem
+from protocols.training.build_method import RefusedError
 from reproduce import interrupts
 from reproduce.execution.executor import Executor
 from reproduce.execution.failed_jobs import FailedJobs, HangWatch, described
 from reproduce.execution.job_outcomes import JobOutcomes
 from reproduce.execution.shared_work import SharedWork
-from reproduce.execution.tasks import Done, EvaluateTask, FigureInputs, Task, TrainTask
+from reproduce.execution.tasks import Done, EvaluateTask, Task, TrainTask, figure_inputs
 from reproduce.execution.track import MethodTrack
 from reproduce.monitoring.observer import Observer, Tick
-from results.records.artifacts import figure_data_path, weights_path
+from results.records.artifacts import weights_path
 from results.records.records import RunRecord
 from results.spec.experiment_spec import RecordingSettings
 from results.store.store import Store
 
-_LOOK_AGAIN_SECONDS = 1.0
-"""How often the work of other runs is looked at again."""
+_LOOK_AGAIN_SECONDS = 1.0  # How often the work of other runs is looked at again.
 
 
 class Scheduler:
@@ -43,7 +44,7 @@ class Scheduler:
         row_problems: The problems of methods with conditions of their own, by method.
         test_curves: Whether test scores are recorded during the trainings of the reproductions.
         recordings: Embeddings to keep during the trainings of the reproductions; None keeps none.
-        say: Prints a line about work that another run does, or about a training that hangs.
+        say: Prints a line about work that another run does, or about a training that hangs or is refused.
         hang_watch: Finds trainings that hang. They are ended and tried again. None ends none.
     """
 
@@ -73,11 +74,14 @@ class Scheduler:
         self._next_look = 0.0
         self._made_ahead: set[str] = set()
         self._finished: dict[str, list[RunRecord]] = {}
+        self.refused: dict[
+            str, str
+        ] = {}  # By method, why its own code takes no setting, or not the one that was found.
 
     def run(
         self, protocols: Mapping[str, Work[list[RunRecord]]], studies: Mapping[str, tuple[str, ...]] | None = None
     ) -> dict[str, list[RunRecord]]:
-        """Run the protocols to their end, and return the runs of every method.
+        """Run the protocols to their end, and return the runs of every method; none for those in `refused`.
 
         A method starts when no other run works on its `studies`, which its search writes to.
 
@@ -113,30 +117,31 @@ class Scheduler:
         for track in list(self._not_started):
             if not interrupts.requested() and self._shared.begin_searches(track.method, track.studies):
                 self._not_started.remove(track)
-                self._start(track)
+                self._advance(track, partial(next, track.work))
         self._waiting.extend(self._elsewhere)
         self._elsewhere.clear()
         self._next_look = time.monotonic() + _LOOK_AGAIN_SECONDS
 
     def _submit_waiting(self) -> None:
-        """Submit the jobs of the queue, as many as the executor should have at the same time."""
         while self._waiting and len(self._running) < self.executor.capacity and not interrupts.requested():
             if not self._submit_next():
                 return
 
     def _wait(self) -> set[Future[Done]]:
-        """Wait a moment for a job to finish, but not if another job can be submitted already."""
         if self._running:
             return wait(self._running, timeout=0.5, return_when=FIRST_COMPLETED)[0]
         if not self._waiting and (self._not_started or self._elsewhere):
             time.sleep(0.1)
         return set()
 
-    def _start(self, track: MethodTrack) -> None:
+    def _advance(self, track: MethodTrack, next_jobs: Callable[[], list[Job]]) -> None:
         try:
-            self._take_jobs(track, next(track.work))
+            self._take_jobs(track, next_jobs())
         except StopIteration as stop:
             self._finish(track, stop.value)
+        except RefusedError as error:
+            self.refused[track.method] = str(error)
+            self._finish(track, [])
 
     def _finish(self, track: MethodTrack, records: list[RunRecord]) -> None:
         self._finished[track.method] = records
@@ -148,9 +153,9 @@ class Scheduler:
             ahead = [job for job in jobs if isinstance(job, TrainJob) and job.if_idle]
             track.jobs, track.outcomes = [job for job in jobs if job not in ahead], {}
             self._replace_ahead(track, ahead)
-            under_way = {job.fingerprint for running, job in self._running.values() if running is track}
+            under_way = self._under_way(track)
             for index, job in enumerate(track.jobs):
-                outcome = self._outcomes.stored(job)
+                outcome = self._failed.refusal(job) or self._outcomes.stored(job)
                 if outcome is not None:
                     self._add_outcome(track, index, outcome, from_store=job.fingerprint not in self._made_ahead)
                 elif job.fingerprint not in under_way:
@@ -158,6 +163,9 @@ class Scheduler:
             if not track.has_all_outcomes:
                 return
             jobs = track.next_jobs()
+
+    def _under_way(self, track: MethodTrack) -> set[str]:
+        return {job.fingerprint for running, job in self._running.values() if running is track}
 
     def _replace_ahead(self, track: MethodTrack, ahead: list[TrainJob]) -> None:
         """Set the trainings for idle workers, and tell the observer which of the former ones are not needed."""
@@ -190,7 +198,7 @@ class Scheduler:
         return False
 
     def _submit_next(self) -> bool:
-        """Submit the next job of the queue, or use its stored outcome; return False if a worker has died."""
+        """Submit the next job, or use its stored outcome; return False if a worker has died, as `_submit` does."""
         track, job = self._waiting.popleft()
         if not track.awaited(job.fingerprint):  # The track had this training twice, and has its outcome now.
             return True
@@ -207,7 +215,6 @@ class Scheduler:
         return True
 
     def _submit(self, track: MethodTrack, job: Job) -> bool:
-        """Submit a job that was taken; return False if a worker has died."""
         try:
             future = self.executor.submit(self._task(track.problem, job))
         except BrokenProcessPool as error:
@@ -220,22 +227,14 @@ class Scheduler:
         return True
 
     def _task(self, problem: Problem, job: Job) -> Task:
-        artifacts = self.store.artifacts
+        artifacts, dataset, split = self.store.artifacts, problem.dataset, problem.split
         if isinstance(job, TrainJob):
             weights = None if job.run is None else weights_path(artifacts, job.spec)
-            observed_on = _test_data(problem) if self.test_curves and job.run is not None else None
+            observed_on = test_data(dataset, split) if self.test_curves and job.run is not None else None
             recordings = None if job.run is None else self.recordings
             return TrainTask(job, problem.training_data(job.spec), weights, observed_on, recordings)
         paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
-        return EvaluateTask(job, _test_data(problem), paths, self._figure_inputs(problem, job))
-
-    def _figure_inputs(self, problem: Problem, job: EvaluateJob) -> FigureInputs | None:
-        """Return what figure data need, for the first reproduction of a method; None for the others."""
-        if job.run > 0 or job.search > 0:
-            return None
-        train = problem.training_data(job.specs[0]).train
-        path = figure_data_path(self.store.artifacts, job.fingerprint)
-        return FigureInputs(train, problem.dataset.class_names, path)
+        return EvaluateTask(job, test_data(dataset, split), paths, figure_inputs(problem, job, artifacts))
 
     def _end_hanging(self, ticks: list[Tick]) -> None:
         """End the trainings that hang. Their futures fail, and they are tried again like others that failed."""
@@ -258,7 +257,9 @@ class Scheduler:
                 continue
             self._shared.end_job(job)
             pool_broke |= isinstance(error, BrokenProcessPool)
-            if track.awaited(job.fingerprint):
+            if isinstance(error, RefusedError):
+                self._refuse(track, job, error)
+            elif track.awaited(job.fingerprint):
                 self._failed.add(track.method, job, error)
                 self._waiting.appendleft((track, job))
             else:
@@ -271,6 +272,18 @@ class Scheduler:
             self._running.clear()
             self.executor.restart()
 
+    def _refuse(self, track: MethodTrack, job: Job, error: RefusedError) -> None:
+        """Give the protocol the refusal of a job, also for the jobs of the same list that have not begun."""
+        refusal = self._failed.refuse(track.method, job, error)
+        if track.awaited(job.fingerprint):
+            if not any(isinstance(outcome, Refusal) for outcome in track.outcomes.values()):
+                self.say(f"{track.method}, {described(job)}: refused: {refusal.reason}")
+            under_way = self._under_way(track)
+            for index, each in enumerate(track.jobs):
+                if index not in track.outcomes and each.fingerprint not in under_way:
+                    self._add_outcome(track, index, refusal, from_store=False)
+            self._continue(track)
+
     def _store(self, track: MethodTrack, job: Job, done: Done) -> None:
         outcome = self._outcomes.put(track.method, job, done)
         self._shared.end_job(job)
@@ -280,7 +293,6 @@ class Scheduler:
             self._made_ahead.add(job.fingerprint)
 
     def _keep_finished(self, done: set[Future[Done]]) -> None:
-        """Store what was finished when the run was stopped."""
         for future in done:
             if future.exception() is None:
                 track, job = self._running[future]
@@ -289,22 +301,20 @@ class Scheduler:
     def _add_awaited(self, track: MethodTrack, job: Job, outcome: Outcome, *, from_store: bool) -> None:
         for index in track.awaited(job.fingerprint):
             self._add_outcome(track, index, outcome, from_store=from_store)
-        if not track.has_all_outcomes:
-            return
-        self._shared.check_searches(track.method, track.studies)
-        try:
-            self._take_jobs(track, track.next_jobs())
-        except StopIteration as stop:
-            self._finish(track, stop.value)
+        self._continue(track)
+
+    def _continue(self, track: MethodTrack) -> None:
+        if track.has_all_outcomes:
+            self._shared.check_searches(track.method, track.studies)
+            self._advance(track, track.next_jobs)
 
     def _add_outcome(self, track: MethodTrack, index: int, outcome: Outcome, *, from_store: bool) -> None:
         track.outcomes[index] = outcome
+        if isinstance(outcome, Refusal):
+            self.observer.spared(track.method, [track.jobs[index].fingerprint])
+            return
         if isinstance(outcome, RunRecord) and self.experiment is not None:
             job = track.jobs[index]
             assert isinstance(job, EvaluateJob)
             self.store.enlist(self.experiment, track.method, outcome, job.study)
         self.observer.job_done(track.method, track.jobs[index], outcome, from_store=from_store)
-
-
-def _test_data(problem: Problem) -> TestData:
-    return test_data(problem.dataset, problem.split)

@@ -26,45 +26,16 @@ from protocols.trunks.weights import TrunkError
 from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
-from reproduce.errors import InputError
+from reproduce.errors import InputError, all_of
+from reproduce.execution.check_components import check_components
 from reproduce.storage import StoragePaths, open_store
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.data_choice import EMBEDDED, DrawnSplit, samples_word
 from results.spec.experiment_spec import Experiment
-from results.spec.training_spec import ImageSettings, MethodSpec
+from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from results.store.store import IncompleteExperimentError, Store
-
-
-def check_components(problem: Problem, method: MethodSpec) -> None:
-    """Check that there are enough images for the principal components of a method or of the embedder's start.
-
-    A training or test would notice too, but only after the features of all images are computed.
-    """
-    if method.embedder == "test_components":
-        tested = len(problem.dataset.images.of_classes(problem.split.test))
-        if problem.embedding_size * problem.folds > tested - 1:
-            samples = samples_word(problem.dataset.name)
-            raise InputError(
-                f"{method.name}: {tested} test {samples} have at most {tested - 1} principal components, fewer than "
-                f"the {problem.embedding_size * problem.folds} dimensions of all folds together; give a smaller "
-                f"--embedding-size, or leave out {method.name}"
-            )
-        return
-    starts_from_them = method.loss is not None and problem.embedder.init == "pca"
-    if method.embedder != "principal_components" and not starts_from_them:
-        return
-    images = problem.dataset.images
-    fewest = min(len(images.of_classes(fold.train)) for fold in problem.split.folds[: problem.folds])
-    # The centred features of n images span at most n - 1 directions.
-    if problem.embedding_size > fewest - 1:
-        samples = samples_word(problem.dataset.name)
-        raise InputError(
-            f"{method.name}: a fold has only {fewest} training {samples}, which have at most {fewest - 1} principal "
-            f"components, fewer than the {problem.embedding_size} dimensions of the embedding; give --embedding-size "
-            f"{max(1, fewest - 1)} or less, or more {samples}"
-        )
 
 
 @dataclass(frozen=True)
@@ -186,7 +157,7 @@ def open_session(
             return with_features(dataset, FrozenTrunk(row.trunk, row.images), where.cache, device, computing)
 
         rows = {card.key: experiment.for_row(card.key) for card in cards}
-        methods = {card.key: open_method(rows[card.key], card) for card in cards}
+        methods = dict(all_of(cards, lambda card: (card.key, open_method(rows[card.key], card))))
         problem, *others = _problems(experiment, rows, methods, where, progress, featured, outline=outline)
         row_problems = {key: other for key, other in zip(rows, others, strict=True) if key in experiment.conditions}
         titles = {card.key: _title(card, rows[card.key]) for card in cards}
@@ -241,10 +212,7 @@ def _open_images(experiment: Experiment, where: StoragePaths, progress: Progress
 
 def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
     """Load the cards of an experiment's methods and variants; raise InputError if a method is named twice."""
-    cards = (
-        *(load_card(method) for method in experiment.methods),
-        *(load_variant(variant) for variant in experiment.variants),
-    )
+    cards = (*all_of(experiment.methods, load_card), *all_of(experiment.variants, load_variant))
     keys = [card.key for card in cards]
     if repeated := [key for key in keys if keys.count(key) > 1]:
         raise InputError(f"method {repeated[0]!r} is named twice; name it once")

@@ -13,6 +13,7 @@ from protocols.evaluation.evaluate_run import CurveRecorder, Embedded, UseEmbedd
 from protocols.evaluation.make_figure_data import FirstFold, figure_data_of
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob, TrainJob
+from protocols.problem import Problem
 from protocols.samples import Samples, files_of
 from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.fold_data import FoldData
@@ -21,7 +22,7 @@ from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.users_files.sources import known_files, remember_files
 from protocols.verified_files import unchanged
 from reproduce.monitoring.observer import Tick
-from results.records.artifacts import last_epoch_path, recording_path, vectors_path
+from results.records.artifacts import figure_data_path, last_epoch_path, recording_path, vectors_path
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.spec.experiment_spec import RecordingSettings
 from results.whole_files import write_whole
@@ -68,6 +69,14 @@ class FigureInputs:
     train: Samples
     class_names: tuple[str, ...]
     path: Path
+
+
+def figure_inputs(problem: Problem, job: EvaluateJob, artifacts: Path) -> FigureInputs | None:
+    """Return what figure data need, for the first reproduction of a method; None for the others."""
+    if job.run > 0 or job.search > 0:
+        return None
+    train = problem.training_data(job.specs[0]).train
+    return FigureInputs(train, problem.dataset.class_names, figure_data_path(artifacts, job.fingerprint))
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,14 @@ from results.records.trials import Trial
 from results.store.searches import StoredStudy
 from results.store.store import Store
 
+_STATES = {"complete": TrialState.COMPLETE, "raced": TrialState.PRUNED, "failed": TrialState.FAIL}
+
 
 def export_studies(store: Store, experiment: NamedExperiment, file: Path) -> list[str]:
     """Write every search with a finished trial as a study into an SQLite file.
 
     Scores of folds are intermediate values. A trial that got no more folds in a race is pruned; the score that the
-    sampler was told is its attribute `expected`.
+    sampler was told is its attribute `expected`. A trial that the method refused has failed, with its `reason`.
 
     Returns:
         The names of the studies: experiment, method and number of the search.
@@ -50,12 +52,12 @@ def _trials(stored: StoredStudy) -> list[FrozenTrial]:
 
 def _trial(trial: Trial, space: list[SearchParameter]) -> FrozenTrial:
     attributes = {"trainings": list(trial.trainings), **({"reason": trial.reason} if trial.reason else {})}
-    complete = trial.state == "complete"
+    raced = {"expected": trial.score} if trial.state == "raced" else {}
     return optuna.trial.create_trial(
         params=trial.setting,
         distributions={parameter.target: parameter.distribution() for parameter in space},
-        state=TrialState.COMPLETE if complete else TrialState.PRUNED,
-        value=trial.score if complete else None,
+        state=_STATES[trial.state],
+        value=None if raced else trial.score,
         intermediate_values=dict(enumerate(trial.fold_scores)),
-        user_attrs=attributes if complete else {**attributes, "expected": trial.score},
+        user_attrs={**attributes, **raced},
     )

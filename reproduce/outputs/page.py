@@ -223,6 +223,7 @@ def _history(study: StoredStudy, budget: int) -> SearchHistory:
             {name: value for name in names if isinstance(value := trial.setting[name], float | int)},
             trial.score,
             raced=trial.state == "raced",
+            reason=trial.reason if trial.state == "failed" else None,
         )
         for trial in study.finished(budget)
     ]

@@ -16,15 +16,15 @@ class Trial(Record):
         number: Number of the trial in its search, from 0. Seeds derive from it.
         setting: The hyperparameters, by target.
         state: `running` until it has a score; `complete` with all folds; `raced` if it got no more folds because it was
-            clearly behind (`results.spec.racing`).
+            clearly behind (`results.spec.racing`); `failed`, without a score, if the method refused the setting.
         score: What the sampler is told: the mean of `fold_scores`, or for a raced trial the expected score.
         fold_scores: Best validation MAP@R of each trained fold in order, fractions of 1; 0 for a fold that diverged.
-        reason: Why folds diverged; None if none did.
+        reason: Why folds diverged, or why the trial failed; None otherwise.
     """
 
     number: int = Field(ge=0)
     setting: dict[str, JsonValue]
-    state: Literal["running", "complete", "raced"] = "running"
+    state: Literal["running", "complete", "raced", "failed"] = "running"
     score: float | None = None
     fold_scores: tuple[float, ...] = ()
     trainings: tuple[str, ...] = ()
@@ -32,8 +32,10 @@ class Trial(Record):
 
     @model_validator(mode="after")
     def _is_whole(self) -> "Trial":
-        if (self.state == "running") != (self.score is None):
-            raise ValueError("a trial has a score if it is finished, and only then")
+        if (self.state in ("running", "failed")) != (self.score is None):
+            raise ValueError("a trial has a score if its folds are finished, and only then")
+        if self.state == "failed" and (self.reason is None or self.fold_scores):
+            raise ValueError("a failed trial has a reason and no fold scores")
         if len(self.fold_scores) != len(self.trainings):
             raise ValueError("a trial has one training for each fold score")
         if self.state == "complete" and self.score != mean_of(self.fold_scores):

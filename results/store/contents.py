@@ -68,7 +68,7 @@ class TrainingGroup:
 
 @dataclass(frozen=True)
 class Failure:
-    """A training that failed for a reason outside the method.
+    """A training or test that failed, or that its method refused.
 
     Attributes:
         at: Time of the failure in UTC, ISO 8601.

@@ -162,3 +162,16 @@ def test_the_default_sampler_gets_all_arguments_and_a_seed(monkeypatch: pytest.M
 def test_a_sampler_that_cannot_be_built_is_named(settings: SamplerSettings, message: str) -> None:
     with pytest.raises(SamplerError, match=message):
         build_sampler(settings)
+
+
+@pytest.mark.parametrize("name", ["GPSampler", "TPESampler"])
+def test_a_search_with_failed_trials_is_proposed_equally_however_it_is_cut(name: str) -> None:
+    sampler = SamplerSettings(name=name, startup_trials=2)
+    proposals, trials = Proposals(STUDY, SPACE, sampler, 0), list[Trial]()
+    while len(trials) < 7:
+        setting = proposals.next(trials)
+        assert setting == Proposals(STUDY, SPACE, sampler, 0).next(trials), "as a search that was cut here"
+        number = len(trials)
+        failed = Trial(number=number, setting=setting, state="failed", reason="refused")
+        trials.append(failed if number in (1, 3, 4) else _finished(number, setting, _score(setting)))
+    assert len({str(trial.setting) for trial in trials}) == 7

@@ -192,7 +192,7 @@ def test_unknown_methods_list_the_known_ones():
 )
 def test_a_dataset_with_separate_bounds_replaces_the_general_range(dataset, bounds, expected):
     choice = SearchRange(low=0, high=1, datasets={"a": {"low": 0, "high": 9}}, initial={"a": {"low": 0, "high": 2}})
-    assert choice.bounds_on(dataset, bounds) == expected
+    assert choice.bounds_on(dataset, bounds, 32) == expected
 
 
 def test_the_committed_schema_equals_the_schema_of_the_cards() -> None:

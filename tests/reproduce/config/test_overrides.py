@@ -39,6 +39,14 @@ def test_a_frozen_trunk_takes_back_what_has_no_effect_then() -> None:
     assert load_experiment("folder_small/frozen_features", Choices(trunk="resnet50").overrides()).trunk.frozen
 
 
+def test_metrics_come_behind_those_of_the_file() -> None:
+    given = Choices(metrics="recall@4, nmi,./mine.py:spread").overrides()
+    assert load_experiment("quickstart", given).metrics == ("recall@4", "nmi", "./mine.py:spread")
+    of_file = load_experiments("nir_table1", {})
+    for name, experiment in load_experiments("nir_table1", given).items():
+        assert experiment.metrics == (*of_file[name].metrics, "recall@4", "./mine.py:spread"), "each of them once"
+
+
 def test_no_option_changes_nothing() -> None:
     assert load_experiment("mlrc_cub200", Choices().overrides()) == load_experiment("mlrc_cub200", {})
 

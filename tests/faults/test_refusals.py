@@ -1,0 +1,205 @@
+"""What a method's code refuses: told before the first training, else a failed trial, and never the run's end."""
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from protocols.jobs import Refusal, TrainJob, trainings
+from protocols.search.open_method import OpenMethod
+from protocols.search.space import SearchParameter
+from protocols.search.study import Budget, Study
+from protocols.training.build_method import MethodError, RefusedError, refusals
+from protocols.training.step_monitor import NotFiniteError
+from protocols.training.train_fold import train_fold
+from protocols.verified_files import ChangedFileError
+from reproduce.errors import InputError
+from reproduce.execution.check_settings import check_settings
+from reproduce.execution.local import open_executor
+from reproduce.execution.scheduler import Scheduler
+from reproduce.execution.session import Session, open_session
+from reproduce.outputs.export_studies import _trials
+from reproduce.storage import storage_paths
+from results.records.trials import Trial, TrialsInMemory
+from results.spec.search_settings import SamplerSettings
+from results.spec.training_spec import Component, MethodSpec
+from results.store.searches import StoredStudy
+from results.store.store import Store
+from tests.support.experiment_files import load_experiment
+from tests.support.feature_files import some_features, write_features
+from tests.support.scheduling import Observer, reproduction
+from tests.support.small_problem import TRIPLET, small_problem
+from tests.support.toys import made_up_result, pattern_dataset, settings, toy_fold
+
+EXPERIMENT = """title: small
+dataset: {{name: features, root: feat}}
+methods: [{methods}]
+embedding_size: 4
+folds: 2
+training: {{batch_size: {batch}, iterations_per_epoch: 2, max_epochs: 20, optimizer: {{name: Adam, arguments: {{}}}}}}
+search: {search}
+reproductions: 1
+"""
+SMOOTH_AP = """key: smooth_ap
+title: SmoothAP
+source: a test
+loss: {name: SmoothAPLoss, arguments: {}}
+search: {loss.temperature: {low: 0.01, high: 1.0}}
+"""
+
+
+def opened(folder: Path, methods: str, batch: int = 8, search: str = "{trials: 2}") -> Session:
+    write_features(folder / "feat", some_features(), np.repeat(np.arange(16), 4))
+    (folder / "smooth_ap.yaml").write_text(SMOOTH_AP)
+    (folder / "small.yaml").write_text(EXPERIMENT.format(methods=methods, batch=batch, search=search))
+    experiment = load_experiment(str(folder / "small.yaml"), {})
+    return open_session("small", experiment, storage_paths(str(folder / "s.sqlite"), None, None, None), None)
+
+
+def refused(folder: Path, *arguments: Any) -> str:
+    with pytest.raises(InputError) as raised:
+        check_settings([opened(folder, *arguments)])
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), TypeError("x"), Exception("x"), RuntimeError("shapes differ")])
+def test_an_error_of_the_methods_code_is_a_refusal(error):
+    with pytest.raises(RefusedError, match=r"^MyLoss: "), refusals("MyLoss"):
+        raise error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(MemoryError(), OSError(errno.ENOSPC, "full"), torch.OutOfMemoryError("CUDA out of memory")),
+        *(RuntimeError("CUDA error: launch failure"), RuntimeError("DefaultCPUAllocator: can't allocate memory")),
+        *(RuntimeError("can't start new thread"), ChangedFileError("moved"), NotFiniteError("loss", 3)),
+        MethodError("no loss class 'X'"),
+    ],
+)
+def test_an_error_of_the_machine_or_the_data_is_none(error):
+    with pytest.raises(type(error)) as raised, refusals("MyLoss"):
+        raise error
+    assert raised.value is error
+
+
+def test_what_a_loss_refuses_in_a_step_is_a_refusal_of_the_training(tmp_path):
+    queue = MethodSpec(name="xbm", loss=Component(name="XBMLoss", arguments={"base": "c1", "memory_size": 4}))
+    spec, data = toy_fold(pattern_dataset(tmp_path), queue, settings(batch_size=8))
+    with pytest.raises(RefusedError, match=r"^XBMLoss: a batch of 8 does not fit into a memory of 4$"):
+        train_fold(spec, data)
+
+
+def test_batches_are_checked_for_all_methods_at_once(tmp_path):
+    text = refused(tmp_path, "contrastive, normalized_softmax, triplet", 9)
+    assert "contrastive, triplet: batch size 9 is no multiple of 4 images per class" in text
+
+
+def test_a_batch_that_no_stream_of_images_fills_is_refused(tmp_path):
+    assert "batch size 120000 is above 99984, the largest of these 24 images" in refused(
+        tmp_path, "contrastive", 120_000
+    )
+
+
+def test_all_refused_ends_of_all_ranges_are_named(tmp_path):
+    both = "c1_xbm: {loss.memory_size: {low: 4, high: 90}}, c2_xbm: {loss.memory_size: {low: 3, high: 5}}"
+    ranges = f"{{trials: 2, ranges: {{{both}}}}}"
+    text = refused(tmp_path, "c1_xbm, c2_xbm, contrastive", 8, ranges)
+    assert "c1_xbm with loss.memory_size 4: XBMLoss: a batch of 8 does not fit into a memory of 4" in text
+    assert "c2_xbm: XBMLoss: a batch of 8 does not fit into a memory of 3" in text
+    assert "contrastive" not in text
+
+
+def test_a_loss_that_takes_no_class_twice_is_refused_where_batches_have_one(tmp_path):
+    check_settings([opened(tmp_path, "./smooth_ap.yaml", 8)])
+    assert "smooth_ap: SmoothAPLoss: All classes must have the same number" in refused(tmp_path, "./smooth_ap.yaml", 16)
+
+
+def test_the_batch_size_can_be_a_bound_of_a_cards_range(tmp_path):
+    session = opened(tmp_path, "c1_xbm", 128)
+    space = {parameter.target: parameter for parameter in session.methods["c1_xbm"].space}
+    assert (space["loss.memory_size"].low, space["loss.memory_size"].high) == (128, 8192)
+    check_settings([session])
+    with pytest.raises(InputError, match=r"c1_xbm.*range is 9000 to 8192; .*c2_xbm.*range is 9000 to 8192; give one"):
+        opened(tmp_path, "c1_xbm, c2_xbm", 9000)
+
+
+def test_a_refused_training_is_tried_once_and_the_other_methods_go_on(tmp_path):
+    problem = small_problem(tmp_path / "cache")
+    store = Store(f"sqlite:///{tmp_path}/s.sqlite", tmp_path / "artifacts")
+    queue = MethodSpec(name="xbm", loss=Component(name="XBMLoss", arguments={"base": "c1", "memory_size": 4}))
+    executor = open_executor("cpu", 1)
+    scheduler = Scheduler(problem, store, executor, observer := Observer(executor))
+    runs = scheduler.run({"xbm": reproduction(problem, queue), "triplet": reproduction(problem)})
+    executor.close()
+    assert (len(runs["triplet"]), runs["xbm"]) == (1, [])
+    assert scheduler.refused == {"xbm": "XBMLoss: a batch of 8 does not fit into a memory of 4"}
+    (reason,) = store.failures()["reason"]
+    assert reason.startswith("xbm, fold 0: XBMLoss: a batch of 8")
+    assert len(observer.not_needed) == 2
+
+
+def search_of(problem: Any, refuse: Any, log: TrialsInMemory | None = None) -> tuple[Study, list[int]]:
+    """Run a search of four trials whose settings are refused as told; return it and the numbers of trained trials."""
+    margin = SearchParameter(target="loss.margin", scale="linear", low=0.0, high=1.0)
+    study = Study(
+        problem, OpenMethod(method=TRIPLET, space=(margin,)), Budget(trials=4), SamplerSettings(startup_trials=2),
+        log or TrialsInMemory(),
+    )  # fmt: skip
+    trained, work = [], study.best_hyperparameters()
+    try:
+        jobs = next(work)
+        while True:
+            number = len([trial for trial in study.trials() if trial.state != "running"])
+            trained.append(number)
+            assert all(isinstance(job, TrainJob) for job in jobs)
+            if refuse(number):
+                jobs = work.throw(RefusedError(f"refused {number}"))
+            else:
+                jobs = work.send([made_up_result(job.fingerprint, 0.1 * number) for job in jobs])
+    except StopIteration:
+        pass
+    return study, trained
+
+
+def test_a_refused_setting_is_a_failed_trial_and_the_search_goes_on(tmp_path):
+    problem, log = small_problem(tmp_path), TrialsInMemory()
+    study, _ = search_of(problem, lambda number: number in (0, 2), log)
+    trials = study.trials()
+    assert [(trial.state, trial.reason) for trial in trials[:3:2]] == [("failed", "refused 0"), ("failed", "refused 2")]
+    assert study.found_hyperparameters() == trials[3].setting
+    assert study.spared() == 2 * problem.folds
+    assert len(study.known_specs()) == 2 * problem.folds
+    _, trained = search_of(problem, lambda number: False, log)
+    assert len(trained) == 2, "a failed trial is not trained again"
+    told = _trials(StoredStudy("f", study.identity, trials))
+    assert [(trial.state.name, trial.user_attrs.get("reason")) for trial in told[:2]] == [
+        ("FAIL", "refused 0"),
+        ("COMPLETE", None),
+    ]
+
+
+def test_a_search_whose_settings_are_all_refused_has_no_result(tmp_path):
+    log = TrialsInMemory()
+    for _ in range(2):  # The second time all trials are known.
+        with pytest.raises(RefusedError, match="all 4 trials of the search failed; the last: refused 3"):
+            search_of(small_problem(tmp_path), lambda number: True, log)
+
+
+def test_a_failed_trial_has_a_reason_and_no_score():
+    Trial(number=0, setting={}, state="failed", reason="no")
+    for wrong in ({"reason": None}, {"reason": "no", "score": 0.5}):
+        with pytest.raises(ValueError, match=r"a trial has a score|a failed trial has a reason"):
+            Trial(number=0, setting={}, state="failed", **wrong)
+
+
+def test_a_refusal_among_outcomes_reaches_the_protocol(tmp_path):
+    spec, _ = toy_fold(pattern_dataset(tmp_path))
+    work = trainings([TrainJob(spec)])
+    next(work)
+    with pytest.raises(RefusedError, match=r"^why$"):
+        work.send([Refusal("why")])
