@@ -192,13 +192,8 @@ class _Training:
         source = training_batches_of(self.data.train, spec.images, self.device)
         draws = derive_seed("batches", spec.seed)
         with self._refusals():
-            rows = batches(
-                self.targets,
-                batch_size,
-                spec.method.samples_per_class,
-                draws,
-                whole_passes=spec.method.whole_passes,
-            )
+            m, whole = spec.method.samples_per_class, spec.method.whole_passes
+            rows = batches(self.targets, batch_size, m, draws, whole_passes=whole)
         crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
         self.batches = labelled_batches(source.training_batches(rows, crops), self.targets, self.device)
         pool_seed = derive_seed("pool", spec.seed)
@@ -218,10 +213,9 @@ class _Training:
 
     def _clock(self, epoch: int) -> Clock:
         # Authors count epochs as passes over the data; an epoch of the protocol is a number of iterations.
-        if self.spec.method.whole_passes and self.spec.method.samples_per_class == 0:
-            passes = self.iterations // max(1, len(self.targets) // self.settings.batch_size)
-        else:
-            passes = self.iterations * self.settings.batch_size // len(self.targets)
+        images, batch, method = len(self.targets), self.settings.batch_size, self.spec.method
+        shuffled = method.whole_passes and not method.samples_per_class
+        passes = self.iterations // max(1, images // batch) if shuffled else self.iterations * batch // images
         return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes))
 
     def _warming_up(self, passes: int) -> bool:

@@ -1,27 +1,62 @@
-"""Checks, before the first training, that every method's code takes the ends of its search ranges, batches and classes.
+"""Checks before the first training: images enough, and ranges, batches and classes that every method's code takes.
 
 All faults of all methods are named at once. A setting between the ends that is refused later is a failed trial.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from protocols.problem import Problem
 from protocols.search.space import SearchParameter
 from protocols.search.study import Study
 from protocols.training.rehearsal import batches_to_try, rehearse
 from reproduce.errors import InputError
-from reproduce.execution.session import Session
+from results.spec.data_choice import samples_word
 from results.spec.training_spec import FoldSpec, MethodSpec
+
+if TYPE_CHECKING:
+    from reproduce.execution.session import Session
 
 _RATES = ("optimizer.lr", "loss_optimizer.lr", "loss_optimizer.weight_decay")
 _NOT_TOLD_HERE = (MemoryError, OSError, RuntimeError)
 """What says something about this machine only; another one may train."""
 
 
-def check_settings(sessions: Sequence[Session]) -> None:
+def check_components(problem: Problem, method: MethodSpec) -> None:
+    """Check that there are enough images for the principal components of a method or of the embedder's start.
+
+    A training or test would notice too, but only after the features of all images are computed.
+    """
+    if method.embedder == "test_components":
+        tested = len(problem.dataset.images.of_classes(problem.split.test))
+        if problem.embedding_size * problem.folds > tested - 1:
+            samples = samples_word(problem.dataset.name)
+            raise InputError(
+                f"{method.name}: {tested} test {samples} have at most {tested - 1} principal components, fewer than "
+                f"the {problem.embedding_size * problem.folds} dimensions of all folds together; give a smaller "
+                f"--embedding-size, or leave out {method.name}"
+            )
+        return
+    starts_from_them = method.loss is not None and problem.embedder.init == "pca"
+    if method.embedder != "principal_components" and not starts_from_them:
+        return
+    images = problem.dataset.images
+    fewest = min(len(images.of_classes(fold.train)) for fold in problem.split.folds[: problem.folds])
+    # The centred features of n images span at most n - 1 directions.
+    if problem.embedding_size > fewest - 1:
+        samples = samples_word(problem.dataset.name)
+        raise InputError(
+            f"{method.name}: a fold has only {fewest} training {samples}, which have at most {fewest - 1} principal "
+            f"components, fewer than the {problem.embedding_size} dimensions of the embedding; give --embedding-size "
+            f"{max(1, fewest - 1)} or less, or more {samples}"
+        )
+
+
+def check_settings(sessions: "Sequence[Session]") -> None:
     """Try the methods of experiments on random embeddings; raise InputError with all settings that they refuse."""
     faults: dict[str, list[str]] = {}
     for session in sessions:
@@ -74,7 +109,7 @@ def _ends(parameter: SearchParameter) -> list[JsonValue]:
 class _Batches:
     """The labels and batches of an experiment's trainings, which its methods share."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: "Session") -> None:
         self._kinds = session.protocol.kinds
         self._known: dict[tuple[object, ...], tuple[NDArray[np.int64], list[NDArray[np.int64]]]] = {}
 

@@ -27,7 +27,7 @@ from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError, all_of
-from reproduce.execution.check_components import check_components
+from reproduce.execution.check_settings import check_components
 from reproduce.storage import StoragePaths, open_store
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.records.trials import TrialLog, TrialsInMemory

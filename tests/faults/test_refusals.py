@@ -43,17 +43,25 @@ training: {{batch_size: {batch}, iterations_per_epoch: 2, max_epochs: 20, optimi
 search: {search}
 reproductions: 1
 """
-SMOOTH_AP = """key: smooth_ap
-title: SmoothAP
+EVEN = """key: even
+title: Takes equal numbers of images only
 source: a test
-loss: {name: SmoothAPLoss, arguments: {}}
-search: {loss.temperature: {low: 0.01, high: 1.0}}
+loss: {name: ./even.py:Even, arguments: {}}
+"""
+EVEN_LOSS = """import torch
+
+class Even(torch.nn.Module):
+    def forward(self, embeddings, labels, indices_tuple=None):
+        if len(labels.bincount().unique()) > 2:
+            raise ValueError("All classes must have the same number of images")
+        return embeddings.square().mean()
 """
 
 
 def opened(folder: Path, methods: str, batch: int = 8, search: str = "{trials: 2}") -> Session:
     write_features(folder / "feat", some_features(), np.repeat(np.arange(16), 4))
-    (folder / "smooth_ap.yaml").write_text(SMOOTH_AP)
+    (folder / "even.yaml").write_text(EVEN)
+    (folder / "even.py").write_text(EVEN_LOSS)
     (folder / "small.yaml").write_text(EXPERIMENT.format(methods=methods, batch=batch, search=search))
     experiment = load_experiment(str(folder / "small.yaml"), {})
     return open_session("small", experiment, storage_paths(str(folder / "s.sqlite"), None, None, None), None)
@@ -115,8 +123,8 @@ def test_all_refused_ends_of_all_ranges_are_named(tmp_path):
 
 
 def test_a_loss_that_takes_no_class_twice_is_refused_where_batches_have_one(tmp_path):
-    check_settings([opened(tmp_path, "./smooth_ap.yaml", 8)])
-    assert "smooth_ap: SmoothAPLoss: All classes must have the same number" in refused(tmp_path, "./smooth_ap.yaml", 16)
+    check_settings([opened(tmp_path, "./even.yaml", 8)])
+    assert "All classes must have the same number" in refused(tmp_path, "./even.yaml", 16)
 
 
 def test_the_batch_size_can_be_a_bound_of_a_cards_range(tmp_path):

@@ -23,7 +23,7 @@ from protocols.training.train_fold import train_fold
 from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import trained_model
 from reproduce.errors import InputError
-from reproduce.execution.check_components import check_components
+from reproduce.execution.check_settings import check_components
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import (
     CONTRASTIVE,
