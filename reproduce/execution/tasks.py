@@ -14,15 +14,19 @@ from protocols.evaluation.make_figure_data import FirstFold, figure_data_of
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.samples import Samples
+from protocols.training.build_method import has_foreign_code
 from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.users_files.sources import known_files, remember_files
+from protocols.users_files.loaded_files import watch
+from protocols.users_files.sources import Source, check_loaded, findable, known_sources, remember_sources
 from reproduce.monitoring.observer import Tick
 from results.records.artifacts import last_epoch_path, recording_path, vectors_path
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.spec.experiment_spec import RecordingSettings
+from results.spec.source_names import SourceName, sources_of_training
+from results.spec.training_spec import FoldSpec
 from results.whole_files import write_whole
 
 
@@ -35,7 +39,7 @@ class TrainTask:
         weights: File for the best checkpoint; None keeps no checkpoint.
         observed_on: Test images for a curve of test scores; the training itself cannot see them. None for no curve.
         recordings: Embeddings to keep in a file beside the weights; None keeps none.
-        sources: Files with users' classes and metrics, by the hash of their source.
+        sources: Users' files, by the hash of their source.
     """
 
     job: TrainJob
@@ -43,7 +47,7 @@ class TrainTask:
     weights: Path | None
     observed_on: TestData | None = None
     recordings: RecordingSettings | None = None
-    sources: Mapping[str, Path] = field(default_factory=known_files)
+    sources: Mapping[str, Source] = field(default_factory=known_sources)
 
 
 @dataclass(frozen=True)
@@ -70,14 +74,14 @@ class EvaluateTask:
     Attributes:
         weights: Files with the checkpoints, one per fold.
         figure_inputs: Inputs of the figure data; None writes none.
-        sources: Files with users' classes and metrics, by the hash of their source.
+        sources: Users' files, by the hash of their source.
     """
 
     job: EvaluateJob
     data: TestData
     weights: tuple[Path, ...]
     figure_inputs: FigureInputs | None = None
-    sources: Mapping[str, Path] = field(default_factory=known_files)
+    sources: Mapping[str, Source] = field(default_factory=known_sources)
 
 
 Task = TrainTask | EvaluateTask
@@ -89,8 +93,35 @@ def carry_out(task: Task, device: str, report: Callable[[Tick], None], *, cuda_g
 
     `report` gets the progress of a training at its beginning and at each of its validations.
     """
-    remember_files(task.sources)
+    if not is_foreign(task):
+        return _carry_out(task, device, report, cuda_graphs)
+    watch()
+    remember_sources(task.sources)
+    names = _names(task)
+    with findable(source.file for digest, source in task.sources.items() if any(digest in name for name in names)):
+        done = _carry_out(task, device, report, cuda_graphs)
+    check_loaded(names)
+    return done
+
+
+def _carry_out(task: Task, device: str, report: Callable[[Tick], None], cuda_graphs: bool) -> Done:
     return _train(task, device, report, cuda_graphs) if isinstance(task, TrainTask) else _evaluate(task, device)
+
+
+def is_foreign(task: Task) -> bool:
+    """Whether a task runs code of users or other packages, which can change anything in its process."""
+    return any(has_foreign_code(spec.method) for spec in _specs(task)) or bool(_names(task))
+
+
+def _specs(task: Task) -> tuple[FoldSpec, ...]:
+    return (task.job.spec,) if isinstance(task, TrainTask) else task.job.specs
+
+
+def _names(task: Task) -> list[str]:
+    """Return the names of users' classes, trunks and metrics, with their hashes."""
+    names = [name for spec in _specs(task) for name in sources_of_training(spec)]
+    metrics = task.job.metrics if isinstance(task, EvaluateTask) else ()
+    return list(dict.fromkeys([*names, *(metric for metric in metrics if SourceName.parse(metric))]))
 
 
 def _train(task: TrainTask, device: str, report: Callable[[Tick], None], cuda_graphs: bool) -> Trained:

@@ -20,7 +20,7 @@ from protocols.jobs import TrainJob
 from protocols.progress import Progress
 from protocols.splits import FoldClasses, SplitError, from_ranges
 from protocols.training.build_method import MethodError
-from protocols.training.component_versions import with_versions
+from protocols.training.check_method import with_versions
 from protocols.training.fold_data import FoldData, fold_data
 from protocols.trunks.trunk_registry import identified_trunk
 from protocols.trunks.weights import TrunkError

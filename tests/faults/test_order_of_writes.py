@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 import torch
 from PIL import Image
+from protocols.users_files.digest import source_digest
 
 from protocols.features import frozen_features
 from protocols.images.packing import pack_arrays, pack_files
-from protocols.users_files.digest import source_digest
 from protocols.users_files.sources import keep_sources, remember_files
 from reproduce.execution.local import InProcess
 from reproduce.execution.scheduler import Scheduler

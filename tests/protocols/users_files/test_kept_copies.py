@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from protocols.users_files.digest import source_digest
+
 from protocols.users_files.sources import hashed_name, keep_sources, load_source, remember_kept_sources
 from results.spec.source_names import SourceName
 
