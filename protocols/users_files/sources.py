@@ -1,7 +1,7 @@
 """Classes and functions from users' files and modules, found by names that contain the hash of what they load.
 
 The hash covers every user's file that import, construction and a first step really load. It is taken in a fresh
-process. Copies of the files are kept beside the checkpoints, so that stored models can be used after the files are gone.
+process. Copies of the files are kept beside the checkpoints, so that stored models can be used after they are gone.
 """
 
 import hashlib
@@ -164,8 +164,8 @@ def load_source(name: SourceName) -> Any:
     source = None if name.digest is None else _known.get(name.digest)
     if source is not None and (changed := source.changed()) is not None:
         raise SourceError(
-            f"{changed} has changed: this run began with sha256 {name.digest}, now the file is another; undo the change "
-            "to continue, or start the run again to train with the changed file"
+            f"{changed} has changed: this run began with sha256 {name.digest}, and the file is now another; undo the "
+            "change to continue, or start the run again to train with the changed file"
         )
     _imported.add(name.source)
     module = _module_of_file(file) if name.in_file else _imported_module(name.source)

@@ -76,9 +76,8 @@ def checked(name: str, experiment: Experiment) -> Experiment:
         check_metric_names(experiment.metrics)
     except (DataError, TrunkError, ValueError) as error:
         raise InputError(f"{name}: key {key!r}: {error}") from error
-    return experiment.model_copy(
-        update={"metrics": tuple(hashed_name(metric, try_metric) for metric in experiment.metrics)}
-    )
+    metrics = tuple(hashed_name(metric, try_metric) for metric in experiment.metrics)
+    return experiment.model_copy(update={"metrics": metrics})
 
 
 def open_sessions(
