@@ -21,6 +21,7 @@ from results.spec.mlrc_constants import FOLDS
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 _LIBRARIES = ("torch", "pytorch_metric_learning.losses", "pytorch_metric_learning.miners", "pydantic", "PIL.Image")
+"""What processes are forked with. The suite is not among it: another copy of it may be installed than the one here."""
 
 
 class EndedProcessError(ValueError):
@@ -111,6 +112,7 @@ def _answer(
 ) -> None:
     end_with_parent()
     take_over(*around)
+    answer: tuple[Any, Exception | None]
     try:
         answer = (function(*arguments), None)
     except Exception as error:

@@ -4,10 +4,13 @@ standard library, the installed packages and the suite.
 `watch` notes what Python executes, however the file was found. A process that runs users' code calls it first.
 """
 
+import hashlib
 import os
 import site
 import sys
 import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -23,6 +26,42 @@ _OF_THE_START = ("__main__", "__mp_main__", "sitecustomize", "usercustomize")
 
 _GENERATED = ("torchinductor_", ".triton")
 """Beginnings of the folders in which torch keeps code that it has generated."""
+
+
+@dataclass(frozen=True)
+class LoadedSource:
+    """A user's file with all users' files that it loads.
+
+    Attributes:
+        file: The file that a card or an experiment names.
+        files: Path and SHA-256 of each file, that one included, by the name under which Python imports it.
+        in_file: Whether the source is named by its path; a module otherwise.
+    """
+
+    file: Path
+    files: Mapping[str, tuple[Path, str]]
+    in_file: bool = True
+
+    @property
+    def digest(self) -> str:
+        """The first 16 hexadecimal digits of a SHA-256: of the file if it is alone, else of the names and hashes."""
+        if len(self.files) == 1:
+            return next(iter(self.files.values()))[1][:16]
+        named = sorted((name, bytes.fromhex(digest)) for name, (_, digest) in self.files.items())
+        return hashlib.sha256(b"".join(name.encode() + b"\0" + digest for name, digest in named)).hexdigest()[:16]
+
+    def changed(self) -> Path | None:
+        """Return a file that is not as it was, or is gone; None if there is none."""
+        return next((path for path, digest in self.files.values() if sha256_of(path) != digest), None)
+
+
+def sha256_of(file: Path) -> str | None:
+    """Return the SHA-256 of a file; None if it cannot be read."""
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
 
 _noted: dict[str, None] = {}
 _watching: list[bool] = []
@@ -74,7 +113,7 @@ def loaded_files(packages: frozenset[str] = frozenset()) -> dict[str, Path]:
             _noted.setdefault(os.path.abspath(file))
     starters = {_file_of(sys.modules[name]) for name in _OF_THE_START if name in sys.modules}
     named = {_file_of(module): _import_name(name, module) for name, module in modules}
-    files = {}
+    files: dict[str, Path] = {}
     for path in _noted:
         name = named.get(path, "")
         counts = name.partition("/")[0].removesuffix(".py") in packages or is_users(path)

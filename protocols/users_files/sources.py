@@ -1,7 +1,7 @@
 """Classes and functions from users' files and modules, found by names that contain the hash of what they load.
 
 The hash covers every user's file that import, construction and a first step really load. It is taken in a fresh
-process. Copies of the files are kept beside the checkpoints, so that stored models can be used after they are gone.
+process.
 """
 
 import hashlib
@@ -13,68 +13,36 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from protocols.processes import EndedProcessError, apart
-from protocols.users_files.loaded_files import is_users, loaded_files, watch
+from protocols.users_files.loaded_files import LoadedSource, is_users, loaded_files, sha256_of, watch
 from results.spec.source_names import SourceName
-from results.whole_files import write_whole
-
-_KEPT = "sources"
-"""Folder of the kept copies below that of the checkpoints."""
 
 
 class SourceError(ValueError):
     """A user's file or module cannot be used. The message is one line with the remedy."""
 
 
-@dataclass(frozen=True)
-class Source:
-    """A user's file with all users' files that it loads.
-
-    Attributes:
-        file: The file that a card or an experiment names.
-        files: Path and SHA-256 of each file, that one included, by the name under which Python imports it.
-        in_file: Whether the source is named by its path; a module otherwise.
-    """
-
-    file: Path
-    files: Mapping[str, tuple[Path, str]]
-    in_file: bool = True
-
-    @property
-    def digest(self) -> str:
-        """The first 16 hexadecimal digits of a SHA-256: of the file if it is alone, else of the names and hashes."""
-        if len(self.files) == 1:
-            return next(iter(self.files.values()))[1][:16]
-        named = sorted((name, bytes.fromhex(digest)) for name, (_, digest) in self.files.items())
-        return hashlib.sha256(b"".join(name.encode() + b"\0" + digest for name, digest in named)).hexdigest()[:16]
-
-    def changed(self) -> Path | None:
-        """Return a file that is not as it was, or is gone; None if there is none."""
-        return next((path for path, digest in self.files.values() if _sha256(path) != digest), None)
-
-
-_known: dict[str, Source] = {}
+_known: dict[str, LoadedSource] = {}
 """The sources that this process knows, by hash. Names in specifications have no folder, since it differs between
 machines."""
 
-_examined: dict[tuple[Any, ...], tuple[Any, dict[str, Source]]] = {}
+_examined: dict[tuple[Any, ...], tuple[Any, dict[str, LoadedSource]]] = {}
 """What fresh processes have found out, by what they were asked."""
 
 _imported: set[str] = set()
 """Names of what this process has imported."""
 
 
-def known_sources() -> dict[str, Source]:
+def known_sources() -> dict[str, LoadedSource]:
     """Return the sources that this process knows, by hash. A task takes them to its worker."""
     return dict(_known)
 
 
-def remember_sources(sources: Mapping[str, Source]) -> None:
+def remember_sources(sources: Mapping[str, LoadedSource]) -> None:
     """Add sources by their hash, so that `load_source` finds them."""
     _known.update(sources)
 
@@ -111,8 +79,11 @@ def examine(names: Sequence[str], use: Callable[..., Any], *arguments: Any) -> t
 
 
 def _examine(
-    names: Mapping[str, SourceName], known: Mapping[str, Source], use: Callable[..., Any], arguments: tuple[Any, ...]
-) -> tuple[Any, dict[str, Source]]:
+    names: Mapping[str, SourceName],
+    known: Mapping[str, LoadedSource],
+    use: Callable[..., Any],
+    arguments: tuple[Any, ...],
+) -> tuple[Any, dict[str, LoadedSource]]:
     watch()
     remember_sources(known)
     files = {name: _file_of(parsed) for name, parsed in names.items()}
@@ -131,11 +102,11 @@ def _examine(
     return value, {name: _source(names[name], files[name], own[name] | later) for name in names}
 
 
-def _source(name: SourceName, file: Path, loaded: Mapping[str, Path]) -> Source:
+def _source(name: SourceName, file: Path, loaded: Mapping[str, Path]) -> LoadedSource:
     package = "" if name.in_file else name.source.rpartition(".")[0].replace(".", "/")
     files = {os.path.relpath(key, package or "."): path for key, path in loaded.items() if path != file}
-    hashed = {key: (path, _sha256(path) or "") for key, path in {file.name: file, **files}.items()}
-    return Source(file.absolute(), hashed, name.in_file)
+    hashed = {key: (path, sha256_of(path) or "") for key, path in {file.name: file, **files}.items()}
+    return LoadedSource(file.absolute(), hashed, name.in_file)
 
 
 def hashed_name(name: str, use: Callable[..., Any] | None = None) -> str:
@@ -154,7 +125,7 @@ def _no_use(_name: SourceName) -> None:
     """Use a source no further than to import it."""
 
 
-def _hashed(name: SourceName, source: Source) -> str:
+def _hashed(name: SourceName, source: LoadedSource) -> str:
     return str(SourceName(source.file.name if name.in_file else name.source, name.attribute, source.digest))
 
 
@@ -218,17 +189,6 @@ def users_module(module: str) -> bool:
         return is_users(str(_file_of_module(module)))
     except SourceError:
         return False
-
-
-def _sha256(file: Path) -> str | None:
-    try:
-        return _sha256_of(file.read_bytes())
-    except OSError:
-        return None
-
-
-def _sha256_of(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 @contextmanager
@@ -322,7 +282,7 @@ def check_loaded(names: Iterable[str]) -> None:
     parsed = [name for name in map(SourceName.parse, names) if name is not None and name.digest is not None]
     known = {name: source for name in parsed if (source := _known.get(str(name.digest))) is not None}
     covered = {digest for source in known.values() for _, digest in source.files.values()}
-    others = {key: path for key, path in loaded_files(_packages(parsed)).items() if _sha256(path) not in covered}
+    others = {key: path for key, path in loaded_files(_packages(parsed)).items() if sha256_of(path) not in covered}
     for name in (name for name in parsed if name not in known):
         # A module of a stored training: its name alone says which files it had.
         source = _source(name, _file_of(name), others)
@@ -343,38 +303,3 @@ def check_loaded(names: Iterable[str]) -> None:
 def _packages(names: Iterable[SourceName]) -> frozenset[str]:
     """Return the packages of modules that names mean. All their files count, even of an installed package."""
     return frozenset(name.source.partition(".")[0] for name in names if not name.in_file)
-
-
-def keep_sources(artifacts: Path) -> None:
-    """Copy the users' files that this process knows to `sources/HASH` in the folder of the artifacts.
-
-    A source that has changed or is gone since its hash was taken is left out, and a copy from before stays as it is. No
-    training uses such a source: `load_source` refuses it.
-    """
-    for digest, source in _known.items():
-        try:
-            contents = {name: path.read_bytes() for name, (path, _) in source.files.items()}
-        except OSError:
-            continue
-        if not source.in_file or any(_sha256_of(contents[name]) != was for name, (_, was) in source.files.items()):
-            continue
-        for name, content in contents.items():
-            target = artifacts / _KEPT / digest / name
-            if not target.is_file() or target.read_bytes() != content:
-                write_whole(target, content)
-
-
-def kept_source(folder: Path, name: str) -> Source:
-    """Return the copy of a source in a folder of its own; `name` is that of its file."""
-    files = {path.relative_to(folder).as_posix(): path.absolute() for path in folder.rglob("*") if path.is_file()}
-    return Source((folder / name).absolute(), {key: (path, _sha256(path) or "") for key, path in files.items()})
-
-
-def remember_kept_sources(artifacts: Path, names: Iterable[str]) -> None:
-    """Remember the kept copies of the files that names with hashes mean. Sources without a copy are left out."""
-    for name in names:
-        parsed = SourceName.parse(name)
-        if parsed is not None and parsed.digest is not None and parsed.in_file:
-            source = kept_source(artifacts / _KEPT / parsed.digest, parsed.source)
-            if source.files and source.digest == parsed.digest:
-                remember_sources({parsed.digest: source})

@@ -13,7 +13,7 @@ from protocols.datasets.split_file import SPLIT_FILE
 from protocols.metrics.faiss_search import backend
 from protocols.processes import threads_per_training
 from protocols.search.study import Study
-from protocols.users_files.sources import keep_sources
+from protocols.users_files.kept_sources import keep_sources
 from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table

@@ -19,8 +19,8 @@ from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.users_files.loaded_files import watch
-from protocols.users_files.sources import Source, check_loaded, findable, known_sources, remember_sources
+from protocols.users_files.loaded_files import LoadedSource, watch
+from protocols.users_files.sources import check_loaded, findable, known_sources, remember_sources
 from reproduce.monitoring.observer import Tick
 from results.records.artifacts import last_epoch_path, recording_path, vectors_path
 from results.records.records import FoldResult, RunRecord, TestCurve
@@ -47,7 +47,7 @@ class TrainTask:
     weights: Path | None
     observed_on: TestData | None = None
     recordings: RecordingSettings | None = None
-    sources: Mapping[str, Source] = field(default_factory=known_sources)
+    sources: Mapping[str, LoadedSource] = field(default_factory=known_sources)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class EvaluateTask:
     data: TestData
     weights: tuple[Path, ...]
     figure_inputs: FigureInputs | None = None
-    sources: Mapping[str, Source] = field(default_factory=known_sources)
+    sources: Mapping[str, LoadedSource] = field(default_factory=known_sources)
 
 
 Task = TrainTask | EvaluateTask

@@ -13,7 +13,8 @@ from torch import Tensor
 from protocols.progress import Progress
 from protocols.trunks.embedding_model import model_of, without_published_weights
 from protocols.trunks.weights import TrunkError
-from protocols.users_files.sources import SourceError, kept_source
+from protocols.users_files.kept_sources import kept_source
+from protocols.users_files.sources import SourceError
 from results.records.artifacts import FigureData, Recording, weights_path
 from results.spec.training_spec import FoldSpec
 from results.store.check_records import CheckedRecords, Finding

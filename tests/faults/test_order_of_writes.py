@@ -11,7 +11,8 @@ from PIL import Image
 
 from protocols.features import frozen_features
 from protocols.images.packing import pack_arrays, pack_files
-from protocols.users_files.sources import hashed_name, keep_sources
+from protocols.users_files.kept_sources import keep_sources
+from protocols.users_files.sources import hashed_name
 from reproduce.execution.local import InProcess
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import write_tensors

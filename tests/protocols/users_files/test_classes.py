@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from protocols.users_files.sources import Source, SourceError, hashed_name, known_sources, load_source, remember_sources
+from protocols.users_files.loaded_files import LoadedSource
+from protocols.users_files.sources import SourceError, hashed_name, known_sources, load_source, remember_sources
 from results.spec.source_names import SourceName
 
 
@@ -49,7 +50,7 @@ def test_another_process_finds_the_file_by_its_hash(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"moved\.py: no such file"):
         load_source(SourceName("moved.py", "x", digest))
     content = hashlib.sha256(other.read_bytes()).hexdigest()
-    remember_sources({digest: Source(other, {"moved.py": (other, content)})})
+    remember_sources({digest: LoadedSource(other, {"moved.py": (other, content)})})
     assert load_source(SourceName("moved.py", "x", digest)) == "moved"
     with pytest.raises(SourceError, match="this file is not known here"):
         load_source(SourceName("moved.py", "x", "f" * 16))

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from protocols.users_files.sources import hashed_name, keep_sources, load_source, remember_kept_sources
+from protocols.users_files.kept_sources import keep_sources, remember_kept_sources
+from protocols.users_files.sources import hashed_name, load_source
 from results.spec.source_names import SourceName
 
 
