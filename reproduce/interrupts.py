@@ -8,7 +8,6 @@ it was lost.
 This module imports little, so that the handler is in place before the long imports.
 """
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -95,31 +94,6 @@ def _reaction(reaction: Literal["raise", "note"]) -> Iterator[None]:
         yield
     finally:
         _State.reaction = before
-
-
-@contextmanager
-def kept_from_children() -> Iterator[None]:
-    """Let processes that start within the block never see Ctrl-C: in a terminal it reaches all processes of a command.
-
-    A blocked signal is not lost for this process. It arrives at the end of the block.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def end_with_parent() -> None:
-    """Start a thread that ends this process as soon as its parent has ended. Call it in a worker when it starts."""
-    threading.Thread(target=_wait_for_parent, daemon=True).start()
-
-
-def _wait_for_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _handle(number: int, _frame: FrameType | None) -> None:

@@ -49,6 +49,12 @@ def same_threads_afterwards() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
+@pytest.fixture(autouse=True)
+def no_users_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code of users that earlier tests have imported into this process does not count."""
+    monkeypatch.setattr("protocols.users_files.sources._imported", set())
+
+
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `images`, `tiny.yaml` and its finished run in `runs`, tracked by TensorBoard."""

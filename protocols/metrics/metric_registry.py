@@ -12,6 +12,7 @@ from protocols.metrics.covering import covering_radius
 from protocols.metrics.retrieval import retrieval_scores, sides
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
 from protocols.users_files.checks import try_metric, value_of_source
+from protocols.users_files.sources import hashed_name
 from results.spec.source_names import SourceName
 
 _RECALL = re.compile(r"recall@([1-9][0-9]*)")
@@ -30,7 +31,10 @@ def check_metric_names(names: Sequence[str]) -> None:
     """Check that metric names are known and different."""
     for position, name in enumerate(names):
         if (source := SourceName.parse(name)) is not None:
-            try_metric(source)
+            if source.digest is None:
+                hashed_name(name, try_metric)
+            else:
+                try_metric(source)
         elif not (_RECALL.fullmatch(name) or name in _MAP_DEPTHS or name in _OF_A_SET):
             known = ", ".join(["recall@K (any K, such as recall@2)", *_MAP_DEPTHS, *_OF_A_SET])
             raise ValueError(

@@ -25,7 +25,7 @@ from protocols.users_files.checks import source_class, try_loss
 from protocols.users_files.sources import SourceError
 from protocols.verified_files import ChangedFileError
 from results.spec.source_names import SourceName
-from results.spec.training_spec import Component, MethodSpec, OptimizerSettings
+from results.spec.training_spec import Component, MethodSpec, OptimizerSettings, nested_components
 
 ENTRY_POINTS = "metric_learning_losses"
 """Entry-point group for losses of other packages: name = "module:Class"."""
@@ -234,10 +234,17 @@ def components_of(method: MethodSpec) -> dict[str, Component]:
     return {kind: component for kind, component in components.items() if component is not None}
 
 
-def check_method(method: MethodSpec) -> None:
-    """Check that all components of a method can be built."""
+def named_components(method: MethodSpec) -> Iterator[tuple[str, str]]:
+    """Yield the kind and the name of each component of a method, nested ones included."""
     for kind, component in components_of(method).items():
-        check_component(kind, component)
+        yield kind, component.name
+        for _, nested in nested_components(component.arguments):
+            yield str(nested.get("kind", "loss")), str(nested["name"])
+
+
+def has_foreign_code(method: MethodSpec) -> bool:
+    """Whether a class of a method is neither of this suite nor of pytorch-metric-learning."""
+    return any(not is_taken(kind, name) for kind, name in named_components(method))
 
 
 def build_optimizer(

@@ -6,7 +6,7 @@ Then its version changes, so that results of the old class are never taken for r
 
 import hashlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -14,29 +14,20 @@ from pathlib import Path
 from torch import nn
 
 from losses import meaning_of
-from protocols.training.build_method import MethodError, component_class, components_of
-from protocols.users_files.sources import SourceError, hashed_name
-from results.spec.source_names import SourceName
-from results.spec.training_spec import MethodSpec, nested_components
+from protocols.training.build_method import component_class
 
 UNWRITTEN = {"pytorch-metric-learning": "2.9.0"}
 """Releases in use before fingerprints contained versions: they are left out, so that older fingerprints stay valid."""
 
 
-def with_versions(method: MethodSpec) -> MethodSpec:
-    """Add the versions of a method's classes, including those of nested components.
+def versions_of(names: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the versions of classes of the suite and of packages, by the names of the classes.
 
-    A class from a user's file or module has the hash of its source in its name instead of a version.
+    Args:
+        names: Kind and name of each component.
     """
-    parts = {"loss": method.loss, "miner": method.miner, "embedding_regularizer": method.embedding_regularizer}
-    try:
-        hashed = {key: None if part is None else part.renamed(hashed_name) for key, part in parts.items()}
-    except SourceError as error:
-        raise MethodError(str(error)) from error
-    method = method.model_copy(update=hashed)
-    versions = {cls.__name__: component_version(cls) for cls in _classes(method)}
-    recorded = {name: version for name, version in sorted(versions.items()) if version is not None}
-    return method.model_copy(update={"versions": recorded})
+    versions = {cls.__name__: component_version(cls) for cls in (component_class(*name) for name in names)}
+    return {name: version for name, version in sorted(versions.items()) if version is not None}
 
 
 def component_version(cls: type[nn.Module]) -> str | None:
@@ -71,13 +62,3 @@ def _installed(package: str) -> tuple[str, str] | None:
             return namesake.metadata["Name"], namesake.version
     distributions = metadata.packages_distributions().get(package)
     return (distributions[0], metadata.version(distributions[0])) if distributions else None
-
-
-def _classes(method: MethodSpec) -> Iterator[type[nn.Module]]:
-    """The classes of all components of a method, without those from users' files and modules."""
-    for kind, component in components_of(method).items():
-        nested = [part for _, part in nested_components(component.arguments)]
-        named = [(str(part.get("kind", "loss")), str(part["name"])) for part in nested]
-        for part_kind, name in ((kind, component.name), *named):
-            if SourceName.parse(name) is None:
-                yield component_class(part_kind, name)

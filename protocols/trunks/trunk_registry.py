@@ -21,7 +21,7 @@ from protocols.trunks.library_trunks import (
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_path, tag_of
 from protocols.trunks.weights import IMAGENET, TrunkError, identify_weights, names_own_file, use_weights
 from protocols.users_files.sources import SourceError, hashed_name
-from protocols.users_files.trunks import file_entry
+from protocols.users_files.trunks import file_entry, try_trunk
 from results.spec.source_names import SourceName
 from results.spec.trunk_spec import NO_TRUNK, InputFormat, TrunkSpec
 
@@ -103,7 +103,7 @@ def _library(name: str) -> str | None:
 
 def _with_hash(name: str) -> str:
     try:
-        return hashed_name(name)
+        return hashed_name(name, try_trunk)
     except SourceError as error:
         raise TrunkError(f"trunk {name}: {error}") from error
 

@@ -6,6 +6,7 @@ pooled, or pooled features (n, c). Beside it, `INPUT_FORMAT` says which numbers 
 
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
@@ -40,6 +41,13 @@ def file_entry(name: str) -> TrunkEntry:
         file=WeightFile(name, None, ()),
         outside=True,
     )
+
+
+def try_trunk(name: SourceName) -> None:
+    """Build a user's trunk and compute an image, for what both load. What fails is told when the trunk is used."""
+    with suppress(Exception), torch.random.fork_rng([]), torch.no_grad():
+        entry = file_entry(str(name))
+        entry.build().eval()(torch.zeros(1, entry.input.n_channels, _PROBE, _PROBE))
 
 
 def _input_format(name: str, function: Any) -> InputFormat:

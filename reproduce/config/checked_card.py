@@ -6,8 +6,8 @@ from pydantic import ValidationError
 
 from protocols.search.open_method import HyperparameterError, OpenMethod
 from protocols.search.space import SearchParameter
-from protocols.training.build_method import MethodError, check_method, is_taken, plugin_points
-from protocols.training.component_versions import with_versions
+from protocols.training.build_method import MethodError, is_taken, plugin_points
+from protocols.training.check_method import check_method, with_versions
 from reproduce.config.method_card import LossOptimizer, MethodCard, card_file, read_card
 from reproduce.config.strict_yaml import METHODS, describe
 from reproduce.errors import InputError
@@ -132,5 +132,4 @@ def _check(card: MethodCard) -> None:
         raise MethodError(f"embedder {card.embedder} is for cards without a loss, since a loss trains the embedder")
     middle = {target: _parameter(card, target, "", "widened").at(0.5) for target in card.search}
     settings = [middle, *card.published.values(), *card.fixed.values()]
-    for setting in settings:
-        check_method(open_card(card).at(setting))
+    check_method(*(open_card(card).at(setting) for setting in settings))

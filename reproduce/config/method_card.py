@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from functools import cache
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -217,8 +218,16 @@ def card_names() -> list[str]:
 
 def card_folders() -> list[Path]:
     """Return the folders of cards: first the suite's, then those of installed packages."""
-    packages = [point.load() for point in metadata.entry_points(group=ENTRY_POINTS)]
-    return [METHODS, *(Path(folder) for package in packages for folder in package.__path__)]
+    packages = [point.value for point in metadata.entry_points(group=ENTRY_POINTS)]
+    return [METHODS, *(folder for package in packages for folder in _folders_of(package))]
+
+
+def _folders_of(package: str) -> list[Path]:
+    """Find the folders of a package without importing it: its code must not run in this process."""
+    top, *inner = package.split(".")
+    spec = find_spec(top)
+    places = [] if spec is None else spec.submodule_search_locations or []
+    return [folder for place in places if (folder := Path(place).joinpath(*inner)).is_dir()]
 
 
 def card_schema() -> str:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue, ValidationError
 
-from losses.plugin import TrainingPlugin
 from protocols.search.open_method import HyperparameterError, OpenMethod
 from protocols.search.space import SearchParameter
-from protocols.training.build_method import MethodError, check_method, component_class
-from protocols.training.component_versions import with_versions
+from protocols.training.build_method import MethodError
+from protocols.training.check_method import check_method, with_versions
 from reproduce.config.checked_card import open_card
 from reproduce.config.method_card import MethodCard
 from reproduce.config.strict_yaml import describe
@@ -16,24 +15,17 @@ from reproduce.errors import InputError
 from results.spec.experiment_spec import Experiment
 
 
-def check_protocol(experiment: Experiment, card: MethodCard) -> None:
+def check_protocol(experiment: Experiment, card: MethodCard, *, acts_on_validation: bool) -> None:
     """Refuse a method that needs validation scores if the experiment's protocol has none.
 
     In the final training of protocol `standard` there are no validation classes. CCP starts a new problem when the
     validation score stops rising, so it would never leave its first problem.
     """
-    if experiment.protocol == "standard" and _acts_on_validation(card):
+    if experiment.protocol == "standard" and acts_on_validation:
         raise InputError(
             f"method {card.key!r} acts on validation scores, which the final training of protocol standard does not "
             "have; use protocol mlrc"
         )
-
-
-def _acts_on_validation(card: MethodCard) -> bool:
-    if card.loss is None:
-        return False
-    loss = component_class("loss", card.loss.name)
-    return issubclass(loss, TrainingPlugin) and loss.needs.validation
 
 
 PROXY_LR = "loss_optimizer.lr"
@@ -51,17 +43,17 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
         for parameter in _with_ranges(experiment, card, parameters, tuple(card.search))
         if parameter.target not in given
     )
-    check_protocol(experiment, card)
     if experiment.proxies is not None and trains_proxies(card):
         warmup = {"warmup.passes": experiment.proxies.warmup_passes, "warmup.steps": experiment.proxies.warmup_steps}
         opened = opened.model_copy(update={"method": opened.at(warmup)})
     try:
         method = opened.at(given)
-        check_method(method)
+        acts_on_validation = check_method(method).acts_on_validation
     except (HyperparameterError, MethodError) as error:
         raise InputError(f"settings of method {card.key!r}: {error}") from error
     except ValidationError as error:
         raise InputError(f"settings of method {card.key!r}: {describe(error)}") from error
+    check_protocol(experiment, card, acts_on_validation=acts_on_validation)
     return OpenMethod(method=with_versions(method), space=space, given=given)
 
 

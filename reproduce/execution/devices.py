@@ -3,11 +3,10 @@
 import ctypes
 import os
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 
+from protocols.processes import threads_per_training
 from reproduce.errors import InputError
 from results.spec.mlrc_constants import FOLDS
 
@@ -61,18 +60,6 @@ def default_workers() -> int:
     return min(FOLDS, os.cpu_count() or 1)
 
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
-
-def threads_per_training() -> int:
-    """Return the number of threads of one training on this machine.
-
-    It depends only on the number of cores. If it depended on the number of workers, floats would be added in another
-    order, and results would change with `--workers`.
-    """
-    return max(1, (os.cpu_count() or 1) // FOLDS)
-
-
 def prepare_process(device: str, threads: int | None = None) -> None:
     """Set the number of threads in a process that trains, how it keeps memory, and a GPU's deterministic kernels.
 
@@ -84,18 +71,3 @@ def prepare_process(device: str, threads: int | None = None) -> None:
         # Without this variable cuBLAS may choose kernels whose sums differ from run to run.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.backends.cudnn.benchmark = False
-
-
-@contextmanager
-def threads_in_environment() -> Iterator[None]:
-    """Set the thread counts in the environment, where the libraries of a starting process read them."""
-    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads_per_training())))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

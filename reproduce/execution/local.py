@@ -1,10 +1,10 @@
 """Executors on this machine: one carries out tasks in this process, the other in several local processes."""
 
-import multiprocessing
 import os
 import signal
 import threading
 from collections import deque
+from collections.abc import Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -13,10 +13,12 @@ from multiprocessing import resource_tracker
 from queue import Empty
 from typing import Any
 
+from protocols.processes import end_with_parent, processes, starting, surroundings, take_over
+from protocols.users_files.sources import has_users_code
 from reproduce import interrupts
-from reproduce.execution.devices import prepare_process, threads_in_environment
+from reproduce.execution.devices import prepare_process
 from reproduce.execution.executor import Executor, WorkerDiedError
-from reproduce.execution.tasks import Done, Task, carry_out
+from reproduce.execution.tasks import Done, Task, carry_out, is_foreign
 from reproduce.monitoring.observer import Tick
 
 
@@ -29,10 +31,18 @@ class InProcess:
     def __init__(self, device: str, *, cuda_graphs: bool = False) -> None:
         self.device, self.cuda_graphs = device, cuda_graphs
         self._ticks: list[Tick] = []
+        self._apart: LocalProcesses | None = None
         prepare_process(device)
 
     def submit(self, task: Task) -> "Future[Done]":
-        """Carry out the task at once and return a future that is done."""
+        """Carry out the task at once and return a future that is done.
+
+        A task with foreign code gets a process of its own, so that what the code changes does not reach this one. If
+        this one has such code already, all tasks get processes.
+        """
+        if is_foreign(task) or has_users_code():
+            self._apart = self._apart or LocalProcesses(self.device, 1, cuda_graphs=self.cuda_graphs)
+            return self._apart.submit(task)
         future: Future[Done] = Future()
         try:
             with interrupts.immediate():
@@ -44,28 +54,39 @@ class InProcess:
     def ticks(self) -> list[Tick]:
         """Return the progress that was reported since the last call."""
         ticks, self._ticks = self._ticks, []
-        return ticks
+        return ticks if self._apart is None else [*ticks, *self._apart.ticks()]
 
     def end(self, future: "Future[Done]", reason: str) -> None:
-        """Do nothing: the task has ended when `submit` returns its future."""
+        """End a task that has a process of its own; others have ended when `submit` returns their future."""
+        if self._apart is not None:
+            self._apart.end(future, reason)
 
     def restart(self) -> None:
-        """Do nothing: there are no workers to restart."""
+        """Start the process for tasks with foreign code anew, if there is one."""
+        if self._apart is not None:
+            self._apart.restart()
 
     def close(self) -> None:
-        """Do nothing: there are no workers to end."""
+        """End the process for tasks with foreign code, if there is one."""
+        if self._apart is not None:
+            self._apart.close()
 
 
 class LocalProcesses:
     """Carries out tasks in several processes on this machine.
 
-    Each process has a pool of its own. So a process that dies costs its own task a retry, and no other task.
+    Each process has a pool of its own. So a process that dies costs its own task a retry, and no other task. A process
+    that has run foreign code gets no other task: the code may have changed anything in it.
+
+    Args:
+        threads: Threads per training; None takes `threads_per_training()`.
     """
 
-    def __init__(self, device: str, workers: int, *, cuda_graphs: bool = False) -> None:
-        self.cuda_graphs = cuda_graphs
+    def __init__(self, device: str, workers: int, *, cuda_graphs: bool = False, threads: int | None = None) -> None:
+        self.cuda_graphs, self._threads = cuda_graphs, threads
         self.device, self.workers, self.capacity = device, workers, 2 * workers
-        self._context = multiprocessing.get_context("spawn")
+        self._context = processes()
+        self._has_foreign_code = [False] * workers
         _start_quiet_tracker()
         self._queues: dict[int, Any] = {}
         self._pools = [self._start(number) for number in range(workers)]
@@ -77,13 +98,13 @@ class LocalProcesses:
         # A process that is killed can hold the lock of its queue for ever, so each process has a new queue.
         self._close_queue(number)
         self._queues[number] = self._context.Queue()
-        with threads_in_environment():
-            return ProcessPoolExecutor(
-                1,
-                mp_context=self._context,
-                initializer=_start_worker,
-                initargs=(self._queues[number], self.device, self.cuda_graphs),
-            )
+        self._has_foreign_code[number] = False
+        return ProcessPoolExecutor(
+            1,
+            mp_context=self._context,
+            initializer=_start_worker,
+            initargs=(self._queues[number], surroundings(), self.device, self.cuda_graphs, self._threads),
+        )
 
     def submit(self, task: Task) -> "Future[Done]":
         """Give the task to the next free process."""
@@ -100,14 +121,19 @@ class LocalProcesses:
                 self._begin(number, task).add_done_callback(partial(self._pass_on, future))
 
     def _begin(self, number: int, task: Task) -> "Future[Done]":
-        """Give a task to a process. A process that has died is replaced."""
+        """Give a task to a process. A process that has died, or has run foreign code, is replaced."""
+        if self._has_foreign_code[number]:
+            self._pools[number].shutdown(wait=False)
+            self._pools[number] = self._start(number)
+        self._has_foreign_code[number] = is_foreign(task)
         # A process of the pool starts when there is a task for it.
-        with threads_in_environment(), interrupts.kept_from_children():
+        with starting():
             try:
                 return self._pools[number].submit(_carry_out_in_worker, task)
             except BrokenProcessPool:
                 self._pools[number].shutdown(wait=False)
                 self._pools[number] = self._start(number)
+                self._has_foreign_code[number] = is_foreign(task)
                 return self._pools[number].submit(_carry_out_in_worker, task)
 
     def _pass_on(self, future: "Future[Done]", ended: "Future[Done]") -> None:
@@ -185,12 +211,15 @@ def _start_quiet_tracker() -> None:
 _worker: dict[str, Any] = {}
 
 
-def _start_worker(queue: Any, device: str, cuda_graphs: bool) -> None:
+def _start_worker(
+    queue: Any, around: tuple[Mapping[str, str], str], device: str, cuda_graphs: bool, threads: int | None
+) -> None:
     # Ctrl-C reaches the whole process group, but only the parent process decides which workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    interrupts.end_with_parent()
+    end_with_parent()
+    take_over(*around)
     _worker.update(queue=queue, device=device, cuda_graphs=cuda_graphs)
-    prepare_process(device)
+    prepare_process(device, threads)
 
 
 def _carry_out_in_worker(task: Task) -> Done:

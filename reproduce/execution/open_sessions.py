@@ -62,6 +62,7 @@ def checked(name: str, experiment: Experiment) -> Experiment:
     from protocols.metrics.metric_registry import check_metric_names
     from protocols.trunks.trunk_registry import trunk_entry
     from protocols.trunks.weights import TrunkError
+    from protocols.users_files.checks import try_metric
     from protocols.users_files.sources import hashed_name
     from results.spec.trunk_spec import NO_TRUNK
 
@@ -75,7 +76,8 @@ def checked(name: str, experiment: Experiment) -> Experiment:
         check_metric_names(experiment.metrics)
     except (DataError, TrunkError, ValueError) as error:
         raise InputError(f"{name}: key {key!r}: {error}") from error
-    return experiment.model_copy(update={"metrics": tuple(hashed_name(metric) for metric in experiment.metrics)})
+    metrics = tuple(hashed_name(metric, try_metric) for metric in experiment.metrics)
+    return experiment.model_copy(update={"metrics": metrics})
 
 
 def open_sessions(

@@ -11,13 +11,14 @@ from rich.console import Console
 
 from protocols.datasets.split_file import SPLIT_FILE
 from protocols.metrics.faiss_search import backend
+from protocols.processes import threads_per_training
 from protocols.search.study import Study
-from protocols.users_files.sources import keep_sources
+from protocols.users_files.kept_sources import keep_sources
 from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from reproduce import interrupts
-from reproduce.execution.devices import prepare_process, threads_per_training
+from reproduce.execution.devices import prepare_process
 from reproduce.execution.executor import Executor
 from reproduce.execution.failed_jobs import HangWatch
 from reproduce.execution.scheduler import Scheduler

@@ -15,16 +15,20 @@ from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.problem import Problem
 from protocols.samples import Samples, files_of
+from protocols.training.build_method import has_foreign_code
 from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.users_files.sources import known_files, remember_files
+from protocols.users_files.loaded_files import LoadedSource, watch
+from protocols.users_files.sources import check_loaded, findable, known_sources, remember_sources
 from protocols.verified_files import unchanged
 from reproduce.monitoring.observer import Tick
 from results.records.artifacts import figure_data_path, last_epoch_path, recording_path, vectors_path
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.spec.experiment_spec import RecordingSettings
+from results.spec.source_names import SourceName, sources_of_training
+from results.spec.training_spec import FoldSpec
 from results.whole_files import write_whole
 
 
@@ -37,7 +41,7 @@ class TrainTask:
         weights: File for the best checkpoint; None keeps no checkpoint.
         observed_on: Test images for a curve of test scores; the training itself cannot see them. None for no curve.
         recordings: Embeddings to keep in a file beside the weights; None keeps none.
-        sources: Files with users' classes and metrics, by the hash of their source.
+        sources: Users' files, by the hash of their source.
     """
 
     job: TrainJob
@@ -45,7 +49,7 @@ class TrainTask:
     weights: Path | None
     observed_on: TestData | None = None
     recordings: RecordingSettings | None = None
-    sources: Mapping[str, Path] = field(default_factory=known_files)
+    sources: Mapping[str, LoadedSource] = field(default_factory=known_sources)
 
     @property
     def samples(self) -> tuple[Samples, ...]:
@@ -86,14 +90,14 @@ class EvaluateTask:
     Attributes:
         weights: Files with the checkpoints, one per fold.
         figure_inputs: Inputs of the figure data; None writes none.
-        sources: Files with users' classes and metrics, by the hash of their source.
+        sources: Users' files, by the hash of their source.
     """
 
     job: EvaluateJob
     data: TestData
     weights: tuple[Path, ...]
     figure_inputs: FigureInputs | None = None
-    sources: Mapping[str, Path] = field(default_factory=known_files)
+    sources: Mapping[str, LoadedSource] = field(default_factory=known_sources)
 
     @property
     def samples(self) -> tuple[Samples, ...]:
@@ -120,13 +124,41 @@ def carry_out(task: Task, device: str, report: Callable[[Tick], None], *, cuda_g
         ChangedFileError: The data are not those that the task was made for.
         TouchedFileError: The data were written meanwhile; the task can be tried again.
     """
-    remember_files(task.sources)
-    with unchanged([files_of(samples) for samples in task.samples]):
-        done, write = (
-            _train(task, device, report, cuda_graphs) if isinstance(task, TrainTask) else _evaluate(task, device)
-        )
+    if not is_foreign(task):
+        done, write = _worked(task, device, report, cuda_graphs)
+    else:
+        watch()
+        remember_sources(task.sources)
+        names = _names(task)
+        known = (source.file for digest, source in task.sources.items() if any(digest in name for name in names))
+        with findable(known):
+            done, write = _worked(task, device, report, cuda_graphs)
+        check_loaded(names)
     write()
     return done
+
+
+def _worked(
+    task: Task, device: str, report: Callable[[Tick], None], cuda_graphs: bool
+) -> tuple[Trained, WriteFiles] | tuple[RunRecord, WriteFiles]:
+    with unchanged([files_of(samples) for samples in task.samples]):
+        return _train(task, device, report, cuda_graphs) if isinstance(task, TrainTask) else _evaluate(task, device)
+
+
+def is_foreign(task: Task) -> bool:
+    """Whether a task runs code of users or other packages, which can change anything in its process."""
+    return any(has_foreign_code(spec.method) for spec in _specs(task)) or bool(_names(task))
+
+
+def _specs(task: Task) -> tuple[FoldSpec, ...]:
+    return (task.job.spec,) if isinstance(task, TrainTask) else task.job.specs
+
+
+def _names(task: Task) -> list[str]:
+    """Return the names of users' classes, trunks and metrics, with their hashes."""
+    names = [name for spec in _specs(task) for name in sources_of_training(spec)]
+    metrics = task.job.metrics if isinstance(task, EvaluateTask) else ()
+    return list(dict.fromkeys([*names, *(metric for metric in metrics if SourceName.parse(metric))]))
 
 
 def _train(

@@ -27,7 +27,7 @@ from protocols.splits import SplitError, named_split
 from protocols.training.build_method import MethodError
 from protocols.trunks.embedding_model import weights_with_trunk, without_published_weights
 from protocols.trunks.weights import TrunkError
-from protocols.users_files.sources import remember_kept_sources
+from protocols.users_files.kept_sources import remember_kept_sources
 from reproduce.errors import InputError
 from reproduce.execution.tasks import write_tensors
 from reproduce.outputs import load_model

@@ -13,7 +13,7 @@ from torch import Tensor
 from protocols.progress import Progress
 from protocols.trunks.embedding_model import model_of, without_published_weights
 from protocols.trunks.weights import TrunkError
-from protocols.users_files.digest import source_digest
+from protocols.users_files.kept_sources import kept_source
 from protocols.users_files.sources import SourceError
 from results.records.artifacts import FigureData, Recording, weights_path
 from results.spec.training_spec import FoldSpec
@@ -100,13 +100,9 @@ def _check_file(path: Path, artifacts: Path, records: CheckedRecords) -> Iterato
 
 
 def _check_source(folder: Path) -> Iterator[Finding]:
-    """Check the copy of a user's source: the hash of one of its files is the folder's name."""
-    try:
-        whole = any(source_digest(file) == folder.name for file in folder.rglob("*.py"))
-    except (OSError, SyntaxError, ValueError):
-        whole = False
-    if not whole:
-        yield Finding("damaged", str(folder), "no file in it has the hash that is the folder's name")
+    """Check the copy of a user's source: the hash of its files is the folder's name."""
+    if kept_source(folder, "").digest != folder.name:
+        yield Finding("damaged", str(folder), "its files do not have the hash that is the folder's name")
 
 
 def _why_unreadable(path: Path, spec: FoldSpec | None) -> str | None:

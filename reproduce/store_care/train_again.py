@@ -20,11 +20,12 @@ from protocols.jobs import TrainJob
 from protocols.progress import Progress
 from protocols.splits import FoldClasses, SplitError, from_ranges
 from protocols.training.build_method import MethodError
-from protocols.training.component_versions import with_versions
+from protocols.training.check_method import with_versions
 from protocols.training.fold_data import FoldData, fold_data
 from protocols.trunks.trunk_registry import identified_trunk
 from protocols.trunks.weights import TrunkError
-from protocols.users_files.sources import SourceError, remember_kept_sources
+from protocols.users_files.kept_sources import remember_kept_sources
+from protocols.users_files.sources import SourceError
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.executor import Executor, in_order
 from reproduce.execution.tasks import Trained, TrainTask

@@ -11,8 +11,8 @@ from PIL import Image
 
 from protocols.features import frozen_features
 from protocols.images.packing import pack_arrays, pack_files
-from protocols.users_files.digest import source_digest
-from protocols.users_files.sources import keep_sources, remember_files
+from protocols.users_files.kept_sources import keep_sources
+from protocols.users_files.sources import hashed_name
 from reproduce.execution.local import InProcess
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import write_tensors
@@ -25,6 +25,7 @@ from results.records.artifacts import (
     weights_path,
 )
 from results.spec.experiment_spec import RecordingSettings
+from results.spec.source_names import SourceName
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 from results.store.database import Database
@@ -125,9 +126,10 @@ def test_kept_sources_survive(tmp_path, monkeypatch):
     source = tmp_path / "my_loss.py"
     source.write_text("x = 1\n")
     disk = Disk(tmp_path, monkeypatch)
-    monkeypatch.setattr("protocols.users_files.sources._files", {})
-    digest = source_digest(source)
-    remember_files({digest: source})
+    monkeypatch.setattr("protocols.users_files.sources._known", {})
+    name = SourceName.parse(hashed_name(f"{source}:x"))
+    assert name is not None
+    digest = str(name.digest)
     keep_sources(tmp_path / "artifacts")
     kept = tmp_path / "artifacts" / "sources" / digest / "my_loss.py"
     assert disk.lost(kept) == []

@@ -82,18 +82,6 @@ def test_a_signal_that_the_parent_ignores_stays_ignored():
     assert process.communicate(timeout=60)[0] == "noted\n"
 
 
-def test_children_that_start_in_the_block_do_not_see_ctrl_c():
-    with interrupts.kept_from_children():
-        child = subprocess.Popen(["sleep", "30"])
-    try:
-        child.send_signal(signal.SIGINT)
-        time.sleep(0.3)
-        assert child.poll() is None
-    finally:
-        child.kill()
-        child.wait()
-
-
 def test_an_interrupt_whose_exception_was_lost_does_not_end_with_success(monkeypatch, capsys):
     from reproduce import cli
 

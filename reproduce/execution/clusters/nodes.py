@@ -6,15 +6,18 @@ import sys
 import sysconfig
 import uuid
 from collections.abc import Callable
+from concurrent.futures import wait
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
+from protocols.processes import THREAD_VARIABLES
 from protocols.trunks.weights import WEIGHTS_VARIABLE
 from reproduce.errors import InputError
-from reproduce.execution.devices import THREAD_VARIABLES
-from reproduce.execution.tasks import Done, Task, carry_out
+from reproduce.execution.local import LocalProcesses
+from reproduce.execution.tasks import Done, Task, carry_out, is_foreign
 from reproduce.monitoring.observer import Tick
 from results.records.provenance import mixed_versions, provenance
 from results.records.records import Provenance
@@ -45,12 +48,25 @@ def environment_of_workers(threads: int) -> dict[str, str]:
     return variables
 
 
-def outcome_of(task: Task, device: str, report: Callable[[Tick], None]) -> Done | Exception:
-    """Carry out a task on a node. An error is returned and not raised, since a cluster wraps errors into its own."""
+def outcome_of(task: Task, device: str, threads: int, report: Callable[[Tick], None]) -> Done | Exception:
+    """Carry out a task on a node; one with foreign code in a process of its own, since this one may get other tasks.
+
+    An error is returned and not raised, since a cluster wraps errors into its own.
+    """
     try:
-        return carry_out(task, device, report)
+        return _apart(task, device, threads, report) if is_foreign(task) else carry_out(task, device, report)
     except Exception as error:
         return error
+
+
+def _apart(task: Task, device: str, threads: int, report: Callable[[Tick], None]) -> Done:
+    with closing(LocalProcesses(device, 1, threads=threads)) as executor:
+        future = executor.submit(task)
+        while not future.done():
+            wait([future], timeout=0.5)
+            for tick in executor.ticks():
+                report(tick)
+        return future.result()
 
 
 def mark(folder: Path) -> Path:

@@ -15,10 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from protocols.processes import threads_per_training
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.clusters.nodes import environment_of_workers, first_line, outcome_of
 from reproduce.execution.clusters.ray_nodes import Room, check_nodes, room_in, usable_nodes
-from reproduce.execution.devices import prepare_process, threads_per_training
+from reproduce.execution.devices import prepare_process
 from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
@@ -202,7 +203,7 @@ def import_ray() -> Any:
 
 def _carry_out_on_node(task: Task, device: str, threads: int, mailbox: Any) -> Done | Exception:
     prepare_process(device, threads)
-    return outcome_of(task, device, lambda tick: mailbox.put.remote(tick.fingerprint, tick.iterations))
+    return outcome_of(task, device, threads, lambda tick: mailbox.put.remote(tick.fingerprint, tick.iterations))
 
 
 def _mailbox(ray: Any) -> Any:

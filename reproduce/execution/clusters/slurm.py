@@ -21,6 +21,7 @@ from threading import Event, Lock, Thread
 from typing import Any, ClassVar
 from uuid import uuid4
 
+from protocols.processes import threads_per_training
 from reproduce.errors import InputError
 from reproduce.execution.clusters.nodes import (
     cannot_import,
@@ -31,7 +32,6 @@ from reproduce.execution.clusters.nodes import (
     mark,
 )
 from reproduce.execution.clusters.slurm_job import SlurmBatch, SlurmSettings, outcome_path, progress_path
-from reproduce.execution.devices import threads_per_training
 from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick

@@ -147,7 +147,7 @@ class SlurmBatch:
             with progress_path(self.folder, number).open("a") as file:
                 file.write(f"{tick.fingerprint} {tick.iterations}\n")
 
-        return outcome_of(task, self.device, report)
+        return outcome_of(task, self.device, self.threads, report)
 
 
 def outcome_path(folder: Path, number: int) -> Path:

@@ -11,7 +11,8 @@ from torch import nn
 import losses
 from losses import ProxyAnchorLoss
 from protocols.training import component_versions
-from protocols.training.component_versions import component_version, with_versions
+from protocols.training.check_method import with_versions
+from protocols.training.component_versions import component_version
 from results.spec.training_spec import Component, MethodSpec, WeightedComponent
 
 NESTED = {"base_loss": {"component": {"name": "ProxyAnchorLoss", "arguments": {"alpha": 16}}}}

@@ -1,11 +1,13 @@
 """Users' files are found by the hash of their source, and refused in one line where they cannot be used."""
 
+import hashlib
 import sys
 from pathlib import Path
 
 import pytest
 
-from protocols.users_files.sources import SourceError, hashed_name, known_files, load_source, remember_files
+from protocols.users_files.loaded_files import LoadedSource
+from protocols.users_files.sources import SourceError, hashed_name, known_sources, load_source, remember_sources
 from results.spec.source_names import SourceName
 
 
@@ -22,7 +24,7 @@ def test_a_hashed_name_has_the_hash_and_no_folder(tmp_path: Path) -> None:
     name = named(settled)
     assert name.source == "mine.py"
     assert name.digest is not None
-    assert known_files()[name.digest] == file
+    assert known_sources()[name.digest].file == file
     assert load_source(name)() == 3
     assert hashed_name(settled) == settled
     assert hashed_name("ContrastiveLoss") == "ContrastiveLoss"
@@ -47,7 +49,8 @@ def test_another_process_finds_the_file_by_its_hash(tmp_path: Path) -> None:
     other = file.rename(tmp_path / "elsewhere.py")
     with pytest.raises(SourceError, match=r"moved\.py: no such file"):
         load_source(SourceName("moved.py", "x", digest))
-    remember_files({digest: other})
+    content = hashlib.sha256(other.read_bytes()).hexdigest()
+    remember_sources({digest: LoadedSource(other, {"moved.py": (other, content)})})
     assert load_source(SourceName("moved.py", "x", digest)) == "moved"
     with pytest.raises(SourceError, match="this file is not known here"):
         load_source(SourceName("moved.py", "x", "f" * 16))

@@ -2,9 +2,15 @@
 
 from pathlib import Path
 
-from protocols.users_files.digest import source_digest
-from protocols.users_files.sources import hashed_name, keep_sources, load_source, remember_kept_sources
+from protocols.users_files.kept_sources import keep_sources, remember_kept_sources
+from protocols.users_files.sources import hashed_name, load_source
 from results.spec.source_names import SourceName
+
+
+def digest_of(settled: str) -> str:
+    name = SourceName.parse(settled)
+    assert name is not None
+    return str(name.digest)
 
 
 def _loaded(settled: str) -> object:
@@ -29,8 +35,8 @@ def test_a_copy_with_its_neighbours_is_found_by_hash(tmp_path: Path) -> None:
 def test_a_later_change_of_a_file_does_not_change_its_copy(tmp_path: Path) -> None:
     file, artifacts = tmp_path / "kept_edited.py", tmp_path / "artifacts"
     file.write_text("x = 5\n")
-    digest = source_digest(file)
     settled = hashed_name(f"{file}:x")
+    digest = digest_of(settled)
     keep_sources(artifacts)
     for later in ("x = 6\n", "x = \n", "x = '\0'\n"):
         file.write_text(later)
@@ -45,8 +51,7 @@ def test_a_later_change_of_a_file_does_not_change_its_copy(tmp_path: Path) -> No
 def test_a_file_that_has_changed_is_not_copied_under_its_old_hash(tmp_path: Path) -> None:
     file, artifacts = tmp_path / "kept_changed.py", tmp_path / "artifacts"
     file.write_text("x = 7\n")
-    digest = source_digest(file)
-    hashed_name(f"{file}:x")
+    digest = digest_of(hashed_name(f"{file}:x"))
     file.write_text("x = 8\n")
     keep_sources(artifacts)
     assert not (artifacts / "sources" / digest).exists()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from protocols.training.build_method import MethodError, build_method, check_component
-from protocols.training.component_versions import with_versions
+from protocols.training.check_method import with_versions
 from results.spec.source_names import sources_of
 from results.spec.training_spec import Component, FoldSpec, MethodSpec
 
@@ -91,8 +91,9 @@ def test_the_hash_of_the_source_is_in_the_fingerprint(tmp_path: Path) -> None:
 
 
 def test_nested_components_can_come_from_files(tmp_path: Path) -> None:
-    base = {"component": {"name": loss_in(tmp_path, GOOD, "Mine")}}
-    nested = MethodSpec(name="m", loss=Component(name="CrossBatchMemory", arguments={"loss": base}))
+    text = "from pytorch_metric_learning.distances import LpDistance\nclass Mine(LpDistance): pass\n"
+    distance = {"component": {"kind": "distance", "name": loss_in(tmp_path, text, "Mine")}}
+    nested = MethodSpec(name="m", loss=Component(name="ContrastiveLoss", arguments={"distance": distance}))
     (source,) = sources_of(with_versions(nested))
     assert source.startswith("mine.py:Mine (sha256 ")
 

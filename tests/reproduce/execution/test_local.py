@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from protocols.jobs import TrainJob
-from reproduce.execution.devices import threads_per_training
+from protocols.processes import threads_per_training
 from reproduce.execution.local import InProcess, LocalProcesses, open_executor
 from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import TrainTask, write_tensors

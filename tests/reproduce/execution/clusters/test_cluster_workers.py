@@ -33,11 +33,11 @@ def test_an_error_is_the_outcome_of_its_task(tmp_path):
     problem = small_problem(tmp_path)
     first, other = problem.fold_specs(TRIPLET, "search", 0)
     ticks = []
-    good = outcome_of(TrainTask(TrainJob(first), problem.training_data(first), None), "cpu", ticks.append)
+    good = outcome_of(TrainTask(TrainJob(first), problem.training_data(first), None), "cpu", 1, ticks.append)
     assert isinstance(good, Trained)
     # The task begins, then its network without training is validated.
     assert [tick.iterations for tick in ticks] == [0, 0, 3, 6]
-    bad = outcome_of(TrainTask(TrainJob(first), problem.training_data(other), None), "cpu", ticks.append)
+    bad = outcome_of(TrainTask(TrainJob(first), problem.training_data(other), None), "cpu", 1, ticks.append)
     assert isinstance(bad, SplitError)
 
 

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from protocols.jobs import TrainJob
+from protocols.processes import threads_per_training
 from reproduce.errors import InputError
 from reproduce.execution.clusters.nodes import CodeVersion, code_version, environment_of_workers
 from reproduce.execution.clusters.ray import RayCluster
-from reproduce.execution.devices import threads_per_training
 from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.local import InProcess, LocalProcesses
 from reproduce.execution.scheduler import Scheduler

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from protocols.jobs import TrainJob
+from protocols.processes import threads_per_training
 from reproduce.errors import InputError
 from reproduce.execution.clusters.slurm import SlurmArrays
 from reproduce.execution.clusters.slurm_job import SlurmSettings
-from reproduce.execution.devices import threads_per_training
 from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.local import InProcess, LocalProcesses
 from reproduce.execution.scheduler import Scheduler

@@ -1,0 +1,52 @@
+"""Further processes start apart from this one: from Ctrl-C, from its modules and from what its code changes."""
+
+import signal
+import subprocess
+import time
+
+import pytest
+import torch
+
+from protocols.processes import EndedProcessError, apart, starting
+
+
+def test_children_that_start_in_the_block_do_not_see_ctrl_c():
+    with starting():
+        child = subprocess.Popen(["sleep", "30"])
+    try:
+        child.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        assert child.poll() is None
+    finally:
+        child.kill()
+        child.wait()
+
+
+def change_everything() -> bool:
+    torch.set_default_dtype(torch.float64)
+    torch.nn.functional.normalize = None  # type: ignore[assignment]
+    return True
+
+
+def end(code: int) -> None:
+    raise SystemExit(code)
+
+
+def test_what_code_changes_ends_with_its_process() -> None:
+    assert apart(change_everything)
+    assert apart(torch.get_default_dtype) == torch.float32
+    assert torch.nn.functional.normalize is not None
+
+
+def test_errors_come_back_and_an_end_is_told() -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        apart(int, "x")
+    with pytest.raises(EndedProcessError, match=r"exit code 7"):
+        apart(end, 7)
+
+
+def test_a_file_of_the_current_folder_hides_no_module(tmp_path, monkeypatch) -> None:
+    """The process that others are forked from looks nowhere before it knows where this one looks."""
+    (tmp_path / "losses.py").write_text("raise ImportError('hidden')")
+    monkeypatch.chdir(tmp_path)
+    assert apart(change_everything)
