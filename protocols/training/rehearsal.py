@@ -56,7 +56,7 @@ def batches_to_try(
 
 
 def rehearse(
-    spec: FoldSpec, targets: NDArray[np.int64], rows: Sequence[NDArray[np.int64]], *, gradients: bool = True
+    spec: FoldSpec, targets: NDArray[np.int64], rows: Sequence[NDArray[np.int64]], gradients: bool = True
 ) -> None:
     """Build the method of a training and compute its loss and gradients on some batches.
 

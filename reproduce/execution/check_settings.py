@@ -3,17 +3,21 @@
 All faults of all methods are named at once. A setting between the ends that is refused later is a failed trial.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from protocols.problem import Problem
+from protocols.processes import apart
 from protocols.search.space import SearchParameter
 from protocols.search.study import Study
+from protocols.training.build_method import has_foreign_code
 from protocols.training.rehearsal import batches_to_try, rehearse
+from protocols.users_files.loaded_files import LoadedSource, watch
+from protocols.users_files.sources import findable, known_sources, remember_sources
 from reproduce.errors import InputError
 from results.spec.data_choice import samples_word
 from results.spec.training_spec import FoldSpec, MethodSpec
@@ -106,6 +110,14 @@ def _ends(parameter: SearchParameter) -> list[JsonValue]:
     return [int(end) if whole else end for end in (parameter.low, parameter.high)]
 
 
+def _rehearse_apart(sources: Mapping[str, LoadedSource], *tried: Any) -> None:
+    """Rehearse with users' code in a process of its own, since the code may change anything in it."""
+    watch()
+    remember_sources(sources)
+    with findable(source.file for source in sources.values()):
+        rehearse(*tried)
+
+
 class _Batches:
     """The labels and batches of an experiment's trainings, which its methods share."""
 
@@ -124,7 +136,11 @@ class _Batches:
             method = study.method.at(setting)
             for spec in self._kinds(study)[: None if count is None else 1]:
                 targets, rows = self._of(study, spec, method)
-                rehearse(spec.model_copy(update={"method": method}), targets, rows[:count], gradients=count is None)
+                tried = (spec.model_copy(update={"method": method}), targets, rows[:count], count is None)
+                if has_foreign_code(method):
+                    apart(_rehearse_apart, known_sources(), *tried)
+                else:
+                    rehearse(*tried)
         except _NOT_TOLD_HERE:
             return None
         except ValueError as error:  # MethodError, HyperparameterError, and batches that cannot be drawn.
