@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue, ValidationError
 
 from losses.plugin import TrainingPlugin
-from protocols.search.open_method import HyperparameterError, OpenMethod
+from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError, check_method, component_class
 from protocols.training.component_versions import with_versions
@@ -14,6 +14,7 @@ from reproduce.config.method_card import MethodCard
 from reproduce.config.strict_yaml import describe
 from reproduce.errors import InputError
 from results.spec.experiment_spec import Experiment
+from results.spec.hyperparameters import HyperparameterError
 
 
 def check_protocol(experiment: Experiment, card: MethodCard) -> None:
