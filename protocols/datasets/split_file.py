@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from protocols.datasets.dataset import DataError, ImageListing
 from protocols.datasets.listing import table_of
+from results.names import why_unknown
 
 SPLIT_FILE = "split.csv"
 """Name of the file that is read if it lies beside the images or the features."""
@@ -81,9 +82,13 @@ def _parts(path: Path) -> tuple[str, Mapping[str, str]]:
 def _check_complete(path: Path, key: str, names: Sequence[str], parts: Mapping[str, str]) -> None:
     if unnamed := [name for name in names if name not in parts]:
         more = f" (and {len(unnamed) - 1} more)" if len(unnamed) > 1 else ""
-        raise DataError(f"{path}: does not name the {key} {unnamed[0]!r}{more}; give every {key} a split")
+        alike = why_unknown(unnamed[0], parts)
+        raise DataError(f"{path}: does not name the {key} {unnamed[0]!r}{more}; give every {key} a split{alike}")
     if unknown := parts.keys() - set(names):
-        raise DataError(f"{path}: names the {key} {min(unknown)!r}, which is not there; correct or remove the line")
+        alike = why_unknown(min(unknown), names)
+        raise DataError(
+            f"{path}: names the {key} {min(unknown)!r}, which is not there; correct or remove the line{alike}"
+        )
 
 
 def _training_classes(

@@ -48,7 +48,8 @@ def read(
     except ValidationError as error:
         wrong = error.errors()
     place = ".".join(map(str, wrong[0]["loc"])) or "the whole text"
-    keys_only = all(fault["type"] in ("missing", "extra_forbidden") for fault in wrong)
+    # A missing place of a tuple is no missing key.
+    keys_only = all(f["type"] in ("missing", "extra_forbidden") and isinstance(f["loc"][-1], str) for f in wrong)
     try:
         if (keys_only or hashed) and is_named_so(json.loads(text)):
             return None, Finding("foreign", name, f"written by another release, which this one cannot read ({place})")
