@@ -105,7 +105,7 @@ def _refuse(other: StoragePaths, findings: list[Finding]) -> None:
     if findings:
         first = findings[0]
         raise InputError(
-            f"{other.shown_store}: {len(findings)} damaged or missing record(s) or file(s), so nothing was merged; the "
+            f"{other.shown_store}: {len(findings)} damaged or missing record(s) or file(s), so nothing was written; the "
             f"first is {first.name}: {first.reason}; `reproduce store check` lists all"
         )
 

@@ -163,12 +163,11 @@ def found_faults(study: CheckedStudy, trials: Sequence[Trial], run: RunRecord) -
     if best is None:
         return
     try:
-        method = method_at(study.method, run.hyperparameters)
-        found = method_at(study.method, best.setting)
+        # What is given is in the study's method already.
+        is_found = method_at(study.method, run.hyperparameters) == method_at(study.method, best.setting)
     except HyperparameterError:
-        method = found = None
-    # What is given is in the study's method already.
-    if method is None or method != found:
+        is_found = False
+    if not is_found:
         yield f"its setting is not that of trial {best.number}, the best of its search"
 
 

@@ -172,6 +172,6 @@ def test_a_forged_store_is_not_merged_and_leaves_nothing(sound, tmp_path, name):
     with closing(sqlite3.connect(store)) as connection, connection:
         connection.execute(FORGERIES[name])
     assert findings(store)
-    with pytest.raises(InputError, match="so nothing was merged"):
+    with pytest.raises(InputError, match="so nothing was written"):
         merge_stores(target, storage_paths(str(store), None, None, None))
     assert not (tmp_path / "new").exists()
