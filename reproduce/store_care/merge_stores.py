@@ -105,8 +105,8 @@ def _refuse(other: StoragePaths, findings: list[Finding]) -> None:
     if findings:
         first = findings[0]
         raise InputError(
-            f"{other.shown_store}: {len(findings)} damaged or missing record(s) or file(s), so nothing was written; the "
-            f"first is {first.name}: {first.reason}; `reproduce store check` lists all"
+            f"{other.shown_store}: {len(findings)} damaged or missing record(s) or file(s), so nothing was written; "
+            f"the first is {first.name}: {first.reason}; `reproduce store check` lists all"
         )
 
 
