@@ -1,5 +1,6 @@
 """The command line `reproduce`: registers the commands and prints errors as one line."""
 
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,8 +104,21 @@ def _one_line_errors() -> Iterator[None]:
         sys.exit(interrupts.exit_code())
 
 
+def _escape_what_the_output_lacks() -> None:
+    """Let a terminal or a pipe that has no sign for a character get its escape, `\\xe9`, instead of an error.
+
+    Whoever chose another way, as with PYTHONIOENCODING=ascii:replace, keeps it.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and (
+            stream.errors == "strict" or (stream.errors == "surrogateescape" and stream.encoding.lower() != "utf-8")
+        ):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main() -> None:
     """Run the command of `sys.argv` and exit with its code."""
+    _escape_what_the_output_lacks()
     with _one_line_errors():
         code = app(standalone_mode=False)
         # An exception of the signal can be lost in code that cannot raise one; its note cannot.

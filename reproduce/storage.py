@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from reproduce.errors import InputError
 from results.store.patience import StoreError
-from results.store.urls import shown_url
+from results.store.urls import StorePlace, shown_url, store_place
 
 if TYPE_CHECKING:
     from results.store.store import Store
@@ -29,14 +29,14 @@ class StoragePaths:
     """The paths that a run reads and writes.
 
     Attributes:
-        store: SQLAlchemy URL of the store, with its password; messages show `shown_store`.
+        store: File of the store, or its SQLAlchemy URL with the password; messages show `shown_store`.
         artifacts: Folder of the checkpoints.
         cache: Folder of the decoded images.
         tables: Folder that tables are written to.
         reports: Folder that pages are written to.
     """
 
-    store: str = field(repr=False)
+    store: StorePlace = field(repr=False)
     artifacts: Path
     cache: Path
     tables: Path
@@ -44,8 +44,7 @@ class StoragePaths:
 
     @property
     def shown_store(self) -> str:
-        """URL of the store with its password hidden."""
-
+        """The file of the store, or its URL with its password hidden."""
         return shown_url(self.store)
 
     def absolute(self) -> StoragePaths:
@@ -58,12 +57,11 @@ class StoragePaths:
 
 def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> StoragePaths:
     """Return the paths of a run for a file or a SQLAlchemy URL. Folders that are None are placed beside the store."""
-    _refuse_store_in_memory(store)
-    base = beside(store)
-    if "://" not in store:
-        store = f"sqlite:///{store}"
+    place = store_place(store)
+    _refuse_store_in_memory(store, place)
+    base = beside(place)
     return StoragePaths(
-        store,
+        place,
         artifacts or base / "artifacts",
         cache or base / "cache",
         tables or base / "tables",
@@ -71,28 +69,38 @@ def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables
     )
 
 
-def _refuse_store_in_memory(store: str) -> None:
+def _refuse_store_in_memory(store: str, place: StorePlace) -> None:
     """Refuse a store without a file. SQLite would hold it in memory, and nothing would be kept."""
-    dialect, is_url, rest = store.partition("://")
-    if is_url and not dialect.startswith("sqlite"):
-        return
-    file = (rest.removeprefix("/") if is_url else store).partition("?")[0].strip()
-    if not file or ":memory:" in file or "mode=memory" in store:
+    if isinstance(place, Path):
+        in_memory = store.strip() in ("", ":memory:", "file::memory:")
+    else:
+        dialect, _, rest = place.partition("://")
+        file = rest.removeprefix("/").partition("?")[0].strip()
+        in_memory = dialect.startswith("sqlite") and (not file or ":memory:" in file or "mode=memory" in rest)
+    if in_memory:
         raise InputError(f"--store {store!r}: names no file, so nothing would be kept; name one, such as {_EXAMPLE}")
 
 
-def beside(store: str) -> Path:
-    """Return the folder that contains a store (a file or a URL); `runs` for the URL of a database server."""
-    if "://" in store and not store.startswith("sqlite:///"):
-        return Path("runs")
-    return (_sqlite_file(store) or Path(store)).parent
+def beside(store: StorePlace) -> Path:
+    """Return the folder that contains a store; `runs` for a database server."""
+    file = store_file(store)
+    return Path("runs") if file is None else file.parent
 
 
-def _sqlite_file(url: str) -> Path | None:
+def store_file(store: StorePlace) -> Path | None:
     """Return the file of a SQLite store; None for a database server."""
-    if not url.startswith("sqlite"):
+    if isinstance(store, Path):
+        return store
+    if not store.startswith("sqlite"):
         return None
-    return Path(url.partition(":///")[2].partition("?")[0].removeprefix("file:"))
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        url = make_url(store)
+    except (ArgumentError, ValueError):
+        return None  # Opening it says what is wrong.
+    return Path((url.database or "").removeprefix("file:" if "uri" in url.query else ""))
 
 
 def existing_store(where: StoragePaths) -> Store | None:
@@ -122,7 +130,7 @@ def store_to_read(where: StoragePaths) -> Store | None:
 
 def _may_exist(where: StoragePaths) -> bool:
     """Tell whether the file of a SQLite store exists; always True for a database server."""
-    file = _sqlite_file(where.store)
+    file = store_file(where.store)
     return file is None or file.exists()
 
 
@@ -135,7 +143,7 @@ def open_store(where: StoragePaths) -> Store:
     """
     from results.store.store import Store
 
-    if (file := _sqlite_file(where.store)) is not None:
+    if (file := store_file(where.store)) is not None:
         base = file.parent
         try:
             base.mkdir(parents=True, exist_ok=True)
@@ -165,7 +173,5 @@ def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:
     opened = existing_store_at(store, artifacts)
     if opened is None:
         remedy = "make one with `reproduce run`, or name another with --store"
-        from results.store.urls import shown_url
-
-        raise InputError(f"{shown_url(store)}: there is no store yet; {remedy}{hint}")
+        raise InputError(f"{shown_url(store_place(store))}: there is no store yet; {remedy}{hint}")
     return opened

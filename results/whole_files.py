@@ -4,6 +4,7 @@ The content is on the disk before the new name is, and the new name is on the di
 therefore leaves the old file or the complete new one, and a record in the store never names a file that is lost.
 """
 
+import errno
 import os
 import re
 import shutil
@@ -79,6 +80,16 @@ def set_aside(path: Path) -> Path:
         path.replace(aside)
         _sync(path.parent)
     return aside
+
+
+def try_out(path: Path) -> None:
+    """Raise the OSError that `write_whole` would raise for a path: before work whose outcome is to go there."""
+    make_folder(path.parent)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    partial = partial_name(path)
+    partial.touch()
+    partial.unlink()
 
 
 def write_whole(path: Path, content: str | bytes | memoryview) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from protocols.datasets.dataset import DataError, DataRequest, ImageListing
 from protocols.datasets.publication import Counts
+from results.names import why_unknown
 
 
 class MissingImagesError(DataError):
@@ -17,7 +18,10 @@ class MissingImagesError(DataError):
 
     def __init__(self, paths: Sequence[Path], listed: int, named_in: str) -> None:
         others = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
-        super().__init__(f"{paths[0]}: named in {named_in} but missing{others}; unpack the archive again")
+        first = paths[0]
+        beside = (other.name for other in first.parent.iterdir()) if first.parent.is_dir() else ()
+        alike = why_unknown(first.name, beside)
+        super().__init__(f"{first}: named in {named_in} but missing{others}; unpack the archive again{alike}")
         self.paths, self.listed, self.named_in = tuple(paths), listed, named_in
 
 

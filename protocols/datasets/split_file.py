@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from protocols.datasets.dataset import DataError, ImageListing
 from protocols.datasets.listing import names_of, table_of
+from results.names import why_unknown
 
 SPLIT_FILE = "split.csv"
 """Name of the file that is read if it lies beside the images or the features."""
@@ -93,9 +94,13 @@ def _incomplete(path: Path, key: str, names: Sequence[str], parts: Mapping[str, 
     """Name the classes or files that only the data or only the file has."""
     unnamed = [name for name in names if name not in parts]
     unknown = sorted(parts.keys() - set(names))
+    lacking, unlike = f"{path}: does not name the {key}", f"{path}: names the {key}"
     return [
-        *(f"{path}: does not name the {key} {name!r}; give every {key} a split" for name in unnamed),
-        *(f"{path}: names the {key} {name!r}, which is not there; correct or remove the line" for name in unknown),
+        *(f"{lacking} {name!r}; give every {key} a split{why_unknown(name, parts)}" for name in unnamed),
+        *(
+            f"{unlike} {name!r}, which is not there; correct or remove the line{why_unknown(name, names)}"
+            for name in unknown
+        ),
     ]
 
 

@@ -183,10 +183,12 @@ def study(
     """Write the searches of an experiment as studies of Optuna, for its plots, its importances and optuna-dashboard."""
     from reproduce.outputs.export_studies import export_studies
     from reproduce.outputs.find_runs import find_experiment
+    from results.store.database import file_url
 
     opened = opened_store(store, artifacts)
     names = export_studies(opened, find_experiment(opened, name), to)
-    say(output_console(), f"written to sqlite:///{to}: {', '.join(names)}")
+    # The URL is for optuna-dashboard.
+    say(output_console(), f"written to {file_url(to).render_as_string()}: {', '.join(names)}")
 
 
 @app.command()

@@ -11,13 +11,13 @@ import typer
 from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
-from reproduce.storage import StoragePaths, opened_store, storage_paths
+from reproduce.storage import StoragePaths, opened_store, storage_paths, store_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reproduce.store_care.merge_stores import Merged
-    from results.store.check_records import Finding
+    from results.store.findings import Finding
     from results.store.merge_records import Conflict
     from results.store.patience import LockWait
 
@@ -86,7 +86,7 @@ def merge(
 
     opened_store(other, other_artifacts)
     first, second = storage_paths(into, artifacts, None, None), storage_paths(other, other_artifacts, None, None)
-    if _same_file(first.store, second.store):
+    if _same_store(first, second):
         raise InputError(f"{other}: both are the same store; name two")
     with Bars(output_console()) as bars:
         try:
@@ -147,9 +147,9 @@ def _waits() -> LockWait:
     return LockWait(partial(say, output_console()))
 
 
-def _same_file(first: str, second: str) -> bool:
-    paths = [Path(url.removeprefix("sqlite:///")) for url in (first, second)]
-    return first == second or (all(path.exists() for path in paths) and paths[0].samefile(paths[1]))
+def _same_store(first: StoragePaths, second: StoragePaths) -> bool:
+    files = [file for file in (store_file(first.store), store_file(second.store)) if file is not None and file.exists()]
+    return first.store == second.store or (len(files) == 2 and files[0].samefile(files[1]))
 
 
 def _summary(findings: list[Finding], records: int, *, records_only: bool) -> str:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from protocols.search.open_method import HyperparameterError, OpenMethod
+from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError, is_taken, plugin_points
 from protocols.training.check_method import check_method, with_versions
@@ -12,6 +12,7 @@ from reproduce.config.method_card import LossOptimizer, MethodCard, card_file, r
 from reproduce.config.strict_yaml import METHODS, describe
 from reproduce.errors import InputError
 from results.spec.experiment_spec import Variant
+from results.spec.hyperparameters import HyperparameterError
 from results.spec.source_names import sources_of
 from results.spec.training_spec import MethodSpec, TrainingSettings
 

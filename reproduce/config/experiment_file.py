@@ -12,8 +12,18 @@ from typing import Any
 from pydantic import ConfigDict, Field, JsonValue, ValidationError
 
 from reproduce.config.method_card import card_file, card_names, read_card
-from reproduce.config.strict_yaml import EXPERIMENTS, describe, merged, named_file, names_in, not_finite, read_mapping
+from reproduce.config.strict_yaml import (
+    EXPERIMENTS,
+    checked_name,
+    describe,
+    merged,
+    named_file,
+    names_in,
+    not_finite,
+    read_mapping,
+)
 from reproduce.errors import InputError
+from results.names import MOST_CHARACTERS_OF_A_ROW, why_unknown
 from results.spec.data_choice import AUGMENTATION
 from results.spec.experiment_spec import CARD_FILES, Experiment
 from results.spec.source_names import relative_name
@@ -201,14 +211,15 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
     if panels is None:
         if selected is not None:
             raise InputError(f"{path} has no panels; leave out {selected!r}")
-        return {path.stem: _validated(path, "", content, overrides, _methods_named(content))}
+        return {checked_name(path.stem): _validated(path, "", content, overrides, _methods_named(content))}
     if not isinstance(panels, dict) or not all(isinstance(panel, dict) for panel in panels.values()):
         raise InputError(f"{path}: panels must be a mapping from each panel's name to its keys and values")
     if selected is not None and selected not in panels:
-        raise InputError(f"{path}: there is no panel {selected!r}; the panels are {', '.join(panels)}")
+        alike = why_unknown(selected, panels)
+        raise InputError(f"{path}: there is no panel {selected!r}; the panels are {', '.join(panels)}{alike}")
     named = _methods_named(content).union(*(_methods_named(panel) for panel in panels.values()))
     return {
-        f"{path.stem}/{key}": _validated(
+        checked_name(f"{path.stem}/{key}"): _validated(
             path, f"panels.{key}: ", merged(content, with_paths(panel, path.parent)), overrides, named
         )
         for key, panel in panels.items()
@@ -285,11 +296,18 @@ def _check_rows(path: Path, where: str, experiment: Experiment, named: set[str])
     for key, by_row in (("settings", experiment.settings), ("search.ranges", experiment.search.ranges)):
         if unknown := [row for row in by_row if row not in known]:
             names = ", ".join(experiment.rows)
-            raise InputError(f"{path}: {where}{key}: there is no row {unknown[0]!r}; the rows are {names}")
+            alike = why_unknown(unknown[0], known)
+            raise InputError(f"{path}: {where}{key}: there is no row {unknown[0]!r}; the rows are {names}{alike}")
+    if too_long := [row for row in experiment.rows if len(row) > MOST_CHARACTERS_OF_A_ROW]:
+        raise InputError(
+            f"{path}: {where}the key {too_long[0]!r} is too long: it has {len(too_long[0])} characters, and stores "
+            f"keep {MOST_CHARACTERS_OF_A_ROW}; choose a shorter one"
+        )
     for row in experiment.conditions:
         try:
             if row not in rows:
-                raise ValueError(f"there is no row {row!r}; the rows are {', '.join(experiment.rows)}")
+                alike = why_unknown(row, rows)
+                raise ValueError(f"there is no row {row!r}; the rows are {', '.join(experiment.rows)}{alike}")
             if (problem := not_finite(experiment.for_row(row))) is not None:
                 raise ValueError(problem)
         except ValidationError as error:

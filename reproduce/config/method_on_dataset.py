@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue, ValidationError
 
-from protocols.search.open_method import HyperparameterError, OpenMethod
+from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError
 from protocols.training.check_method import check_method, with_versions
@@ -13,6 +13,7 @@ from reproduce.config.method_card import MethodCard
 from reproduce.config.strict_yaml import describe
 from reproduce.errors import InputError
 from results.spec.experiment_spec import Experiment
+from results.spec.hyperparameters import HyperparameterError
 
 
 def check_protocol(experiment: Experiment, card: MethodCard, *, acts_on_validation: bool) -> None:

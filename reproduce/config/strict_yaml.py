@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from reproduce.errors import InputError
+from results.names import MOST_BYTES, why_unknown
 
 LARGEST_FILE = 1_000_000
 """Most characters of a file."""
@@ -248,13 +249,20 @@ def named_file(name: str, folders: Sequence[Path], what: str) -> Path:
     if name.endswith((".yaml", ".yml")):
         path = Path(name)
         if not path.is_file():
-            raise InputError(f"{name}: no such file")
+            beside = path.parent.glob("*.y*ml") if path.parent.is_dir() else ()
+            alike = why_unknown(path.name, (other.name for other in beside))
+            if not alike and "\\" in name and Path(name.replace("\\", "/")).is_file():
+                alike = why_unknown(name, [name.replace("\\", "/")])
+            raise InputError(f"{name}: no such file{alike}")
         return path
     for folder in folders:
         if (path := folder / f"{name}.yaml").is_file():
             return path
-    known = ", ".join(sorted(known_name for folder in folders for known_name in names_in(folder)))
-    raise InputError(f"unknown {what} {name!r}; known are {known}, or give the path of a .yaml file")
+    known = sorted(known_name for folder in folders for known_name in names_in(folder))
+    raise InputError(
+        f"unknown {what} {name!r}; known are {', '.join(known)}, or give the path of a .yaml file"
+        f"{why_unknown(name, known)}"
+    )
 
 
 def names_in(folder: Path) -> list[str]:
@@ -268,4 +276,14 @@ def short_name(name: str) -> str:
         file, separator, panel = name.partition(suffix)
         if separator:
             return Path(file).name + panel
+    return name
+
+
+def checked_name(name: str) -> str:
+    """Return the name of an experiment; refuse one that is too long for the files of its tables."""
+    if (size := len(name.encode())) > MOST_BYTES:
+        raise InputError(
+            f"the experiment's name {name[:30]!r}... is too long: it has {size} bytes, and the names of its files have "
+            f"room for {MOST_BYTES}; rename its file or its panel"
+        )
     return name

@@ -34,7 +34,7 @@ from results.spec.data_choice import FEATURES, DrawnSplit
 from results.store.experiment_results import MeasuredExperiment
 from results.store.patience import LockWait
 from results.store.store import IncompleteExperimentError, Store
-from results.whole_files import write_whole
+from results.whole_files import try_out, write_whole
 
 
 def seen_after(session: Session) -> tuple[str, ...]:
@@ -102,9 +102,12 @@ def run(
     that hangs for `training_timeout` times its forecast is ended and tried again (`HangWatch`).
 
     Raises:
+        OSError: The files of the table cannot be written; nothing was trained.
         WorkFailedError: A job cannot be done; everything finished before is in the store.
         KeyboardInterrupt: Somebody asked this process to stop.
     """
+    for path in table_files(session).values():
+        try_out(path)
     with closing(start()) as executor, interrupts.deferred():
         say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
         store = session.store
@@ -214,11 +217,15 @@ def write_table(table: Table, session: Session) -> tuple[Path, ...]:
 
     They carry the experiment's identity; names without it lead to the latest experiment of the name.
     """
-    stem = own_name(session.name, session.fingerprint)
-    files = []
-    for suffix, form in (("md", "markdown"), ("csv", "csv"), ("tex", "latex")):
-        path = session.paths.tables / f"{stem}.{suffix}"
+    files = table_files(session)
+    for form, path in files.items():
         write_whole(path, WRITERS[form](table))
-        files.append(path)
-    link_latest(session.name, session.fingerprint, session.store, files)
-    return tuple(files)
+    link_latest(session.name, session.fingerprint, session.store, list(files.values()))
+    return tuple(files.values())
+
+
+def table_files(session: Session) -> dict[str, Path]:
+    """Return the files that a run writes its table to, by format."""
+    suffixes = {"markdown": "md", "csv": "csv", "latex": "tex"}
+    stem = own_name(session.name, session.fingerprint)
+    return {form: session.paths.tables / f"{stem}.{suffix}" for form, suffix in suffixes.items()}

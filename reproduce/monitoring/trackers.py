@@ -19,6 +19,7 @@ from reproduce.monitoring.observer import Tick
 from reproduce.storage import beside
 from results.records.records import CurvePoint, FoldResult, RunRecord
 from results.statistics.run_values import EMBEDDING_KINDS
+from results.store.urls import StorePlace
 from results.whole_files import whole_folder
 
 Setting = bool | int | float | str
@@ -105,7 +106,7 @@ class WeightsAndBiases:
             run.finish()
 
 
-def open_trackers(names: Sequence[str], store: str) -> dict[str, Tracker]:
+def open_trackers(names: Sequence[str], store: StorePlace) -> dict[str, Tracker]:
     """Open the trackers of `--track`."""
     factories: Mapping[str, Callable[[], Tracker]] = {
         "tensorboard": lambda: TensorBoard(beside(store) / "tensorboard"),

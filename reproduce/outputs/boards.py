@@ -21,7 +21,7 @@ from reproduce.outputs.find_runs import find_experiments
 from reproduce.storage import StoragePaths, existing_store, storage_paths
 from results.store.experiment_results import MeasuredExperiment, latest_starts, runs_of_all_starts
 from results.store.store import Store
-from results.store.urls import shown_url
+from results.store.urls import shown_url, store_place
 from results.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def opened_places(places: Sequence[str], artifacts: Path | None) -> Iterator[dic
                 else storage_paths(place, artifacts, None, None)
             )
             if store is not None:
-                stores[Path(place).name if is_export else shown_url(place)] = store
+                stores[Path(place).name if is_export else shown_url(store_place(place))] = store
         yield stores
 
 

@@ -9,6 +9,7 @@ from protocols.search.space import SearchParameter
 from reproduce.errors import InputError
 from reproduce.outputs.find_runs import NamedExperiment
 from results.records.trials import Trial
+from results.store.database import file_url
 from results.store.searches import StoredStudy
 from results.store.store import Store
 
@@ -34,7 +35,7 @@ def export_studies(store: Store, experiment: NamedExperiment, file: Path) -> lis
     if not finished:
         raise InputError(f"{experiment.name}: there is no finished trial in {store.url} yet")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    storage = optuna.storages.RDBStorage(f"sqlite:///{file}")
+    storage = optuna.storages.RDBStorage(file_url(file).render_as_string())
     names = []
     for (method, search), stored in finished.items():
         names.append(f"{experiment.name} {method}" + (f" search {search}" if search else ""))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from reproduce.config.strict_yaml import short_name
 from reproduce.errors import InputError
+from results.names import why_unknown
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord
 from results.spec.training_spec import FoldSpec
@@ -72,7 +73,8 @@ def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list
         matches = matches or _of_identity(store, name)
         if not matches:
             stored_names = ", ".join(sorted(latest)) or "none"
-            raise InputError(f"no experiment {name!r} in {store.url}; it holds: {stored_names}{hint}")
+            alike = why_unknown(current, latest)
+            raise InputError(f"no experiment {name!r} in {store.url}; it holds: {stored_names}{hint}{alike}")
         found += [match for match in matches if match not in found]
     return found
 

@@ -4,7 +4,7 @@ import pickle
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -17,7 +17,8 @@ from protocols.users_files.kept_sources import kept_source
 from protocols.users_files.sources import SourceError
 from results.records.artifacts import FigureData, Recording, weights_path
 from results.spec.training_spec import FoldSpec
-from results.store.check_records import CheckedRecords, Finding
+from results.store.check_records import CheckedRecords
+from results.store.findings import Finding
 from results.values import fingerprint_of
 
 SOURCES = "sources"
@@ -62,8 +63,15 @@ def check_files(records: CheckedRecords, artifacts: Path, progress: Progress | N
 
     What is damaged, missing or foreign is returned.
     """
-    findings = list(_missing_checkpoints(records, artifacts))
     files = sorted(path for path in artifacts.rglob("*") if path.is_file())
+    return [*_missing_checkpoints(records, artifacts), *check_loaded(records, artifacts, files, progress)]
+
+
+def check_loaded(
+    records: CheckedRecords, artifacts: Path, files: Sequence[Path], progress: Progress | None = None
+) -> list[Finding]:
+    """Load these files of the folder of artifacts; what is damaged or foreign is returned."""
+    findings: list[Finding] = []
     for number, path in enumerate(files):
         findings += _check_file(path, artifacts, records)
         if progress is not None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from protocols.progress import Progress
 from reproduce.errors import InputError
-from reproduce.storage import StoragePaths, open_store
-from reproduce.store_care.check_files import SOURCES, owner_of
+from reproduce.storage import StoragePaths, open_store, store_to_read
+from reproduce.store_care.check_files import SOURCES, check_loaded, owner_of
 from results.store.check_records import check_records
 from results.store.database import Database
+from results.store.findings import Finding
 from results.store.merge_records import Conflict, apply_merge, plan_merge
 from results.store.patience import LockWait
 from results.store.schema import EXPERIMENTS, FOLD_RESULTS, RUNS
@@ -56,22 +57,28 @@ def merge_stores(
 ) -> Merged:
     """Add what another store, which is only read, holds to a store; it is made if there is none.
 
-    `keep_first` keeps the first store's version where the two disagree. Without `lock_wait` a merge that meets a locked
-    SQLite file fails after a minute.
+    The other store first passes the check of `reproduce store check`. `keep_first` keeps the first store's version
+    where the two disagree. Without `lock_wait` a merge that meets a locked SQLite file fails after a minute.
 
     Raises:
         ConflictError: The stores disagree and `keep_first` is not set. Nothing was written.
+        InputError: The other store has a record or a file that is damaged, or lacks a record. Nothing was written.
         StoreError: A store cannot be read or written.
     """
-    open_store(into)
-    target, source = Database(into.store), Database(other.store)
-    target.lock_wait = source.lock_wait = lock_wait or LockWait()
-    _refuse_damaged(source, other)
-    records = plan_merge(target, source)
+    source = Database(other.store, only_read=True)
+    source.lock_wait = lock_wait or LockWait()
+    checked = check_records(source)
+    _refuse(other, [finding for finding in checked.findings if finding.kind != "foreign"])
+    records = plan_merge(_database_or_empty(into, source.lock_wait), source)
     conflicts = tuple(records.conflicts)
     if conflicts and not keep_first:
         raise ConflictError(conflicts)
     files = list(_files_to_copy(into.artifacts, other.artifacts, records.files_of))
+    loaded = check_loaded(checked, other.artifacts, [other.artifacts / name for name in files])
+    _refuse(other, [finding for finding in loaded if finding.kind == "damaged"])
+    open_store(into)
+    target = Database(into.store)
+    target.lock_wait = source.lock_wait
     for number, name in enumerate(files):
         copy_whole(other.artifacts / name, into.artifacts / name)
         if progress is not None:
@@ -87,12 +94,19 @@ def merge_stores(
     )
 
 
-def _refuse_damaged(source: Database, other: StoragePaths) -> None:
-    damaged = [finding for finding in check_records(source).findings if finding.kind == "damaged"]
-    if damaged:
+def _database_or_empty(where: StoragePaths, lock_wait: LockWait) -> Database:
+    """Return the database of a store, to read it. An empty one in memory stands for a store that is not made yet."""
+    database = Database("sqlite://") if store_to_read(where) is None else Database(where.store, only_read=True)
+    database.lock_wait = lock_wait
+    return database
+
+
+def _refuse(other: StoragePaths, findings: list[Finding]) -> None:
+    if findings:
+        first = findings[0]
         raise InputError(
-            f"{source.url}: {len(damaged)} damaged record(s), the first is {damaged[0].name}: {damaged[0].reason}; "
-            "`reproduce store check` lists all"
+            f"{other.shown_store}: {len(findings)} damaged or missing record(s) or file(s), so nothing was written; "
+            f"the first is {first.name}: {first.reason}; `reproduce store check` lists all"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
@@ -15,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from results.store.patience import LockedStoreError, LockWait, LostConnectionError, StoreError
 from results.store.schema import SCHEMA_VERSION, belongs_to_another_program, prepare, stored_version
-from results.store.urls import shown_url, without_passwords
+from results.store.urls import StorePlace, shown_url, without_passwords
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +29,15 @@ _PATIENCE = 60.0
 _SHUTDOWN_STATES = frozenset({"57P01", "57P02", "57P03"})
 
 
-def _engine_url(url: str) -> sa.URL:
-    """The URL with psycopg 3 as the driver of PostgreSQL, unless it names another one."""
+def file_url(file: Path) -> sa.URL:
+    """Return the URL of a SQLite file. A text of it has all characters of the path escaped."""
+    return sa.URL.create("sqlite", database=str(file.absolute()))  # Absolute, so that `:memory:` is a file too.
+
+
+def _engine_url(url: StorePlace) -> sa.URL:
+    """The URL of a file, or the URL with psycopg 3 as the driver of PostgreSQL, unless it names another one."""
+    if isinstance(url, Path):
+        return file_url(url)
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError) as error:
@@ -41,7 +49,7 @@ def _engine_url(url: str) -> sa.URL:
     return parsed.set(drivername="postgresql+psycopg") if parsed.drivername == "postgresql" else parsed
 
 
-def open_engine(url: str) -> sa.Engine:
+def open_engine(url: StorePlace) -> sa.Engine:
     """Open a database, without connecting to it."""
     parsed = _engine_url(url)
     is_file = parsed.get_backend_name() == "sqlite"
@@ -71,7 +79,7 @@ def _sync_whole_commits(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA synchronous = EXTRA")
 
 
-def _name_errors_that_pass(engine: sa.Engine, url: str) -> None:
+def _name_errors_that_pass(engine: sa.Engine, url: StorePlace) -> None:
     """Raise a locked file and a lost connection as errors of their own, on which `patient` methods try again."""
 
     def replacement(context: ExceptionContext) -> StoreError | None:
@@ -88,7 +96,7 @@ def _name_errors_that_pass(engine: sa.Engine, url: str) -> None:
     sa.event.listen(engine, "handle_error", replacement)
 
 
-def in_one_line(error: BaseException | None, url: str) -> str:
+def in_one_line(error: BaseException | None, url: StorePlace) -> str:
     """Return what went wrong in a database as one line without passwords."""
     reason = without_passwords(str(error), url).strip().splitlines()[0]
     return f"store {shown_url(url)}: {reason}; what was stored before is kept"
@@ -115,7 +123,7 @@ def _wait_for_restarts(engine: sa.Engine) -> None:
     sa.event.listen(engine, "do_connect", connect)
 
 
-def _unusable(url: str, reason: str) -> StoreError:
+def _unusable(url: StorePlace, reason: str) -> StoreError:
     first_line = without_passwords(reason, url).splitlines()[0]
     return StoreError(f"store {shown_url(url)!r}: not a usable SQLAlchemy URL ({first_line})")
 
@@ -177,11 +185,11 @@ class Database:
     """A database with the store's tables.
 
     Args:
-        url: SQLAlchemy URL. Missing tables are created.
+        url: SQLAlchemy URL, or the path of a SQLite file. Missing tables are created.
         only_read: Create none.
 
     Attributes:
-        url: The URL with its password hidden, for messages.
+        url: The path, or the URL with its password hidden, for messages.
         engine: SQLAlchemy's engine.
         lock_wait: What to do about a locked SQLite file.
 
@@ -189,7 +197,7 @@ class Database:
         StoreError: The URL is not usable, or the database has tables of another program or of another schema version.
     """
 
-    def __init__(self, url: str, *, only_read: bool = False) -> None:
+    def __init__(self, url: StorePlace, *, only_read: bool = False) -> None:
         self.url, self._full_url = shown_url(url), url
         self.engine = open_engine(url)
         self.lock_wait = LockWait()

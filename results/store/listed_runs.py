@@ -16,14 +16,14 @@ from results.store.schema import EXPERIMENT_RUNS, EXPERIMENT_STUDIES, EXPERIMENT
 
 
 def runs_of(experiment: str | None = None) -> sa.Select[Any]:
-    """Select record, study and experiment of the runs of an experiment, or of all, by method, search and number.
+    """Select record and place of the runs of an experiment, or of all, by method, search and number.
 
     Runs of a study that is no longer one of the experiment's, because a method's card has changed, are left out.
     """
     listed, studies = EXPERIMENT_RUNS.c, EXPERIMENT_STUDIES.c
     of_search = [studies[name] == listed[name] for name in ("experiment", "method", "search")]
     query = (
-        sa.select(RUNS.c.record, listed.study, listed.experiment)
+        sa.select(RUNS.c.record, *listed)
         .join(EXPERIMENT_RUNS, listed.run_fingerprint == RUNS.c.fingerprint)
         .outerjoin(EXPERIMENT_STUDIES, sa.and_(*of_search))
         .where(listed.study.is_not_distinct_from(studies.study))

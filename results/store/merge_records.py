@@ -76,8 +76,9 @@ class RecordMerge:
 def plan_merge(into: Database, other: Database) -> RecordMerge:
     """Compare two stores and decide what the first one gets from the other. Nothing is written.
 
-    A test evaluation is only taken with its trainings: if one of them has another result in the first store, the test
-    evaluation is left out. The runs of a method in an experiment are only taken if both stores ran the same settings.
+    A test evaluation is only taken with its trainings and its search: if one of them has another result in the first
+    store, the test evaluation is left out. The runs of a method in an experiment are only taken if both stores ran the
+    same settings.
 
     Args:
         into: Database of the store that gets the records.
@@ -85,10 +86,10 @@ def plan_merge(into: Database, other: Database) -> RecordMerge:
     """
     merge = RecordMerge()
     _plan_trainings(merge, into, other)
-    _plan_runs(merge, into, other)
+    disagreeing = _plan_studies(merge, into, other)
+    _plan_runs(merge, into, other, disagreeing)
     curves = _new_rows(TEST_CURVES, into, other)
     merge.rows[TEST_CURVES] = [row for row in curves if row["fingerprint"] not in merge.conflicting]
-    disagreeing = _plan_studies(merge, into, other)
     _plan_experiments(merge, into, other, disagreeing)
     known = {_without_number(row) for row in _rows(FAILURES, into)}
     merge.rows[FAILURES] = [
@@ -135,12 +136,12 @@ def _plan_trainings(merge: RecordMerge, into: Database, other: Database) -> None
             merge.equal.add(row["fingerprint"])
 
 
-def _plan_runs(merge: RecordMerge, into: Database, other: Database) -> None:
+def _plan_runs(merge: RecordMerge, into: Database, other: Database, disagreeing: set[str]) -> None:
     merge.rows[RUNS] = []
     for row in _new_rows(RUNS, into, other):
         record = json.loads(row["record"])
         trainings = {*record["fold_fingerprints"], *record.get("chosen_by", ())}
-        if not trainings & merge.conflicting:
+        if not trainings & merge.conflicting and record.get("study") not in disagreeing:
             merge.rows[RUNS].append(row)
     for row, stored in _common_rows(RUNS, into, other):
         if differing := _differing(row["record"], stored["record"]):

@@ -33,6 +33,7 @@ from results.store.schema import (
     TEST_CURVES,
 )
 from results.store.searches import Searches
+from results.store.urls import StorePlace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,12 +48,12 @@ class Store:
     Every method raises `StoreError` if the database fails. If a PostgreSQL server restarts, the call is repeated.
 
     Args:
-        url: SQLAlchemy URL of the database, such as `sqlite:///runs/store.sqlite`. Missing tables are created.
+        url: The database: the path of a SQLite file, or a SQLAlchemy URL. Missing tables are created.
         artifacts: Folder of weights and figure data.
         only_read: Create no tables.
 
     Attributes:
-        url: The URL with its password hidden, for messages.
+        url: The path, or the URL with its password hidden, for messages.
         artifacts: The folder.
         searches: The studies and their trials.
 
@@ -60,7 +61,7 @@ class Store:
         StoreError: The URL is not usable, or the database has tables of another program or of another schema version.
     """
 
-    def __init__(self, url: str, artifacts: Path, *, only_read: bool = False) -> None:
+    def __init__(self, url: StorePlace, artifacts: Path, *, only_read: bool = False) -> None:
         self.artifacts = artifacts
         self._database = Database(url, only_read=only_read)
         self.url, self.lock_wait = self._database.url, self._database.lock_wait
@@ -277,8 +278,15 @@ class Store:
         """
         with self._database.reading() as connection:
             rows = connection.execute(runs_of(experiment)).all()
+        records = [parsed(RunRecord, row.record, self.url) for row in rows]
+        for row, record in zip(rows, records, strict=True):
+            if (row.method, row.search, row.run) != (record.method, record.search, record.run):
+                raise StoreError(
+                    f"store {self.url}: lists {record.method}, {record.name} in the place of another run; "
+                    "`reproduce store check` names what is damaged, and a copy of the store from before helps"
+                )
         # Two studies can find one setting and share its runs; the record names the first of them.
-        return [parsed(RunRecord, row.record, self.url).model_copy(update={"study": row.study}) for row in rows]
+        return [record.model_copy(update={"study": row.study}) for row, record in zip(rows, records, strict=True)]
 
     def runs(self) -> pd.DataFrame:
         """Return the runs of all experiments, one row each; `frames.runs_frame` lists the columns."""

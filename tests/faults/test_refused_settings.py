@@ -28,7 +28,7 @@ def test_a_store_without_a_file_is_refused(store):
 
 @pytest.mark.parametrize("store", ["a.sqlite", "sqlite:///a.sqlite", "sqlite:////tmp/a", "postgresql://host/base"])
 def test_other_stores_are_taken(store):
-    assert storage_paths(store, None, None, None).store.endswith(store.rpartition(":")[2])
+    assert storage_paths(store, None, None, None).shown_store == store
 
 
 RANGE = "{loss.pos_margin: {low: 0, high: 1}}"

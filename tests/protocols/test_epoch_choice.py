@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocols.standard import choose_epoch
+from results.records.epoch_choice import choose_epoch
 from results.records.records import CurvePoint, FoldResult
 from results.spec.training_spec import TrainingSettings
 from tests.support.toys import made_up_result

@@ -60,3 +60,40 @@ def test_a_file_that_ends_too_early_is_no_request_to_stop(monkeypatch, capsys):
     assert ended.value.code == 2
     said = "error: a file ends too early (No data left in file); everything finished is kept"
     assert capsys.readouterr().err.strip() == said
+
+
+SAY_WHAT_ASCII_LACKS = """
+import sys
+from reproduce import cli
+from reproduce.commands.terminal import output_console, say
+@cli.app.command("probe")
+def probe():
+    say(output_console(), "caf\\u00e9 \\u2013 \\U0001f600 \\udcff")
+    sys.stdout.write("\\u03b1\\n")
+    raise cli.InputError("\\u6587")
+sys.argv[1:] = ["probe"]
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [
+        ("ascii", (rb"caf\xe9 \u2013 \U0001f600 \udcff", rb"\u03b1", rb"\u6587")),
+        ("latin-1:strict", (b"caf\xe9 \\u2013 \\U0001f600 \\udcff", rb"\u03b1", rb"\u6587")),
+        ("ascii:surrogateescape", (rb"caf\xe9 \u2013 \U0001f600 \udcff", rb"\u03b1", rb"\u6587")),
+        ("utf-8", ("caf\u00e9 \u2013 \U0001f600 \\udcff".encode(), "\u03b1".encode(), "\u6587".encode())),
+        ("ascii:replace", (b"caf? ? ? ?", b"?", rb"\u6587")),
+    ],
+)
+def test_signs_that_the_output_lacks_are_escaped(encoding, shown):
+    code = SAY_WHAT_ASCII_LACKS.replace("\\\\", "\\")
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**environment(), "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stdout.splitlines() == list(shown[:2])
+    assert done.stderr.splitlines() == [b"error: " + shown[2]]

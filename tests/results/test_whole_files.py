@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from results.whole_files import file_name, is_sound, partial_name, set_aside, whole_folder, write_whole
+from results.whole_files import file_name, is_sound, partial_name, set_aside, try_out, whole_folder, write_whole
 
 
 def test_a_file_is_written_with_its_folder(tmp_path):
@@ -127,3 +127,15 @@ def test_a_folder_may_be_made_by_two_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", after_another)
     write_whole(tmp_path / "new" / "file", "text")
     assert (tmp_path / "new" / "file").read_text() == "text"
+
+
+def test_what_cannot_be_written_is_told_before_it_is_made(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "file" / "x.md", tmp_path / "folder", tmp_path / f"{'x' * 256}.md"):
+        with pytest.raises(OSError, match=r"."):
+            write_whole(path, "text")
+        with pytest.raises(OSError, match=r"."):
+            try_out(path)
+    try_out(tmp_path / "new" / "x.md")
+    assert list((tmp_path / "new").iterdir()) == []

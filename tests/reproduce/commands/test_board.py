@@ -1,15 +1,16 @@
 """`reproduce board`: which experiments stand on it, from stores, files of labs and records; files and messages."""
 
+import hashlib
 import json
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
 from reports.tables.formats import WRITERS
 from reproduce.outputs.boards import FILES
-from reproduce.storage import storage_paths
-from reproduce.store_care.store_file import export_store
+from reproduce.store_care.store_file import FORMAT, MANIFEST, STORE, Manifest, Member
 from results.store.store import Store
 from tests.support.command_line import REFUSE_TORCH, ask, environment
 from tests.support.several_datasets import LEVELS, experiment
@@ -35,6 +36,15 @@ def keep(folder, name, *datasets, file="runs/store.sqlite", **changes):
             store.put_run(record)
             store.enlist(fingerprint, record.method, record)
     return store
+
+
+def put_into_file(store, path):
+    """As `store export`, which refuses these records: they have no trainings."""
+    content = store.read_bytes()
+    member = Member(size=len(content), sha256=hashlib.sha256(content).hexdigest())
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(STORE, content)
+        archive.writestr(MANIFEST, Manifest(format=FORMAT, members={STORE: member}).model_dump_json())
 
 
 def datasets_of(answer):
@@ -65,7 +75,7 @@ def test_named_experiments_alone_are_drawn(say, tmp_path):
 def test_files_of_labs_and_records_stand_beside_the_store(say, tmp_path):
     keep(tmp_path, "mine", "cub200", levels={"my_loss": 0.7})
     keep(tmp_path, "theirs", "cub200", "sop", file="lab/store.sqlite", levels={**LEVELS, "my_loss": 0.6})
-    export_store(storage_paths(str(tmp_path / "lab" / "store.sqlite"), None, None, None), tmp_path / "lab.zip")
+    put_into_file(tmp_path / "lab" / "store.sqlite", tmp_path / "lab.zip")
     (tmp_path / "cars.json").write_text(experiment("cars196", {**LEVELS, "my_loss": 0.7}).to_json())
     stores = ("--store", "runs/store.sqlite", "--store", "lab.zip")
     answer = say("mine", "theirs", "cars.json", *stores, "--compare", "my_loss", "--format", "json")
@@ -118,7 +128,7 @@ def test_unlike_boards_have_folders_of_their_own(say, tmp_path):
     [
         (("--format", "xml"), "--format 'xml': use terminal"),
         (("--compare", "arcface"), "--compare arcface: is not on all datasets; use all, best, or one of cosface"),
-        (("nothing",), "no experiment 'nothing' in sqlite:///runs/store.sqlite; it holds: mine/cub200, mine/sop"),
+        (("nothing",), "no experiment 'nothing' in runs/store.sqlite; it holds: mine/cub200, mine/sop"),
         (("mine", "none.json"), "none.json: cannot be read"),
         (("mine", "bad.json"), "bad.json: is no record; write one with `reproduce table NAME --format json`"),
         (("mine/sop",), "no two datasets can stand on one board; run an experiment on a second one"),

@@ -244,7 +244,7 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
     [
         (
             ("model", "huge", "--method", "contrastive"),
-            "no experiment 'huge' in sqlite:///runs/store.sqlite; it holds: tiny",
+            "no experiment 'huge' in runs/store.sqlite; it holds: tiny",
         ),
         (
             ("model", "tiny", "--method", "nca"),

@@ -160,7 +160,7 @@ def test_a_partial_store_is_marked_partial(here, say):
 
 
 def test_impossible_reports_give_one_line(here, say):
-    assert "no experiment 'tine' in sqlite:///runs/store.sqlite; it holds: tiny" in refused(say("report", "tine"))
+    assert "no experiment 'tine' in runs/store.sqlite; it holds: tiny" in refused(say("report", "tine"))
     assert "there is no store yet" in refused(say("report", "--store", "nowhere.sqlite"))
     (here / "file").write_text("")
     assert "choose another folder with --to" in refused(say("report", "--to", "file"))

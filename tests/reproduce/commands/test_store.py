@@ -102,7 +102,7 @@ def test_a_trial_with_another_score_than_its_trainings_is_damaged(runs, say):
     with closing(sqlite3.connect(runs / "store.sqlite")) as connection, connection:
         study, number, text = connection.execute("SELECT study, number, trial FROM search_trials").fetchone()
         trial = json.loads(text)
-        trial |= {"score": 2 * trial["score"], "fold_scores": [2 * score for score in trial["fold_scores"]]}
+        trial |= {"score": trial["score"] / 2, "fold_scores": [score / 2 for score in trial["fold_scores"]]}
         changed = (json.dumps(trial), trial["score"], study, number)
         connection.execute("UPDATE search_trials SET trial = ?, score = ? WHERE study = ? AND number = ?", changed)
     answer = say("check", "--records-only")
@@ -189,11 +189,11 @@ def test_conflicts_are_printed_and_end_with_exit_status_1(runs, say):
     assert say("import", "paper.zip", "--store", "new/store.sqlite").code == 0
     with Database(f"sqlite:///{runs / 'store.sqlite'}").writing() as connection:
         record = json.loads(connection.execute(sa.select(RUNS.c.record).limit(1)).scalar_one())
-    change(runs, RUNS, record=json.dumps({**record, "dimensions": 7}))
+    change(runs, RUNS, record=json.dumps({**record, "class_scores": None}))
     answer = say("merge", "new/store.sqlite", "runs/store.sqlite")
     assert answer.code == 1
     assert "conflict: test evaluation" in answer.out
-    assert "(dimensions)" in answer.out
+    assert "(class_scores)" in answer.out
     kept = say("merge", "new/store.sqlite", "runs/store.sqlite", "--keep-first")
     assert kept.code == 0
     assert "keeps its version" in kept.out

@@ -49,17 +49,17 @@ def test_the_default_number_of_workers(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("store", "url", "base"),
+    ("store", "place", "base"),
     [
-        ("runs/store.sqlite", "sqlite:///runs/store.sqlite", "runs"),
-        ("store.sqlite", "sqlite:///store.sqlite", "."),
+        ("runs/store.sqlite", Path("runs/store.sqlite"), "runs"),
+        ("store.sqlite", Path("store.sqlite"), "."),
         ("sqlite:///x/y.sqlite", "sqlite:///x/y.sqlite", "x"),
         ("postgresql://host/db", "postgresql://host/db", "runs"),
     ],
 )
-def test_default_folders_are_beside_the_store(store, url, base):
+def test_default_folders_are_beside_the_store(store, place, base):
     where = storage_paths(store, None, None, None)
-    assert where.store == url
+    assert where.store == place
     assert (where.artifacts, where.cache, where.tables) == tuple(
         Path(base) / x for x in ("artifacts", "cache", "tables")
     )

@@ -15,6 +15,7 @@ from results.store.patience import LockWait, LostConnectionError, patient
 from results.store.schema import FAILURES
 from results.store.store import Store, StoreError
 from tests.support.sample_records import some_result, some_spec
+from tests.support.sound_store import sound_result, sound_spec
 
 
 @pytest.fixture
@@ -41,10 +42,10 @@ def test_a_run_keeps_a_training_until_the_lock_goes(locked):
 
 def test_a_check_and_a_merge_wait_until_the_lock_goes(locked, tmp_path):
     store, lock = locked
-    lines, specs = [], [some_spec(seed=seed) for seed in range(2)]
+    lines, specs = [], [sound_spec(number) for number in range(2)]
     other = Store(f"sqlite:///{tmp_path}/other.sqlite", tmp_path)
     for spec in specs:
-        other.put_fold(spec, some_result(spec))
+        other.put_fold(spec, sound_result(spec, 0.5))
     other.put_failure(specs[0].fingerprint, "no power")
     into, source = store._database, other._database
     into.lock_wait = LockWait(lines.append)

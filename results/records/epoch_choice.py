@@ -1,0 +1,50 @@
+"""The choice of an epoch by the validations of several folds (protocol `standard`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from results.records.records import FoldResult
+from results.spec.training_spec import TrainingSettings
+
+
+@dataclass(frozen=True)
+class EpochChoice:
+    """The chosen epoch.
+
+    Attributes:
+        epoch: Number of epochs to train; 0 if no fold was validated after its start.
+    """
+
+    epoch: int
+    flags: tuple[str, ...] = ()
+
+
+def choose_epoch(folds: Sequence[FoldResult], settings: TrainingSettings) -> EpochChoice:
+    """Choose the trained epoch with the best mean validation MAP@R over the folds; of equal scores the earlier one.
+
+    The number of epochs carries over to the training on all classes; the number of iterations does not.
+    """
+    # Folds that did not diverge. If all diverged, those that were validated after their start.
+    counted = [fold for fold in folds if fold.status == "ok"] or [fold for fold in folds if len(fold.curve) > 1]
+    common = min((len(fold.curve) for fold in counted), default=0)
+    means = [fmean(fold.curve[number].map_at_r or 0.0 for fold in counted) for number in range(common)]
+    # `max` returns the first of equal scores. Number 0 is the network before training, which is never chosen.
+    best = max(range(1, common), key=means.__getitem__, default=0)
+    flags = _divergences(folds, counted)
+    if best and means[best] <= means[0]:
+        flags = (*flags, "choosing the epoch: no trained epoch beat the untrained network on the mean over the folds")
+    return EpochChoice(min(best * settings.validate_every, settings.max_epochs), flags)
+
+
+def _divergences(folds: Sequence[FoldResult], counted: Sequence[FoldResult]) -> tuple[str, ...]:
+    flags = []
+    for number, fold in enumerate(folds):
+        if fold.status == "ok":
+            continue
+        if not counted:
+            outcome = "no epoch could be chosen, so the untrained network is tested"
+        else:
+            outcome = "its validations before that count" if fold in counted else "the other folds choose the epoch"
+        flags.append(f"choosing the epoch, fold {number}: training diverged ({fold.reason}); {outcome}")
+    return tuple(flags)
