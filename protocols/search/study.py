@@ -21,8 +21,11 @@ from results.spec.seeds import search_seed
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.values import fingerprint_of
 
-SEARCH_VERSION = 1
-"""The version of the search. Raise it when the sampler or its start changes, so that old studies are not continued."""
+SEARCH_VERSION = 2
+"""The version of the search. Raise it when the sampler or its start changes, so that old studies are not continued.
+
+Version 1 scored a trial with a diverged fold by the mean, with 0 for that fold.
+"""
 
 
 @dataclass(frozen=True)
@@ -125,8 +128,8 @@ class Study:
     def best_hyperparameters(self) -> Work[dict[str, JsonValue]]:
         """Search the hyperparameters, one trial after another.
 
-        A trial trains one setting on every fold. Its score is the mean over folds of the best validation MAP@R; a fold
-        that diverged counts 0. A trial whose setting the method refuses has failed. A FoldSpec has training and
+        A trial trains one setting on every fold. Its score is the mean over folds of the best validation MAP@R, and 0
+        if a fold diverged. A trial whose setting the method refuses has failed. A FoldSpec has training and
         validation classes only, so the search cannot see the test classes. The trainings of finished trials are asked
         for again, which the store answers at once.
 
@@ -218,8 +221,8 @@ def _folds(trial: Trial) -> int | None:
 
 
 def _race(trials: Sequence[Trial]) -> Race:
-    """The race that the next trial runs: against all trials so far that were trained on all folds."""
-    return Race(tuple(trial.fold_scores for trial in trials if trial.state == "complete"))
+    """The race that the next trial runs: against all trials so far that were trained on all folds to the end."""
+    return Race(tuple(trial.fold_scores for trial in trials if trial.state == "complete" and not trial.diverged))
 
 
 def _scored(trial: Trial, folds: Sequence[FoldResult], race: Race, *, n_folds: int) -> Trial:
@@ -230,18 +233,21 @@ def _scored(trial: Trial, folds: Sequence[FoldResult], race: Race, *, n_folds: i
     """
     scores = tuple(fold.objective for fold in folds)
     raced = len(scores) < n_folds
+    reason = "; ".join(dict.fromkeys(fold.reason for fold in folds if fold.reason)) or None
+    score = race.expected(scores) if raced else mean_of(scores)
     return Trial(
         number=trial.number,
         setting=trial.setting,
         state="raced" if raced else "complete",
-        score=race.expected(scores) if raced else mean_of(scores),
+        score=0.0 if reason else score,
         fold_scores=scores,
         trainings=tuple(fold.fingerprint for fold in folds),
-        reason="; ".join(dict.fromkeys(fold.reason for fold in folds if fold.reason)) or None,
+        reason=reason,
     )
 
 
 def _best(trials: Sequence[Trial]) -> Trial | None:
     """The trial with the highest score on all folds; of equal scores the earlier one (specification, 11.11)."""
-    complete = [trial for trial in trials if trial.state == "complete"]
-    return max(complete, key=lambda trial: mean_of(trial.fold_scores), default=None)
+    return max(
+        (trial for trial in trials if trial.state == "complete"), key=lambda trial: trial.score or 0.0, default=None
+    )

@@ -17,7 +17,8 @@ class Trial(Record):
         setting: The hyperparameters, by target.
         state: `running` until it has a score; `complete` with all folds; `raced` if it got no more folds because it was
             clearly behind (`results.spec.racing`); `failed`, without a score, if the method refused the setting.
-        score: What the sampler is told: the mean of `fold_scores`, or for a raced trial the expected score.
+        score: What the sampler is told: the mean of `fold_scores`, or for a raced trial the expected score; 0 if a fold
+            diverged, as in MLRC's code (specification, 11.13).
         fold_scores: Best validation MAP@R of each trained fold in order, fractions of 1; 0 for a fold that diverged.
         reason: Why folds diverged, or why the trial failed; None otherwise.
     """
@@ -38,9 +39,14 @@ class Trial(Record):
             raise ValueError("a failed trial has a reason and no fold scores")
         if len(self.fold_scores) != len(self.trainings):
             raise ValueError("a trial has one training for each fold score")
-        if self.state == "complete" and self.score != mean_of(self.fold_scores):
-            raise ValueError("the score of a trial with all folds is their mean")
+        if self.state == "complete" and self.score != (0.0 if self.diverged else mean_of(self.fold_scores)):
+            raise ValueError("the score of a trial with all folds is their mean, or 0 if one diverged")
         return self
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the training of a fold diverged."""
+        return self.state != "failed" and self.reason is not None
 
 
 def mean_of(scores: Sequence[float]) -> float:

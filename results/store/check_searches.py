@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from results.records.records import RunRecord
-from results.records.trials import Trial, mean_of
+from results.records.trials import Trial
 from results.spec.hyperparameters import HyperparameterError, method_at
 from results.spec.racing import RACING_VERSION, Race
 from results.spec.seeds import training_seed
@@ -102,7 +102,7 @@ def trial_faults(
         seed = training_seed(study.identity["seed"], 0, "search", trial.number, fold)
         if (training.spec.fold, training.spec.seed) != (fold, seed):
             yield f"training {name} is not fold {fold} of trial {trial.number}"
-    if trial.state != "running" and all(name in trainings for name in trial.trainings):
+    if trial.state in ("complete", "raced") and all(name in trainings for name in trial.trainings):
         failures = [reason for name in trial.trainings if (reason := trainings[name].failed)]
         if trial.reason != ("; ".join(dict.fromkeys(failures)) or None):
             yield "its reason is not that of its trainings"
@@ -119,9 +119,9 @@ def _score_faults(study: CheckedStudy, trial: Trial, before: Sequence[Trial]) ->
     scores, folds = trial.fold_scores, study.identity["folds"]
     if any(not -SLACK <= score <= 1 + SLACK for score in scores):
         yield "a score of a fold is no fraction of 1"
-    if trial.state == "running":
+    if trial.state in ("running", "failed"):
         if scores:
-            yield "it is running and has scores"
+            yield f"it is {trial.state} and has scores"
         return
     if not scores or (trial.state == "complete") != (len(scores) == folds):
         yield f"it is {trial.state} with {len(scores)} of {folds} folds"
@@ -132,12 +132,12 @@ def _score_faults(study: CheckedStudy, trial: Trial, before: Sequence[Trial]) ->
         return
     if study.identity["racing"] != RACING_VERSION:
         return
-    race = Race(tuple(other.fold_scores for other in before if other.state == "complete"))
+    race = Race(tuple(other.fold_scores for other in before if other.state == "complete" and not other.diverged))
     behind = [race.is_behind(scores[:count]) for count in range(1, len(scores) + 1)]
     if any(behind[:-1]) or behind[-1] != (trial.state == "raced"):
         yield f"it is {trial.state}, which its scores and the trials before it do not give"
     elif trial.state == "raced" and trial.score is not None:
-        expected = race.expected(scores)
+        expected = 0.0 if trial.diverged else race.expected(scores)
         if not math.isclose(trial.score, expected, rel_tol=SLACK, abs_tol=SLACK):
             yield f"its score is {trial.score}, and {expected} by the trials before it"
 
@@ -159,7 +159,7 @@ def found_faults(study: CheckedStudy, trials: Sequence[Trial], run: RunRecord) -
     """
     complete = [trial for trial in trials if trial.state == "complete"]
     # Of equal scores the earlier one, as in the search.
-    best = max(complete, key=lambda trial: mean_of(trial.fold_scores), default=None)
+    best = max(complete, key=lambda trial: trial.score or 0.0, default=None)
     if best is None:
         return
     try:

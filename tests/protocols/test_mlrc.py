@@ -226,15 +226,15 @@ def test_the_highest_mean_wins(problem: Problem) -> None:
         assert {spec.method.model_dump_json() for spec in job.specs} == {winner.model_dump_json()}
 
 
-def test_a_fold_that_went_nan_counts_0(problem: Problem) -> None:
-    # Trial 0 would win if its diverged fold counted, or if that fold were left out of the mean.
+def test_a_trial_with_a_fold_that_went_nan_scores_0(problem: Problem) -> None:
+    # Trial 0 would win by the mean with 0 for its diverged fold, or if that fold were left out of the mean.
     seen: list[str] = []
 
     def score(spec: FoldSpec) -> FoldResult:
         seen.append(spec.fingerprint)
         first = len(seen) <= 4
         reason = "loss not finite at iteration 7" if first and spec.fold == 1 else None
-        return made_up_result(spec.fingerprint, 0.5 if first else 0.4, reason=reason)
+        return made_up_result(spec.fingerprint, 0.6 if first else 0.4, reason=reason)
 
     driven = _drive(problem, score=score)
     assert driven.reproductions[0].spec.method == driven.asked[1][0].spec.method
