@@ -58,9 +58,10 @@ def group_members(group: int) -> list[int]:
 
 
 def worker_processes(parent: int) -> list[int]:
-    """Return the worker processes of a run. The process that tracks its resources is not one of them."""
+    """Return the worker processes of a run. The process that they are forked from is not one of them."""
     rows = _listed("pid=,ppid=,stat=,args=")
-    return [int(pid) for pid, ppid, _, args in rows if int(ppid) == parent and "spawn_main" in args]
+    servers = {int(pid) for pid, ppid, _, args in rows if int(ppid) == parent and "forkserver" in args}
+    return [int(pid) for pid, ppid, *_ in rows if int(ppid) in servers]
 
 
 def _listed(columns: str) -> list[list[str]]:
