@@ -8,12 +8,13 @@ from pydantic import JsonValue
 
 from protocols.jobs import TrainJob, Work, trainings
 from protocols.problem import Problem
-from protocols.search.open_method import HyperparameterError, OpenMethod
+from protocols.search.open_method import OpenMethod
 from protocols.search.proposals import Proposals
 from protocols.search.space import SearchParameter, tried
 from protocols.training.build_method import RefusedError
 from results.records.records import FoldResult
 from results.records.trials import Trial, TrialLog, mean_of
+from results.spec.hyperparameters import HyperparameterError
 from results.spec.mlrc_constants import REPRODUCTIONS, TRIALS
 from results.spec.racing import RACING_VERSION, Race
 from results.spec.search_settings import SamplerSettings

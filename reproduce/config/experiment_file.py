@@ -296,8 +296,8 @@ def _check_rows(path: Path, where: str, experiment: Experiment, named: set[str])
     for key, by_row in (("settings", experiment.settings), ("search.ranges", experiment.search.ranges)):
         if unknown := [row for row in by_row if row not in known]:
             names = ", ".join(experiment.rows)
-            alike = why_unknown(unknown[0], known)
-            raise InputError(f"{path}: {where}{key}: there is no row {unknown[0]!r}; the rows are {names}{alike}")
+            names += why_unknown(unknown[0], known)
+            raise InputError(f"{path}: {where}{key}: there is no row {unknown[0]!r}; the rows are {names}")
     if too_long := [row for row in experiment.rows if len(row) > MOST_CHARACTERS_OF_A_ROW]:
         raise InputError(
             f"{path}: {where}the key {too_long[0]!r} is too long: it has {len(too_long[0])} characters, and stores "

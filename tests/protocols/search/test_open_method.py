@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from protocols.search.open_method import HyperparameterError, OpenMethod
+from protocols.search.open_method import OpenMethod
+from results.spec.hyperparameters import HyperparameterError
 from results.spec.training_spec import Component, MethodSpec, WeightedComponent
 
 METHOD = MethodSpec(
