@@ -80,7 +80,8 @@ class Dataset:
             matters only for test classes.
         names: Names of the n images: paths below their folder. Empty if they are not known.
         pictures: The images that the features were computed of, to show them; None if `images` are images.
-        is_split_given: Whether the user's split file says which classes are for the test. Every protocol then uses it.
+        is_split_given: Whether the user's split file, or a publisher's split that is the only one of its dataset, says
+            which classes are for the test. Every protocol then uses it.
         equal_files: Groups of positions of images whose files are equal, but which are of several classes.
     """
 
@@ -103,7 +104,7 @@ class Dataset:
 
     @property
     def are_test_classes_given(self) -> bool:
-        """Whether only certain classes can be tested: those of the publisher's queries, or of the user's split."""
+        """Whether only certain classes can be tested: those of the publisher's queries, or of a given split."""
         return self.is_split_given or self.is_query is not None
 
 

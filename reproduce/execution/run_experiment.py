@@ -29,7 +29,7 @@ from reproduce.monitoring.time_left import Forecast
 from reproduce.monitoring.trackers import Tracker, Tracking
 from reproduce.outputs.result_files import link_latest, own_name
 from results.records.artifacts import recording_path, weights_path
-from results.spec.data_choice import FEATURES, DrawnSplit
+from results.spec.data_choice import FEATURES, OWN_DATA, DrawnSplit
 from results.store.experiment_results import MeasuredExperiment
 from results.store.patience import LockWait
 from results.store.store import IncompleteExperimentError, Store
@@ -193,7 +193,7 @@ def notes_on_data(session: Session) -> list[str]:
         notes.append(f"the data have {data.equal_files}")
     if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
         notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
-    if dataset.is_split_given:
+    if dataset.is_split_given and dataset.name in OWN_DATA:
         notes.append(f"training and test classes are those of {session.experiment.dataset.split or SPLIT_FILE}")
     elif isinstance(split, DrawnSplit):
         notes.append(f"the test classes are drawn at random with the seed {split.seed}")
