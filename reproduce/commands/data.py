@@ -86,10 +86,13 @@ def _faults_of_folder(
 ) -> tuple[str, ...]:
     """Say what is found in a folder of the user's images, and return its faults."""
     from protocols.datasets.data_check import check_folder
+    from protocols.datasets.notes_on_data import note_on_queries
 
     checked = check_folder(folder, min_images, skip_broken, looking)
     listing = checked.listing
     say(console, f"{name}: {len(listing.names):,} images of {len(listing.class_names):,} classes")
+    if queries := note_on_queries(listing.labels, listing.is_query, listing.trainval_classes or 0):
+        say(console, queries)
     for phrase in listing.left_out:
         say(console, f"left out: {phrase}")
     if checked.equal_files:

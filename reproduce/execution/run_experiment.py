@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import JsonValue
 from rich.console import Console
 
+from protocols.datasets.notes_on_data import note_on_queries
 from protocols.datasets.split_file import SPLIT_FILE
 from protocols.metrics.faiss_search import backend
 from protocols.search.study import Study
@@ -186,7 +187,7 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
 
 
 def notes_on_data(session: Session) -> list[str]:
-    """Say what is not usual about the classes: what is left out, nested folders, the user's split, drawn halves."""
+    """Say what is not usual about the classes: what is left out, nested folders, a split, drawn halves, queries."""
     dataset, split, data = session.problem.dataset, session.experiment.split, data_of(session.problem)
     notes = [f"left out: {phrase}" for phrase in data.left_out]
     if data.equal_files:
@@ -197,6 +198,8 @@ def notes_on_data(session: Session) -> list[str]:
         notes.append(f"training and test classes are those of {session.experiment.dataset.split or SPLIT_FILE}")
     elif isinstance(split, DrawnSplit):
         notes.append(f"the test classes are drawn at random with the seed {split.seed}")
+    if queries := note_on_queries(dataset.images.labels, dataset.is_query, dataset.trainval_classes or 0):
+        notes.append(queries)
     return notes
 
 
