@@ -2,8 +2,8 @@
 
 Classes are ranked by id. MLRC tests every fold on the second half of the classes. It cuts the first half ("trainval")
 four times into a training and a validation part; both are contiguous blocks with wrap-around. Some datasets have fixed
-training classes (In-Shop; SOP as used by CCP; a split of the user's own). There these are the trainval classes
-(specification, section 11). A drawn split puts the classes into a random order first.
+training classes (In-Shop; iNaturalist 2018; SOP as used by CCP; a split of the user's own). There these are the
+trainval classes (specification, section 11). A drawn split puts the classes into a random order first.
 """
 
 from collections.abc import Sequence
@@ -114,7 +114,8 @@ def named_split(name: str, n_classes: int, trainval_classes: int | None, *, test
         n_classes: Number of classes.
         trainval_classes: Number of trainval classes by the dataset's convention; None if it has none.
         test_given: Whether only the dataset's test classes can be tested, because the publisher divides their images
-            into queries and gallery (In-Shop) or because the user gives a split. Then `mlrc` means `mlrc_conventional`.
+            into queries and gallery (In-Shop) or because the publisher or the user gives the only split. Then `mlrc`
+            means `mlrc_conventional`.
 
     Raises:
         SplitError: The name is unknown, there are too few classes, or the dataset does not allow the split.

@@ -80,7 +80,8 @@ class Dataset:
             matters only for test classes.
         names: Names of the n images: paths below their folder. Empty if they are not known.
         pictures: The images that the features were computed of, to show them; None if `images` are images.
-        is_split_given: Whether the user's split file says which classes are for the test. Every protocol then uses it.
+        is_split_given: Whether the user's split file, or a publisher's split that is the only one of its dataset, says
+            which classes are for the test. Every protocol then uses it.
         equal_files: Groups of positions of images whose files are equal, but which are of several classes.
     """
 
@@ -103,7 +104,7 @@ class Dataset:
 
     @property
     def are_test_classes_given(self) -> bool:
-        """Whether only certain classes can be tested: those of the publisher's queries, or of the user's split."""
+        """Whether only certain classes can be tested: those of the publisher's queries, or of a given split."""
         return self.is_split_given or self.is_query is not None
 
 
@@ -247,9 +248,9 @@ def without_small_classes(listing: ImageListing, least: int | None) -> tuple[Ima
 def check_listing(listing: ImageListing, sample: str = "image") -> None:
     """Raise DataError, with all faults, unless there are enough classes and every class has enough images.
 
-    All names must be UTF-8. If the publisher separates queries and gallery, a test class needs one image of each kind,
-    and a training class needs one image: the validation skips queries without another image of their class. Otherwise
-    every class needs two images.
+    All names must be UTF-8. If queries and gallery are separated, a test class with a query needs a gallery image, some
+    test class needs a query, and a training class needs one image: the validation skips queries without another image
+    of their class. A test class without a query only adds to the gallery. Otherwise every class needs two images.
     """
     if faults := [*_unwritable_names(listing), *_faults_of_classes(listing, sample)]:
         raise DataError(*faults)
@@ -284,11 +285,11 @@ def _faults_of_classes(listing: ImageListing, sample: str) -> list[str]:
         return faults
     queries = np.bincount(listing.labels[listing.is_query], minlength=n_classes).tolist()
     for rank, class_name in enumerate(listing.class_names):
-        missing = None
-        if rank < (listing.trainval_classes or 0):
-            missing = None if counts[rank] else sample
-        elif queries[rank] in (0, counts[rank]):
-            missing = f"gallery {sample}" if queries[rank] else "query"
-        if missing:
-            faults.append(f"{name}: class {class_name!r} has no {missing}; complete it, or remove the class")
+        is_tested = rank >= (listing.trainval_classes or 0)
+        if not counts[rank]:
+            faults.append(f"{name}: class {class_name!r} has no {sample}; complete it, or remove the class")
+        elif is_tested and queries[rank] == counts[rank]:
+            faults.append(f"{name}: class {class_name!r} has no gallery {sample}; complete it, or remove the class")
+    if not any(queries[listing.trainval_classes or 0 :]):
+        faults.append(f"{name}: no test class has a query; name the {sample}s that are searched for")
     return faults

@@ -10,9 +10,10 @@ from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageLis
 from protocols.datasets.feature_files import open_features
 from protocols.datasets.folder import list_folder, open_folder
 from protocols.datasets.glyphs import open_glyphs
+from protocols.datasets.inat2018 import list_inat2018
 from protocols.datasets.inshop import list_inshop
 from protocols.datasets.listing import check_counts, root_of
-from protocols.datasets.publication import CARS196, CUB200, INSHOP, SOP, Publication
+from protocols.datasets.publication import CARS196, CUB200, INAT2018, INSHOP, SOP, Publication
 from protocols.datasets.sop import list_sop
 
 
@@ -73,6 +74,12 @@ DATASETS = {
         list_inshop,
         INSHOP,
         "the folder with Eval/list_eval_partition.txt and Img/img",
+    ),
+    "inat2018": _published(
+        "iNaturalist 2018: photographs of species; the retrieval split of Smooth-AP's authors",
+        list_inat2018,
+        INAT2018,
+        "the folder with train2018.json, val2018.json, train_val2018 and Inat_dataset_splits",
     ),
     "folder": DatasetEntry(open_folder, "any folder of images: one folder per class", list_folder),
     "features": DatasetEntry(open_features, "features without images: features.npy and labels.csv or labels.npy"),

@@ -45,3 +45,20 @@ def note_on_equal_files(
         f"{named('group(s) of images that are equal but of several classes', pairs)}, {len(on_both):,} of them in "
         "training and in test"
     )
+
+
+def note_on_queries(labels: NDArray[np.int64], is_query: NDArray[np.bool_] | None, trainval: int) -> str | None:
+    """Say how the test images are divided, and how many test classes have no query; None without queries.
+
+    Args:
+        labels: Class ranks of the n images, (n,).
+        is_query: (n,), whether an image is a query; counts for test classes only.
+        trainval: Number of classes that are not for the test; they are the first ones.
+    """
+    if is_query is None:
+        return None
+    tested = labels >= trainval
+    queries, gallery = int(np.sum(is_query & tested)), int(np.sum(~is_query & tested))
+    alone = len(np.setdiff1d(labels[tested], labels[is_query]))
+    more = f"; {alone:,} test class(es) have no query and only add to the gallery" if alone else ""
+    return f"{queries:,} queries are searched for among {gallery:,} others in the gallery{more}"

@@ -1,8 +1,9 @@
 """Facts from the publishers of the datasets: counts, terms and archives.
 
-Sources of the counts: specification, section 1; for SOP's images per part Song et al. 2016, table 1. A checksum is
-given only if several public loaders of the dataset agree on it. Other archives are checked by the counts of their
-images.
+Sources of the counts: specification, section 1; for SOP's images per part Song et al. 2016, table 1; for iNaturalist
+2018 Brown et al. 2020, whose parts add up to the competition's 8,142 categories and 437,513 + 24,426 images. A checksum
+is given only if the publisher prints it or several public loaders of the dataset agree on it. Other archives are
+checked by the counts of their images.
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ class Counts:
         trainval_images: Number of their images.
         queries: Number of queries of the other classes; None if the publisher does not separate queries and gallery.
         gallery: Number of gallery images of the other classes, likewise.
+        is_split_given: Whether every protocol uses this split, as in `Dataset`.
     """
 
     classes: int
@@ -25,6 +27,7 @@ class Counts:
     trainval_images: int
     queries: int | None = None
     gallery: int | None = None
+    is_split_given: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,4 +128,36 @@ INSHOP = Publication(
         classes=7_982, images=52_712, trainval_classes=3_997, trainval_images=25_882, queries=14_218, gallery=12_612
     ),
     archives=(Archive("img.zip", folder="Img"), Archive("list_eval_partition.txt")),
+)
+
+INAT2018 = Publication(
+    publisher="Van Horn et al. (2018), iNaturalist and Caltech; the split by Brown et al. (2020), Oxford",
+    page=(
+        "https://github.com/visipedia/inat_comp/tree/master/2018 (images and annotations) and "
+        "https://github.com/Andrew-Brown1/Smooth_AP (its link to the dataset splits)"
+    ),
+    terms="non-commercial research and education; the images must not be passed on",
+    place=(
+        "train_val2018/, train2018.json, val2018.json, and Inat_dataset_splits/ with Inaturalist_train_set1.txt and "
+        "Inaturalist_test_set1.txt"
+    ),
+    counts=Counts(classes=8_142, images=461_939, trainval_classes=5_690, trainval_images=325_846, is_split_given=True),
+    archives=(
+        Archive("Inat_dataset_splits.zip"),
+        Archive(
+            "train2018.json.tar.gz",
+            "https://ml-inat-competition-datasets.s3.amazonaws.com/2018/train2018.json.tar.gz",
+            md5="bfa29d89d629cbf04d826a720c0a68b0",
+        ),
+        Archive(
+            "val2018.json.tar.gz",
+            "https://ml-inat-competition-datasets.s3.amazonaws.com/2018/val2018.json.tar.gz",
+            md5="f2ed8bfe3e9901cdefceb4e53cd3775d",
+        ),
+        Archive(
+            "train_val2018.tar.gz",
+            "https://ml-inat-competition-datasets.s3.amazonaws.com/2018/train_val2018.tar.gz",
+            md5="b1c6952ce38f31868cc50ea72d066cc3",
+        ),
+    ),
 )

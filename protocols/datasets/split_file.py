@@ -1,13 +1,14 @@
 """A split of one's own: a file `split.csv` that says which classes, or which files, are for the test.
 
-The file has a column `split` and either a column `class` or a column `file`. The split is `train` or `test`; for files
-it is also `query` or `gallery`, which divides the test images as In-Shop does. Training classes are ranked before test
-classes, so that MLRC's four folds are cut from them as from the fixed training classes of other datasets
+The file has a column `split` and a column `class` or `file`. With both, `class` is the class of each file in place of
+its folder: where queries and gallery have folders of their own, a class is in several. The split is `train` or `test`;
+for files it is also `query` or `gallery`, which divides the test images as In-Shop does. Training classes are ranked
+before test classes, so that MLRC's four folds are cut from them as from the fixed training classes of other datasets
 (specification, section 11). A class cannot be on both sides, since MLRC tests on classes that no training sees.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from protocols.datasets.dataset import DataError, ImageListing
 from protocols.datasets.listing import names_of, table_of
 from results.names import why_unknown
+from results.spec.data_choice import FEATURES
 
 SPLIT_FILE = "split.csv"
 """Name of the file that is read if it lies beside the images or the features."""
@@ -34,7 +36,9 @@ def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
     path = chosen or listing.root / SPLIT_FILE
     if not path.is_file():
         return listing
-    sample_parts = _sample_parts(path, listing)
+    table = _table(path)
+    listing = _with_classes(path, table, listing)
+    sample_parts = _sample_parts(path, table, listing)
     trains = _training_classes(path, listing.class_names, listing.labels, sample_parts)
     order = [*np.flatnonzero(trains), *np.flatnonzero(~trains)]
     ranks = np.argsort(order).astype(np.int64)
@@ -48,10 +52,19 @@ def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
     )
 
 
-def _sample_parts(path: Path, listing: ImageListing) -> NDArray[np.str_]:
+@dataclass(frozen=True)
+class _SplitTable:
+    """The column that names the rows, `class` or `file`; the part of each name; the class of each file, if given."""
+
+    key: str
+    parts: Mapping[str, str]
+    class_of: Mapping[str, str]
+
+
+def _sample_parts(path: Path, table: _SplitTable, listing: ImageListing) -> NDArray[np.str_]:
     """The part of each sample: train, test, query or gallery."""
-    key, parts = _parts(path)
-    if key == "class":
+    parts = table.parts
+    if table.key == "class":
         divided = [
             f"{path}: class {name!r} is {part}; queries need a column file"
             for name, part in parts.items()
@@ -65,24 +78,43 @@ def _sample_parts(path: Path, listing: ImageListing) -> NDArray[np.str_]:
     return np.asarray([parts[name] for name in listing.names])
 
 
-def _parts(path: Path) -> tuple[str, Mapping[str, str]]:
-    """Read the file: the name of its first column, `class` or `file`, and the part of each class or file."""
+def _with_classes(path: Path, table: _SplitTable, listing: ImageListing) -> ImageListing:
+    """Give each file the class of the table, if it has classes of files; they are ranked by their names."""
+    if not table.class_of:
+        return listing
+    if listing.dataset == FEATURES:
+        raise DataError(f"{path}: has a column class, but the labels of the features are their classes; remove it")
+    _raise_if_any(_incomplete(path, "file", listing.names, table.class_of))
+    classes = sorted(set(table.class_of.values()))
+    rank_of = {name: rank for rank, name in enumerate(classes)}
+    labels = [rank_of[table.class_of[name]] for name in listing.names]
+    return replace(listing, class_names=tuple(classes), labels=np.asarray(labels, dtype=np.int64))
+
+
+def _table(path: Path) -> _SplitTable:
     columns, lines = table_of(path)
-    keys = columns & {"class", "file"}
-    if len(keys) != 1 or "split" not in columns:
+    if not columns & {"class", "file"} or "split" not in columns:
         raise DataError(f"{path}: its first line must name the column split, and the column class or the column file")
-    (key,) = keys
+    key = "file" if "file" in columns else "class"
     parts: dict[str, str] = {}
     faults: list[str] = []
-    names = names_of(path, key, ((f"line {number}", line[key]) for number, line in lines))
+
+    def names_in(column: str) -> list[str]:
+        return names_of(path, column, ((f"line {number}", line[column]) for number, line in lines))
+
+    names = names_in(key)
     for name, (number, line) in zip(names, lines, strict=True):
         part = line["split"].strip()
         if part not in _PARTS:
             faults.append(f"{path}: line {number} has the split {part!r}; known are {', '.join(_PARTS)}")
         elif parts.setdefault(name, part) != part:
             faults.append(f"{path}: {key} {name!r} is in {parts[name]} and in {part}; name it once")
+    class_of: dict[str, str] = {}
+    for name, class_name in zip(names, names_in("class"), strict=True) if {"class", "file"} <= columns else ():
+        if class_of.setdefault(name, class_name) != class_name:
+            faults.append(f"{path}: file {name!r} is of class {class_of[name]!r} and of {class_name!r}; name it once")
     _raise_if_any(faults)
-    return key, parts
+    return _SplitTable(key, parts, class_of)
 
 
 def _raise_if_any(faults: Sequence[str]) -> None:

@@ -63,4 +63,5 @@ def stand_in(name: str, counts: Counts, shorter_side: int) -> Dataset:
         "stand-in",
         trainval_classes=counts.trainval_classes,
         is_query=is_query,
+        is_split_given=counts.is_split_given,
     )

@@ -86,10 +86,13 @@ def _faults_of_folder(
 ) -> tuple[str, ...]:
     """Say what is found in a folder of the user's images, and return its faults."""
     from protocols.datasets.data_check import check_folder
+    from protocols.datasets.notes_on_data import note_on_queries
 
     checked = check_folder(folder, min_images, skip_broken, looking)
     listing = checked.listing
     say(console, f"{name}: {len(listing.names):,} images of {len(listing.class_names):,} classes")
+    if queries := note_on_queries(listing.labels, listing.is_query, listing.trainval_classes or 0):
+        say(console, queries)
     for phrase in listing.left_out:
         say(console, f"left out: {phrase}")
     if checked.equal_files:
@@ -213,21 +216,20 @@ def fetch_dataset(name: str, entry: DatasetEntry, to: Path, bars: Bars) -> None:
 
     assert entry.lister is not None
     assert entry.publication is not None
-    missing = []
-    for archive in entry.publication.archives:
-        file = to / archive.name
-        if file.is_file():
-            download.verify(file, md5=archive.md5, size=archive.size)
-        elif archive.url is None:
-            missing.append(archive.name)
-        else:
-            _download(archive, archive.url, entry.publication, file, bars)
-    if missing:
+    archives = entry.publication.archives
+    # Told before anything large is downloaded.
+    if missing := [archive.name for archive in archives if archive.url is None and not (to / archive.name).is_file()]:
         raise InputError(
             f"{name}: download {' and '.join(missing)} by hand from {entry.publication.page}, put them into {to}, "
             "and run the same command again"
         )
-    for archive in entry.publication.archives:
+    for archive in archives:
+        file = to / archive.name
+        if archive.url is None or file.is_file():
+            download.verify(file, md5=archive.md5, size=archive.size)
+        else:
+            _download(archive, archive.url, entry.publication, file, bars)
+    for archive in archives:
         if download.is_archive(archive.name):
             download.unpack(to / archive.name, to / archive.folder, bars.of(f"unpacking {archive.name}"))
     check_counts(entry.lister(to), entry.publication.counts)

@@ -295,8 +295,7 @@ def _check_rows(path: Path, where: str, experiment: Experiment, named: set[str])
     known = rows | named | set(card_names())
     for key, by_row in (("settings", experiment.settings), ("search.ranges", experiment.search.ranges)):
         if unknown := [row for row in by_row if row not in known]:
-            names = ", ".join(experiment.rows)
-            names += why_unknown(unknown[0], known)
+            names = ", ".join(experiment.rows) + why_unknown(unknown[0], known)
             raise InputError(f"{path}: {where}{key}: there is no row {unknown[0]!r}; the rows are {names}")
     if too_long := [row for row in experiment.rows if len(row) > MOST_CHARACTERS_OF_A_ROW]:
         raise InputError(

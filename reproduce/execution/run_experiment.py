@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import JsonValue
 from rich.console import Console
 
+from protocols.datasets.notes_on_data import note_on_queries
 from protocols.datasets.split_file import SPLIT_FILE
 from protocols.metrics.faiss_search import backend
 from protocols.processes import threads_per_training
@@ -30,7 +31,7 @@ from reproduce.monitoring.time_left import Forecast
 from reproduce.monitoring.trackers import Tracker, Tracking
 from reproduce.outputs.result_files import link_latest, own_name
 from results.records.artifacts import recording_path, weights_path
-from results.spec.data_choice import FEATURES, DrawnSplit
+from results.spec.data_choice import FEATURES, OWN_DATA, DrawnSplit
 from results.store.experiment_results import MeasuredExperiment
 from results.store.patience import LockWait
 from results.store.store import IncompleteExperimentError, Store
@@ -193,17 +194,19 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
 
 
 def notes_on_data(session: Session) -> list[str]:
-    """Say what is not usual about the classes: what is left out, nested folders, the user's split, drawn halves."""
+    """Say what is not usual about the classes: what is left out, nested folders, a split, drawn halves, queries."""
     dataset, split, data = session.problem.dataset, session.experiment.split, data_of(session.problem)
     notes = [f"left out: {phrase}" for phrase in data.left_out]
     if data.equal_files:
         notes.append(f"the data have {data.equal_files}")
     if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
         notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
-    if dataset.is_split_given:
+    if dataset.is_split_given and dataset.name in OWN_DATA:
         notes.append(f"training and test classes are those of {session.experiment.dataset.split or SPLIT_FILE}")
     elif isinstance(split, DrawnSplit):
         notes.append(f"the test classes are drawn at random with the seed {split.seed}")
+    if queries := note_on_queries(dataset.images.labels, dataset.is_query, dataset.trainval_classes or 0):
+        notes.append(queries)
     return notes
 
 

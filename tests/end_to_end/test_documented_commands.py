@@ -31,6 +31,8 @@ ADDED_OPTIONS = {
     "python -m reproduce data check cub200 --data CUB_200_2011": ["--subset"],
     "python -m reproduce data prepare cub200 --data CUB_200_2011": ["--subset"],
     "python -m reproduce data check folder --data my_images": [],
+    "python -m reproduce data check folder --data shop": [],
+    "python -m reproduce run folder_small --data shop": BRIEF,
     "python -m reproduce data check features --data my_features": [],
     "python -m reproduce run frozen.yaml --data my_images": TINY,
     "python -m reproduce run mine.yaml": BRIEF,
@@ -177,6 +179,10 @@ def make_inputs(folder: Path) -> None:
     image_folders.make_cub(folder / "CUB_200_2011")
     for number in range(16):
         image_folders.paint(folder / "my_images" / f"class_{number // 2}" / f"{number}.png", number)
+    for number in range(40):
+        part = "train" if number < 20 else "gallery" if number % 4 else "query"
+        image_folders.paint(folder / "shop" / part / f"p{number // 4}" / f"{number}.jpg", number)
+    run_snippets(ROOT / "docs" / "datasets.md", folder)  # Writes the split that the commands on shop/ need.
     # The embedder has 128 dimensions, so principal components need 128 features and training images.
     write_features(folder / "my_features", some_features(per_class=40, width=130), np.repeat(np.arange(16), 40))
     torch.manual_seed(0)

@@ -10,6 +10,7 @@ from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.inshop import list_inshop
 from protocols.datasets.listing import check_counts
+from protocols.datasets.notes_on_data import note_on_queries
 from protocols.datasets.publication import INSHOP, Counts
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.splits import named_split
@@ -114,12 +115,29 @@ def test_the_counts_are_checked(root: Path) -> None:
             check_counts(listing, replace(WHOLE, **changed))
 
 
-@pytest.mark.parametrize("gone", ["query", "gallery"])
-def test_a_test_item_needs_a_query_and_a_gallery_image(root: Path, file: Path, gone: str) -> None:
-    lines = [line for line in file.read_text().splitlines() if not ("id_00000006" in line and line.endswith(gone))]
+@pytest.mark.parametrize(
+    ("item", "gone", "fault"),
+    [
+        ("id_00000006", ("gallery",), "class 'id_00000006' has no gallery image"),
+        ("id_0", ("query",), "no test class has a query"),
+    ],
+)
+def test_what_can_be_searched_for_must_be_there(
+    root: Path, file: Path, item: str, gone: tuple[str, ...], fault: str
+) -> None:
+    lines = [line for line in file.read_text().splitlines() if not (item in line and line.endswith(gone))]
     file.write_text("\n".join(lines))
-    with pytest.raises(DataError, match=f"inshop: class 'id_00000006' has no {gone}"):
+    with pytest.raises(DataError, match=f"inshop: {fault}"):
         opened(root)
+
+
+def test_an_item_without_a_query_stays_in_the_gallery(root: Path, file: Path) -> None:
+    lines = [line for line in file.read_text().splitlines() if not ("id_00000006" in line and line.endswith("query"))]
+    file.write_text("\n".join(lines))
+    dataset = opened(root)
+    note = note_on_queries(dataset.images.labels, dataset.is_query, 5)
+    assert note is not None
+    assert note.startswith("3 queries are searched for among 8 others in the gallery; 1 test class(es) have no query")
 
 
 def test_a_training_item_may_have_one_image(root: Path, file: Path) -> None:

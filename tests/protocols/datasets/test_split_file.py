@@ -4,13 +4,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from protocols.datasets.dataset import DataError, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.folder import list_folder
+from protocols.evaluation.test_data import test_data as data_for_testing
+from protocols.metrics.retrieval import normalized, query_scores, sides
 from protocols.splits import named_split
+from reproduce.execution.run_experiment import notes_on_data
+from reproduce.execution.session import open_session
+from reproduce.storage import storage_paths
 from results.spec.training_spec import ImageSettings
-from tests.support.image_folders import assert_said, data_request
+from tests.support.command_line import ask
+from tests.support.documentation import ROOT, blocks
+from tests.support.experiment_files import load_experiment
+from tests.support.image_folders import assert_said, data_request, paint
 
 TRAIN = [7, 1, 3, 5]
 FILES = [f"class_{c}/{i}.png" for c in range(8) for i in range(2)]
@@ -98,7 +107,10 @@ def test_an_instance_split_is_refused_with_the_reason(data: Path, tmp_path: Path
     ("content", "words"),
     [
         ("class,part\nclass_0,train\n", ["first line", "column split"]),
-        ("class,file,split\n", ["first line", "the column class or the column file"]),
+        ("name,split\n", ["first line", "the column class or the column file"]),
+        ("file,class,split\nclass_0/0.png,a,train\n", ["does not name the file 'class_0/1.png'", "(and 14 more;"]),
+        ("file,class,split\nx.png,a,train\nx.png,b,train\n", ["'x.png' is of class 'a' and of 'b'", "once"]),
+        ("file,class,split\nx.png, ,train\n", ["line 2 has no class"]),
         ("class,split\nclass_0,training\n", ["line 2", "'training'", "train, test, query, gallery"]),
         ("class,split\nclass_0,train\nclass_0,test\n", ["'class_0' is in train and in test", "once"]),
         ("class,split\nclass_0,train\n", ["does not name the class 'class_1'; give every", "(and 6 more;"]),
@@ -137,3 +149,72 @@ def test_files_need_names(tmp_path: Path) -> None:
 def test_a_chosen_file_that_is_not_there(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nowhere\.csv: no such file"):
         list_folder(folder, split=tmp_path / "nowhere.csv")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """Parts with folders of their own, so that a class is in two; one product is in the gallery only."""
+    for product in range(10):
+        for i in range(4):
+            part = "train" if product < 5 else "query" if i == 0 and product < 9 else "gallery"
+            paint(tmp_path / "shop" / part / f"p{product}" / f"{i}.jpg", seed=10 * product + i)
+    return tmp_path / "shop"
+
+
+def test_the_recipe_for_queries_and_gallery(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The snippet of the page on datasets, and all that follows from its file up to the intervals over classes."""
+    monkeypatch.chdir(tmp_path)
+    (snippet,) = [code for code in blocks(ROOT / "docs" / "datasets.md", "python") if "split.csv" in code]
+    exec(snippet, {})
+    dataset = opened(shop, tmp_path / "cache")
+    assert dataset.class_names == tuple(f"p{product}" for product in range(10))
+    for name, label in zip(dataset.names, dataset.images.labels, strict=True):
+        assert Path(name).parent.name == dataset.class_names[label]
+    split = named_split("mlrc", 10, dataset.trainval_classes, test_given=dataset.are_test_classes_given)
+    data = data_for_testing(dataset, split)
+    assert data.is_query is not None
+    assert (len(data.images), int(data.is_query.sum())) == (20, 4)
+    labels = torch.from_numpy(data.images.labels)
+    embeddings = normalized(torch.randn(20, 3, generator=torch.Generator().manual_seed(0)))
+    scores = query_scores(*sides(embeddings, labels, data.is_query))
+    assert scores.of_classes(labels.unique())[0].tolist() == [1, 1, 1, 1, 0]
+    right = torch.nn.functional.one_hot(labels).float()
+    assert query_scores(*sides(right, labels, data.is_query)).mean().map_at_r == 1
+
+
+def test_the_classes_of_files_replace_their_folders(folder: Path, tmp_path: Path) -> None:
+    lines = [f"{file},{'even' if int(file[6]) % 2 else 'odd'}_{int(file[6]) // 4}_{file[8]},train" for file in FILES]
+    lines[-4:] = [line.replace("train", "test") for line in lines[-4:]]
+    (folder / "split.csv").write_text("\n".join(["file,class,split", *lines]))
+    with pytest.raises(DataError, match="'even_1_0' is in train and in test"):
+        list_folder(folder)
+    lines = [f"{file},c{int(file[6]) // 2},{'train' if int(file[6]) < 4 else 'test'}" for file in reversed(FILES)]
+    (folder / "split.csv").write_text("\n".join(["file,class,split", *lines]))
+    listing = list_folder(folder)
+    assert listing.class_names == ("c0", "c1", "c2", "c3")
+    assert listing.labels.tolist() == [int(file[6]) // 2 for file in listing.names]
+
+
+def test_features_have_their_classes_in_their_labels(tmp_path: Path) -> None:
+    features = make_features(tmp_path / "features")
+    lines = [f"{file},a,train" for file in FILES]
+    (features / "split.csv").write_text("\n".join(["file,class,split", *lines]))
+    with pytest.raises(DataError, match="the labels of the features are their classes"):
+        opened(features, tmp_path / "cache")
+
+
+def test_check_and_run_say_how_the_test_images_are_divided(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{path.relative_to(shop)},{path.parent.name},{path.parts[-3]}" for path in sorted(shop.rglob("*.jpg"))]
+    (shop / "split.csv").write_text("\n".join(["file,class,split", *rows]))
+    answer = ask("data", "check", "folder", "--data", "shop", capsys=capsys, monkeypatch=monkeypatch)
+    assert answer.code == 0, answer
+    divided = "4 queries are searched for among 16 others in the gallery; 1 test class(es) have no query"
+    assert divided in " ".join(answer.out.split())
+    experiment = load_experiment("folder_small/small_network", {"dataset.root": str(shop)})
+    session = open_session("shop", experiment, storage_paths(str(tmp_path / "s.sqlite"), None, None, None), None)
+    given, queries = notes_on_data(session)
+    assert given == "training and test classes are those of split.csv"
+    assert queries.startswith(divided)

@@ -200,6 +200,13 @@ def test_a_dataset_is_fetched_once(say, here, birds):
     assert len(birds.asked) == 1
 
 
+def test_what_must_be_got_by_hand_is_told_before_a_download(say, here, birds, publish):
+    (archive,) = DATASETS["cub200"].publication.archives
+    publish("cub200", archives=(archive, Archive("lists.zip")))
+    refused(say("data", "fetch", "cub200", "--to", "data"), "download lists.zip by hand from https://")
+    assert birds.asked == []
+
+
 def test_an_interrupted_download_continues(say, here, birds):
     birds.cut_after = 1000
     refused(say("data", "fetch", "cub200", "--to", "data"), "continue at byte 1,000", "data.caltech.edu", "into data")
