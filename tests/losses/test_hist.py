@@ -25,7 +25,7 @@ PARAMETERS = {
 
 def loss_of(case: Case, lam: float | None = None) -> HISTLoss:
     params = case.params
-    loss = HISTLoss(
+    loss: HISTLoss = HISTLoss(
         params["num_classes"],
         params["embedding_size"],
         params["tau"],
