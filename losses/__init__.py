@@ -3,8 +3,10 @@
 from .angular_margins import ArcFaceLoss, CosFaceLoss
 from .attach import AttachedSchedule, attach
 from .ccp import CCPLoss
+from .contextual import ContextualLoss
 from .coupling_flow import CouplingFlow
 from .hierarchical_proxy import HierarchicalProxyLoss
+from .hist import HISTLoss
 from .k_center import greedy_k_center
 from .memory_queue import MemoryQueue
 from .nir import NIRLoss
@@ -26,9 +28,11 @@ __all__ = [
     "AttachedSchedule",
     "CCPLoss",
     "Clock",
+    "ContextualLoss",
     "CosFaceLoss",
     "CosineContrastiveLoss",
     "CouplingFlow",
+    "HISTLoss",
     "HierarchicalProxyLoss",
     "MemoryQueue",
     "NIRLoss",

@@ -9,6 +9,7 @@ from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
 from .checks import FullPrecisionForward, checked_labels, require_similarity
+from .pair_losses import mean_margin_violations
 from .plugin import TrainingPlugin
 from .sub_losses import already_reduced
 
@@ -137,9 +138,7 @@ class RoadmapLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
 
     def calibration(self, similarity: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """L_C of similarities (B, R) with masks (B, R) of positive and negative pairs."""
-        pull = torch.where(positive, self.pos_margin - similarity, 0.0).relu()
-        push = torch.where(negative, similarity - self.neg_margin, 0.0).relu()
-        return sum((part.sum() / (part > 0).sum().clamp(min=1) for part in (pull, push)), similarity.new_zeros(()))
+        return mean_margin_violations(similarity, positive, negative, self.pos_margin, self.neg_margin)
 
     def get_default_distance(self) -> CosineSimilarity:
         """Cosine similarity."""

@@ -13,6 +13,8 @@ DEFAULTS: dict[str, dict[str, float]] = {
     "NIRLoss": {"omega": 0.0075},
     "CCPLoss": {"lam": 2e-4, "w_sample": 0.1},
     "XBMLoss": {"start_iteration": 1000, "weight": 1},
+    "HISTLoss": {"tau": 32, "alpha": 0.9, "lam": 1, "hidden": 512},
+    "ContextualLoss": {"k": 4, "eps": 0.05, "gamma": 0.1, "reg_similarity": 0.3, "pos_margin": 0.75, "neg_margin": 0.6},
     "HierarchicalProxyLoss": {"coarse_weight": 0.1, "period": 1},
 }
 

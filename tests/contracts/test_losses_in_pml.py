@@ -45,7 +45,7 @@ def test_names_of_the_sub_losses(case):
     assert set(parts) == set(loss.sub_loss_names())
 
 
-@cases(keywords=True)
+@cases(keywords=True, distances=True)
 def test_distances(case):
     embeddings, labels = batch()
     cosine = made(case, steps=0)

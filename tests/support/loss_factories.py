@@ -8,7 +8,9 @@ from torch import Tensor, arange, nn
 
 from losses import (
     CCPLoss,
+    ContextualLoss,
     HierarchicalProxyLoss,
+    HISTLoss,
     NIRLoss,
     ProxyAnchorLoss,
     ProxyGMLLoss,
@@ -40,6 +42,7 @@ class LossCase:
     positive: there is no batch with a loss below 0.
     sized: it knows the number of dimensions.
     alone: a batch of a single sample, and one of a single class, have a loss above 0.
+    distances: another similarity of PML can take the place of the cosine.
     """
 
     name: str
@@ -54,6 +57,7 @@ class LossCase:
     positive: bool = True
     alone: bool = True
     sized: bool = True
+    distances: bool = True
 
 
 class _FilteringISA(ProxyISALoss):
@@ -121,6 +125,14 @@ def _hierarchical(num_classes: int, embedding_size: int, **kwargs: Any) -> Hiera
     return loss
 
 
+def _hist(num_classes: int, embedding_size: int, **kwargs: Any) -> HISTLoss:
+    return HISTLoss(num_classes, embedding_size, hidden=16, **kwargs)
+
+
+def _contextual_head(num_classes: int, embedding_size: int, **kwargs: Any) -> ContextualLoss:
+    return ContextualLoss(embedding_size=embedding_size, head_size=16, **kwargs)
+
+
 def _ranking(loss_class: Callable[..., nn.Module], **settings: Any) -> Callable[..., nn.Module]:
     return lambda num_classes, embedding_size, **kwargs: loss_class(**settings, **kwargs)
 
@@ -146,6 +158,9 @@ CASES = [
     LossCase("hierarchical", _hierarchical, divisors=True),
     LossCase("recall_at_k", _ranking(RecallAtKLoss, rank_temperature=0.1), **_OF_RANKS),
     LossCase("roadmap", _ranking(RoadmapLoss, tau=0.1), **_OF_RANKS),
+    LossCase("contextual", _ranking(ContextualLoss), **_OF_RANKS | {"smooth": False}),
+    LossCase("contextual_head", _contextual_head, **_OF_RANKS | {"smooth": False, "sized": True, "distances": False}),
+    LossCase("hist", _hist, distances=False),
     # An untrained flow does not prefer the proxies' own place; SoftTriple's assignment is a constant of the condition.
     _wrapped("nir_proxy_anchor", _nir("proxy_anchor"), proxies=None),
     _wrapped("nir_proxy_nca", _nir("proxy_nca"), proxies=None),

@@ -1,0 +1,110 @@
+"""The contextual loss against the authors' code, and where that code fails."""
+
+from typing import Any
+
+import pytest
+import torch
+from pytorch_metric_learning.distances import CosineSimilarity, LpDistance
+from torch.nn.functional import normalize
+
+from losses import ContextualLoss
+from tests.support.golden_files import Case, case_name, golden
+
+CASES = golden("contextual")
+
+
+def loss_of(case: Case, **settings: Any) -> tuple[ContextualLoss, float]:
+    """The loss of a case and the factor between them."""
+    params, factor = case.params, 1.0
+    if params["combination"].startswith("lam*contrastive"):
+        context, gamma = 1 - params["lam"], params["gamma"]
+    else:  # the authors' code for 256 pixels
+        factor = 1 - params["gamma"]
+        context, gamma = params["lam"] / factor, params["gamma"] / factor
+    values = {
+        **{name: params[name] for name in ("k", "eps", "pos_margin", "neg_margin")},
+        **{"context_weight": context, "gamma": gamma, "reg_similarity": params["reg_sim"]},
+    }
+    return ContextualLoss(**(values | settings)), factor
+
+
+@pytest.mark.parametrize("part", ["", "_context", "_contrastive", "_reg"])
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_authors_losses_and_gradients(case: Case, part: str) -> None:
+    alone: dict[str, dict[str, float]] = {
+        "": {},
+        "_context": {"context_weight": 1.0, "gamma": 0.0},
+        "_contrastive": {"context_weight": 0.0, "gamma": 0.0},
+        "_reg": {"context_weight": 0.0, "gamma": 1.0, "pos_margin": -1.0, "neg_margin": 1.0},
+    }
+    loss, factor = loss_of(case, **alone[part])
+    embeddings = case.leaf("embeddings")
+    value = (1.0 if part else factor) * loss(embeddings, case.tensor("labels"))
+    value.backward()
+    case.check(value, case.arrays[f"loss{part}"], f"loss{part}")
+    case.check_gradient(embeddings.grad, f"grad_embeddings{part}")
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_authors_contextual_similarity(case: Case) -> None:
+    rows = normalize(case.tensor("embeddings"))
+    case.check(loss_of(case)[0].contextual_similarity(rows @ rows.T), case.arrays["contextual_similarity"], "J")
+
+
+@pytest.mark.parametrize("k", [4, 12, 30])
+@pytest.mark.parametrize("spread", [1.0, 0.01], ids=["apart", "all within eps"])
+def test_a_batch_in_which_all_rows_are_neighbours_has_a_loss_and_a_gradient(k: int, spread: float) -> None:
+    noise = torch.randn(12, 8, generator=torch.Generator().manual_seed(0))
+    embeddings = (1 + spread * noise).requires_grad_()
+    loss = ContextualLoss(k)
+    value = loss(embeddings, torch.arange(12) % 3)
+    value.backward()
+    assert value.isfinite()
+    assert embeddings.grad is not None
+    assert embeddings.grad.isfinite().all()
+    assert embeddings.grad.any()
+    if k >= 12 or spread == 0.01:
+        # W has only its first half, because nobody is far from anybody.
+        rows = normalize(embeddings.detach())
+        assert loss.contextual_similarity(rows @ rows.T).max() <= 0.5 + 1e-6
+
+
+def test_a_descent_that_sees_the_context_alone_sorts_the_classes() -> None:
+    """The gradient is not that of the values: a step along it must still be one towards the labels."""
+    labels = torch.arange(16) // 4
+    embeddings = torch.randn(16, 8, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    loss = ContextualLoss(eps=0.0, context_weight=1.0, gamma=0.0)
+    optimizer = torch.optim.Adam([embeddings], lr=0.05)
+    first = loss(embeddings, labels).detach()
+    for _ in range(100):
+        optimizer.zero_grad()
+        loss(embeddings, labels).backward()
+        optimizer.step()
+    assert loss(embeddings, labels) < first / 10
+
+
+def test_the_head_stands_between_unit_embeddings_and_the_loss() -> None:
+    embeddings, labels = torch.randn(12, 8), torch.arange(12) // 4
+    loss = ContextualLoss(head_size=20, embedding_size=8)
+    assert loss.head is not None
+    # An isometry changes no cosine.
+    torch.nn.init.orthogonal_(loss.head.weight)
+    torch.testing.assert_close(loss(7 * embeddings, labels), ContextualLoss()(embeddings, labels))
+    (group,) = loss.param_groups(1e-4, 0.1)
+    assert (group["params"], group["lr"], group["weight_decay"]) == ([loss.head.weight], 2e-4, 0.1)
+    assert ContextualLoss().param_groups(1e-4, 0.1) == []
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="k must be at least 2"):
+        ContextualLoss(1)
+    with pytest.raises(ValueError, match="must not be negative"):
+        ContextualLoss(eps=-0.1)
+    with pytest.raises(ValueError, match=r"context_weight must be in \[0, 1\]"):
+        ContextualLoss(context_weight=1.5)
+    with pytest.raises(ValueError, match="a head of 16 dimensions needs"):
+        ContextualLoss(head_size=16)
+    with pytest.raises(ValueError, match="needs a similarity"):
+        ContextualLoss(distance=LpDistance())
+    with pytest.raises(ValueError, match="indices_tuple is not supported"):
+        ContextualLoss(distance=CosineSimilarity())(torch.randn(4, 3), torch.arange(4) % 2, (torch.tensor([0]),) * 4)
