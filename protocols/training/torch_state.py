@@ -37,7 +37,7 @@ def isolated_random_numbers(device: str, *, fill_memory: bool = False) -> Iterat
             memory.fill_uninitialized_memory = filled_before
 
 
-def record_graph(model: EmbeddingModel, images: Tensor) -> bool:
+def record_graph(model: EmbeddingModel, images: Tensor, *, in_chunks: bool = False) -> bool:
     """Record forward and backward of a model in training mode as a CUDA graph, which later calls replay.
 
     The host then starts a step's kernels with a few calls. A graph runs the same kernels on the same numbers. Nothing
@@ -48,7 +48,12 @@ def record_graph(model: EmbeddingModel, images: Tensor) -> bool:
 
     Args:
         images: A batch like those of the training, uint8 (n, channels, height, width) on the model's device.
+        in_chunks: Whether the training computes batches in chunks (`gradient_cache`). A graph keeps the numbers of its
+            last chunk only, so nothing is recorded.
     """
+    if in_chunks:
+        warnings.warn("no CUDA graphs with gradient_cache: the training goes on without them", stacklevel=2)
+        return False
     if images.device.type != "cuda":
         warnings.warn(f"no CUDA graphs on {images.device.type}: the training goes on without them", stacklevel=2)
         return False

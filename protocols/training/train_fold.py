@@ -20,6 +20,7 @@ from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
+from protocols.training.gradient_cache import embed_in_chunks
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
 from protocols.training.torch_state import device_name, isolated_random_numbers, record_graph
@@ -242,8 +243,8 @@ class _Training:
         # A graph has fixed trainable parameters, so it is recorded after a warm-up with a frozen trunk.
         if self.graph_wanted and not clock.warmup:
             self.graph_wanted = False
-            record_graph(self.model, images)
-        embeddings = self.model(images)
+            record_graph(self.model, images, in_chunks=self.settings.gradient_cache is not None)
+        embeddings = embed_in_chunks(self.model, images, self.settings.gradient_cache)
         self.monitor.add_embeddings(embeddings, self.iterations)
         # The labels are 0..C-1 by construction, and the monitor watches the embeddings.
         with values_are_checked(), self.monitor.explained_errors():

@@ -46,6 +46,7 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
         kept = {key: value for key, value in changed["trunk"].items() if not key.startswith("batch_norm")}
         changed["trunk"] = {**kept, "frozen": True}
         changed["images"] = {key: value for key, value in changed["images"].items() if key not in AUGMENTATION}
+        changed["training"] = {key: value for key, value in changed["training"].items() if key != "gradient_cache"}
     if (compare := given.pop("compare", None)) is not None:
         changed["primary"] = {**(changed.get("primary") or {}), "compare": compare}
     for key, value in given.items():

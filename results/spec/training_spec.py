@@ -194,9 +194,11 @@ class TrainingSettings(Spec):
         clip_value: Largest absolute value of a gradient's entries, applied after `clip_norm`; None does not clip.
         clip_norm: Largest norm of all gradients of network and loss together; None does not clip.
         precision: `amp` computes trunk and embedder in mixed precision on a GPU.
+        gradient_cache: The network computes a batch in chunks of this many images, twice, and keeps no more in memory
+            than one chunk needs; the loss sees the whole batch. None computes a batch at once.
     """
 
-    optional = frozenset({"schedule", "clip_value", "clip_norm", "precision"})
+    optional = frozenset({"schedule", "clip_value", "clip_norm", "precision", "gradient_cache"})
 
     batch_size: int = Field(default=32, ge=1)
     iterations_per_epoch: int | None = Field(default=100, ge=1)
@@ -208,10 +210,22 @@ class TrainingSettings(Spec):
     clip_value: float | None = Field(default=None, gt=0)
     clip_norm: float | None = Field(default=None, gt=0)
     precision: Literal["float32", "amp"] = "float32"
+    gradient_cache: int | None = Field(default=None, ge=1)
 
     def steps_per_epoch(self, training_images: int) -> int:
         """Return the number of iterations of an epoch. A pass over the images leaves out an incomplete last batch."""
         return self.iterations_per_epoch or max(1, training_images // self.batch_size)
+
+
+def check_settings_of_trunk(training: TrainingSettings, trunk: TrunkSpec) -> None:
+    """Refuse settings of a training that its trunk does not allow, as a ValueError."""
+    if training.gradient_cache is not None and trunk.is_input_features:
+        raise ValueError("training: gradient_cache has no effect on features, which need little memory; remove it")
+    if training.gradient_cache is not None and trunk.batch_norm == "training":
+        raise ValueError(
+            "training: gradient_cache computes a batch in chunks, and batch_norm: training would normalise each chunk "
+            "by itself; remove one of them"
+        )
 
 
 class FoldSpec(Spec):
@@ -254,6 +268,7 @@ class FoldSpec(Spec):
     def _validated_or_settled(self) -> "FoldSpec":
         if bool(self.validation_classes) == (self.checkpoint_epoch is not None):
             raise ValueError("a training needs either validation classes or a checkpoint_epoch, not both")
+        check_settings_of_trunk(self.training, self.trunk)
         return self
 
     @cached_property

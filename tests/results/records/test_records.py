@@ -99,6 +99,7 @@ CHANGES = {
     "training.clip_value": training(clip_value=10.0),
     "training.clip_norm": training(clip_norm=10.0),
     "training.precision": training(precision="amp"),
+    "training.gradient_cache": training(gradient_cache=8),
     "seed": 8,
 }
 
