@@ -17,10 +17,11 @@ from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
-from protocols.training.build_method import BuiltMethod, build_method, build_optimizer
+from protocols.training.build_method import BuiltMethod, build_method
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
 from protocols.training.gradient_cache import embed_in_chunks
+from protocols.training.optimizer import LearningRates, build_optimizer
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
 from protocols.training.torch_state import device_name, isolated_random_numbers, record_graph
@@ -186,6 +187,7 @@ class _Training:
         replace_reducers(method.loss)
         self.loss = method.loss
         self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
+        self.learning_rates = LearningRates(self.settings.schedule, self.optimizer)
         source = training_batches_of(self.data.train, spec.images, self.device)
         draws = derive_seed("batches", spec.seed)
         rows = batches(
@@ -228,10 +230,7 @@ class _Training:
         self.method.loss.train()
         for _ in range(self.steps_per_epoch):
             self._step(epoch)
-        schedule = self.settings.schedule
-        if schedule is not None and epoch + 1 in schedule.milestones:
-            for group in self.optimizer.param_groups:
-                group["lr"] *= schedule.factor
+        self.learning_rates.after("epoch")
 
     def _step(self, epoch: int) -> None:
         plugin, clock = self.method.plugin, self._clock(epoch)
@@ -255,6 +254,7 @@ class _Training:
             self.monitor.add_loss(loss, self.iterations)
             clip_gradients(self.optimizer, self.settings)
             self.optimizer.step()
+        self.learning_rates.after("step")
         self.iterations += 1
 
     def _end_epoch(self, epoch: int, map_at_r: float | None) -> None:

@@ -9,6 +9,7 @@ from protocols.search.open_method import HyperparameterError, OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError, check_method, component_class
 from protocols.training.component_versions import with_versions
+from protocols.training.optimizer import check_training
 from reproduce.config.checked_card import open_card
 from reproduce.config.method_card import MethodCard
 from reproduce.config.strict_yaml import describe
@@ -58,6 +59,8 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
     try:
         method = opened.at(given)
         check_method(method)
+        if method.loss is not None:
+            check_training(experiment.training, experiment.trunk)
     except (HyperparameterError, MethodError) as error:
         raise InputError(f"settings of method {card.key!r}: {error}") from error
     except ValidationError as error:

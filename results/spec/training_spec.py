@@ -156,30 +156,59 @@ class ImageSettings(Spec):
     augmentation: Literal["faithful", "device"] = "faithful"
 
 
-class OptimizerSettings(Record):
+class OptimizerSettings(Spec):
     """Optimizer of trunk and embedder. The loss's own parameters use the same class with their own rate and decay.
 
     Attributes:
         name: Class of `torch.optim`.
         arguments: Further keyword arguments of the class.
+        layer_decay: Learning rate of each layer of the trunk divided by that of the layer behind it; the embedder has
+            the rate `lr`. None gives all the same rate. A layer is what the trunk numbers, such as `blocks.3`. What
+            comes before the first number is one layer; what comes behind the last one has the embedder's rate.
+        weight_decay_of: `matrices` leaves out the biases of trunk and embedder and the scales and shifts of
+            normalisation, which are parameters of one dimension. `all` decays them too.
     """
+
+    optional = frozenset({"layer_decay", "weight_decay_of"})
 
     name: Literal["RMSprop", "Adam", "AdamW", "SGD"] = "RMSprop"
     lr: float = 1e-6
     weight_decay: float = 1e-4
     arguments: dict[str, JsonValue] = Field(default={"momentum": 0.9})
+    layer_decay: float | None = Field(default=None, gt=0, lt=1)
+    weight_decay_of: Literal["all", "matrices"] = "all"
 
 
-class StepSchedule(Record):
-    """A schedule that multiplies every learning rate by a factor after certain epochs.
+class RateSchedule(Spec):
+    """A schedule of all learning rates: a scheduler of torch by its name, or milestones with a factor.
 
     Attributes:
-        milestones: Numbers of the epochs after which the rates are multiplied.
+        milestones: Numbers of the epochs after which the rates are multiplied, as torch's `MultiStepLR` does it.
         factor: The factor, between 0 and 1.
+        name: Class of `torch.optim.lr_scheduler`, instead of milestones and factor.
+        arguments: Keyword arguments of the class.
+        schedulers: The schedules that `SequentialLR` and `ChainedScheduler` put together.
+        every: Whether the scheduler moves after every epoch or after every iteration (`step`).
     """
 
-    milestones: tuple[int, ...] = Field(min_length=1)
-    factor: float = Field(gt=0, lt=1)
+    optional = frozenset({"milestones", "factor", "name", "arguments", "schedulers", "every"})
+
+    milestones: tuple[int, ...] | None = Field(default=None, min_length=1)
+    factor: float | None = Field(default=None, gt=0, lt=1)
+    name: str | None = None
+    arguments: dict[str, JsonValue] = Field(default={})
+    schedulers: tuple["RateSchedule", ...] = ()
+    every: Literal["epoch", "step"] = "epoch"
+
+    @model_validator(mode="after")
+    def _one_way_to_say_it(self) -> Self:
+        if (self.milestones is None) != (self.factor is None) or (self.milestones is None) == (self.name is None):
+            raise ValueError("a schedule needs either milestones and factor, or the name of a scheduler of torch")
+        if self.name is None and (self.arguments or self.schedulers):
+            raise ValueError("milestones and factor take no arguments and no schedulers; give the name of a scheduler")
+        if any(part.every != self.every for part in self.schedulers if "every" in part.model_fields_set):
+            raise ValueError("the parts of a schedule move together; give every once, beside the name of the whole")
+        return self
 
 
 class TrainingSettings(Spec):
@@ -190,7 +219,7 @@ class TrainingSettings(Spec):
             papers.
         validate_every: Epochs between two validations.
         patience: The training stops when more than this many epochs have passed since the best validation.
-        schedule: Schedule of the learning rates; None keeps them constant.
+        schedule: RateSchedule of the learning rates; None keeps them constant.
         clip_value: Largest absolute value of a gradient's entries, applied after `clip_norm`; None does not clip.
         clip_norm: Largest norm of all gradients of network and loss together; None does not clip.
         precision: `amp` computes trunk and embedder in mixed precision on a GPU.
@@ -206,7 +235,7 @@ class TrainingSettings(Spec):
     validate_every: int = Field(default=2, ge=1)
     patience: int = Field(default=9, ge=0)
     optimizer: OptimizerSettings = OptimizerSettings()
-    schedule: StepSchedule | None = None
+    schedule: RateSchedule | None = None
     clip_value: float | None = Field(default=None, gt=0)
     clip_norm: float | None = Field(default=None, gt=0)
     precision: Literal["float32", "amp"] = "float32"
@@ -225,6 +254,10 @@ def check_settings_of_trunk(training: TrainingSettings, trunk: TrunkSpec) -> Non
         raise ValueError(
             "training: gradient_cache computes a batch in chunks, and batch_norm: training would normalise each chunk "
             "by itself; remove one of them"
+        )
+    if training.optimizer.layer_decay is not None and trunk.is_input_features:
+        raise ValueError(
+            "training: optimizer: layer_decay has no effect on features, which no layer computes; remove it"
         )
 
 
