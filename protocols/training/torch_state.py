@@ -1,4 +1,4 @@
-"""What torch does for a training: random numbers, deterministic kernels, CUDA graphs, and the name of the device."""
+"""What torch does for a training: random numbers, deterministic kernels, CUDA graphs, chunks, the device's name."""
 
 import warnings
 from collections.abc import Iterator
@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from protocols.trunks.embedding_model import EmbeddingModel
 
@@ -72,3 +73,26 @@ def record_graph(model: EmbeddingModel, images: Tensor, *, in_chunks: bool = Fal
         model.load_state_dict(before)
         model.zero_grad(set_to_none=True)
     return True
+
+
+def embed_in_chunks(model: nn.Module, images: Tensor, size: int | None) -> Tensor:
+    """Embed a batch, and keep of the network no more than the embeddings.
+
+    This is the gradient cache of Gao et al. (Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup,
+    RepL4NLP 2021), as torch's checkpoints compute it.
+
+    The backward of a loss on the whole batch then computes one chunk after another a second time, with the random
+    numbers of the first time, so that dropout falls on the same values. It needs the memory of one chunk. Gradients
+    are those of one pass, apart from rounding, if the network treats the images of a batch independently.
+
+    Args:
+        images: The batch (n, ...).
+        size: Images of a chunk. None, or a size of at least n, embeds the batch in one pass.
+
+    Returns:
+        The embeddings (n, d).
+    """
+    if size is None or size >= len(images):
+        embeddings: Tensor = model(images)
+        return embeddings
+    return torch.cat([checkpoint(model, chunk, use_reentrant=False) for chunk in images.split(size)])

@@ -20,11 +20,10 @@ from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
-from protocols.training.gradient_cache import embed_in_chunks
 from protocols.training.optimizer import LearningRates, build_optimizer
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
-from protocols.training.torch_state import device_name, isolated_random_numbers, record_graph
+from protocols.training.torch_state import device_name, embed_in_chunks, isolated_random_numbers, record_graph
 from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import EmbeddingModel, model_of
 from results.records.provenance import provenance

@@ -1,6 +1,7 @@
 """The recipes of vision transformers train with the settings of their files, on a stand-in for timm."""
 
 import sys
+from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,13 +35,12 @@ class Transformer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.cls_token, self.pos_embed = nn.Parameter(torch.zeros(1, 1, 8)), nn.Parameter(torch.zeros(1, 5, 8))
-        self.patch_embed = nn.Sequential()
-        self.patch_embed.proj = nn.Conv2d(3, 8, 8, stride=8)
+        self.patch_embed = nn.Sequential(OrderedDict(proj=nn.Conv2d(3, 8, 8, stride=8)))
         self.blocks = nn.Sequential(*(nn.TransformerEncoderLayer(8, 2, 16, 0.1, batch_first=True) for _ in range(2)))
         self.norm = nn.LayerNorm(8)
 
     def forward(self, images: Tensor) -> Tensor:
-        patches = self.patch_embed.proj(images).flatten(2).mT
+        patches = self.patch_embed(images).flatten(2).mT
         tokens = torch.cat([self.cls_token.expand(len(images), -1, -1), patches], 1) + self.pos_embed
         features: Tensor = self.norm(self.blocks(tokens))[:, 0]
         return features

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from protocols.datasets.dataset import Dataset
-from protocols.training.gradient_cache import embed_in_chunks
+from protocols.training.torch_state import embed_in_chunks
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.experiment_spec import Experiment

@@ -54,8 +54,9 @@ def test_a_warm_up_and_a_cosine_move_after_every_epoch_or_step(
         RateSchedule(name="CosineAnnealingLR", arguments={"T_max": 4}),
     )
     expected = [0.5, 0.75, *((1 + math.cos(math.pi * step / 4)) / 2 for step in range(4))]
+    sequence = RateSchedule(name="SequentialLR", arguments={"milestones": [2]}, schedulers=parts)
     for every, per_rate in (("step", 1), ("epoch", 2)):
-        schedule = RateSchedule(name="SequentialLR", arguments={"milestones": [2]}, schedulers=parts, every=every)
+        schedule = sequence.model_copy(update={"every": every})
         training = settings(max_epochs=3 * per_rate, iterations_per_epoch=2, optimizer=SGD, schedule=schedule)
         train_fold(*toy_fold(dataset, PROXIES, training))
         assert [rate[0] for rate in rates] == pytest.approx([0.01 * part for part in expected for _ in range(per_rate)])
