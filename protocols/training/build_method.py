@@ -1,8 +1,8 @@
-"""Build a method's modules from its specification: loss, miner, regularizer and optimizer."""
+"""Build a method's modules from its specification: loss, miner and regularizer."""
 
 import inspect
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
@@ -25,7 +25,7 @@ from protocols.users_files.checks import source_class, try_loss
 from protocols.users_files.sources import SourceError
 from protocols.verified_files import ChangedFileError
 from results.spec.source_names import SourceName
-from results.spec.training_spec import Component, MethodSpec, OptimizerSettings, nested_components
+from results.spec.training_spec import Component, MethodSpec, nested_components
 
 ENTRY_POINTS = "metric_learning_losses"
 """Entry-point group for losses of other packages: name = "module:Class"."""
@@ -245,35 +245,3 @@ def named_components(method: MethodSpec) -> Iterator[tuple[str, str]]:
 def has_foreign_code(method: MethodSpec) -> bool:
     """Whether a class of a method is neither of this suite nor of pytorch-metric-learning."""
     return any(not is_taken(kind, name) for kind, name in named_components(method))
-
-
-def build_optimizer(
-    settings: OptimizerSettings, network: nn.Module, method: BuiltMethod, spec: MethodSpec
-) -> torch.optim.Optimizer:
-    """Build the optimizer of a training.
-
-    Args:
-        spec: The method's learning rates, and its weight decay for the loss's own parameters; None takes the
-            protocol's, and the network's rate for the loss's own parameters.
-    """
-    lr = settings.lr if spec.lr is None else spec.lr
-    loss_lr = lr if spec.loss_lr is None else spec.loss_lr
-    loss_decay = settings.weight_decay if spec.loss_weight_decay is None else spec.loss_weight_decay
-    groups: list[dict[str, Any]] = [{"params": [p for p in network.parameters() if p.requires_grad]}]
-    if isinstance(method.loss, TrainingPlugin):
-        groups += method.plugin.param_groups(loss_lr, loss_decay)
-    elif parameters := [p for p in method.loss.parameters() if p.requires_grad]:
-        groups.append({"params": parameters, "lr": loss_lr, "weight_decay": loss_decay})
-    cls: Any = getattr(torch.optim, settings.name)
-    arguments: dict[str, Any] = {**_fused(cls, settings.arguments, groups), **settings.arguments}
-    optimizer: torch.optim.Optimizer = cls(groups, lr=lr, weight_decay=settings.weight_decay, **arguments)
-    return optimizer
-
-
-def _fused(
-    cls: type[torch.optim.Optimizer], arguments: Mapping[str, JsonValue], groups: Sequence[Mapping[str, Any]]
-) -> dict[str, bool]:
-    """The argument for an update in one pass over the memory, where torch has one and `arguments` asks for no other."""
-    devices = {parameter.device.type for group in groups for parameter in group["params"]}
-    offered = "fused" in inspect.signature(cls).parameters and devices <= {"cpu", "cuda"}
-    return {"fused": True} if offered and not {"foreach", "differentiable"} & arguments.keys() else {}

@@ -17,7 +17,8 @@ from torch import nn
 from losses.plugin import Clock, TrainingContext
 from losses.sample_pool import SamplePool
 from protocols.training.batches import batches
-from protocols.training.build_method import build_method, build_optimizer, refusals
+from protocols.training.build_method import build_method, refusals
+from protocols.training.optimizer import build_optimizer
 from protocols.training.torch_state import isolated_random_numbers
 from results.spec.training_spec import FoldSpec, MethodSpec, TrainingSettings
 from results.values import derive_seed

@@ -1,4 +1,4 @@
-"""What torch does for a training: random numbers, deterministic kernels, CUDA graphs, and the name of the device."""
+"""What torch does for a training: random numbers, deterministic kernels, CUDA graphs, chunks, the device's name."""
 
 import warnings
 from collections.abc import Iterator
@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from protocols.trunks.embedding_model import EmbeddingModel
 
@@ -37,7 +38,7 @@ def isolated_random_numbers(device: str, *, fill_memory: bool = False) -> Iterat
             memory.fill_uninitialized_memory = filled_before
 
 
-def record_graph(model: EmbeddingModel, images: Tensor) -> bool:
+def record_graph(model: EmbeddingModel, images: Tensor, *, in_chunks: bool = False) -> bool:
     """Record forward and backward of a model in training mode as a CUDA graph, which later calls replay.
 
     The host then starts a step's kernels with a few calls. A graph runs the same kernels on the same numbers. Nothing
@@ -48,7 +49,12 @@ def record_graph(model: EmbeddingModel, images: Tensor) -> bool:
 
     Args:
         images: A batch like those of the training, uint8 (n, channels, height, width) on the model's device.
+        in_chunks: Whether the training computes batches in chunks (`gradient_cache`). A graph keeps the numbers of its
+            last chunk only, so nothing is recorded.
     """
+    if in_chunks:
+        warnings.warn("no CUDA graphs with gradient_cache: the training goes on without them", stacklevel=2)
+        return False
     if images.device.type != "cuda":
         warnings.warn(f"no CUDA graphs on {images.device.type}: the training goes on without them", stacklevel=2)
         return False
@@ -67,3 +73,26 @@ def record_graph(model: EmbeddingModel, images: Tensor) -> bool:
         model.load_state_dict(before)
         model.zero_grad(set_to_none=True)
     return True
+
+
+def embed_in_chunks(model: nn.Module, images: Tensor, size: int | None) -> Tensor:
+    """Embed a batch, and keep of the network no more than the embeddings.
+
+    This is the gradient cache of Gao et al. (Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup,
+    RepL4NLP 2021), as torch's checkpoints compute it.
+
+    The backward of a loss on the whole batch then computes one chunk after another a second time, with the random
+    numbers of the first time, so that dropout falls on the same values. It needs the memory of one chunk. Gradients
+    are those of one pass, apart from rounding, if the network treats the images of a batch independently.
+
+    Args:
+        images: The batch (n, ...).
+        size: Images of a chunk. None, or a size of at least n, embeds the batch in one pass.
+
+    Returns:
+        The embeddings (n, d).
+    """
+    if size is None or size >= len(images):
+        embeddings: Tensor = model(images)
+        return embeddings
+    return torch.cat([checkpoint(model, chunk, use_reentrant=False) for chunk in images.split(size)])

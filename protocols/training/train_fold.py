@@ -18,12 +18,13 @@ from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
-from protocols.training.build_method import BuiltMethod, build_method, build_optimizer, refusals
+from protocols.training.build_method import BuiltMethod, build_method, refusals
 from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
+from protocols.training.optimizer import LearningRates, build_optimizer
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
-from protocols.training.torch_state import device_name, isolated_random_numbers, record_graph
+from protocols.training.torch_state import device_name, embed_in_chunks, isolated_random_numbers, record_graph
 from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import EmbeddingModel, model_of
 from results.records.provenance import provenance
@@ -189,6 +190,7 @@ class _Training:
         self.loss = method.loss
         with self._refusals():
             self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
+            self.learning_rates = LearningRates(self.settings.schedule, self.optimizer)
         source = training_batches_of(self.data.train, spec.images, self.device)
         draws = derive_seed("batches", spec.seed)
         with self._refusals():
@@ -233,10 +235,7 @@ class _Training:
         self.method.loss.train()
         for _ in range(self.steps_per_epoch):
             self._step(epoch)
-        schedule = self.settings.schedule
-        if schedule is not None and epoch + 1 in schedule.milestones:
-            for group in self.optimizer.param_groups:
-                group["lr"] *= schedule.factor
+        self.learning_rates.after("epoch")
 
     def _step(self, epoch: int) -> None:
         plugin, clock = self.method.plugin, self._clock(epoch)
@@ -249,8 +248,8 @@ class _Training:
         # A graph has fixed trainable parameters, so it is recorded after a warm-up with a frozen trunk.
         if self.graph_wanted and not clock.warmup:
             self.graph_wanted = False
-            record_graph(self.model, images)
-        embeddings = self.model(images)
+            record_graph(self.model, images, in_chunks=self.settings.gradient_cache is not None)
+        embeddings = embed_in_chunks(self.model, images, self.settings.gradient_cache)
         self.monitor.add_embeddings(embeddings, self.iterations)
         # The labels are 0..C-1 by construction, and the monitor watches the embeddings.
         with self._refusals(), self.monitor.explained_errors():
@@ -262,6 +261,7 @@ class _Training:
                 self.monitor.add_loss(loss, self.iterations)
                 clip_gradients(self.optimizer, self.settings)
                 self.optimizer.step()
+        self.learning_rates.after("step")
         self.iterations += 1
 
     def _end_epoch(self, epoch: int, map_at_r: float | None) -> None:

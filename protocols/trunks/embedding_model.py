@@ -234,6 +234,16 @@ def trunk_width(spec: TrunkSpec) -> int:
     return _width(trunk_entry(spec))
 
 
+def trunk_parameter_names(spec: TrunkSpec) -> tuple[str, ...]:
+    """Return the names of a trunk's parameters and buffers, in the order of its layers."""
+    return _names(trunk_entry(spec))
+
+
+@cache
+def _names(entry: TrunkEntry) -> tuple[str, ...]:
+    return tuple(entry.shapes())
+
+
 @cache
 def _width(entry: TrunkEntry) -> int:
     # Cached, because building a large trunk takes a while even without its weights.

@@ -56,6 +56,7 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
         kept = {key: value for key, value in changed["trunk"].items() if not key.startswith("batch_norm")}
         changed["trunk"] = {**kept, "frozen": True}
         changed["images"] = {key: value for key, value in changed["images"].items() if key not in AUGMENTATION}
+        changed["training"] = _without_trunk(changed["training"])
     if (compare := given.pop("compare", None)) is not None:
         changed["primary"] = {**(changed.get("primary") or {}), "compare": compare}
     if (metrics := given.pop("metrics", None)) is not None:
@@ -63,6 +64,12 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
     for key, value in given.items():
         changed = _replaced(changed, key.split("."), value)
     return changed
+
+
+def _without_trunk(training: Mapping[str, Any]) -> dict[str, Any]:
+    """Take back the settings of a training that have no effect on a frozen trunk."""
+    optimizer = {key: value for key, value in training["optimizer"].items() if key != "layer_decay"}
+    return {**{key: value for key, value in training.items() if key != "gradient_cache"}, "optimizer": optimizer}
 
 
 def _replaced(settings: Mapping[str, Any], keys: list[str], value: object) -> dict[str, Any]:

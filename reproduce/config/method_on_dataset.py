@@ -8,6 +8,7 @@ from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError
 from protocols.training.check_method import check_method, with_versions
+from protocols.training.optimizer import check_training
 from reproduce.config.checked_card import open_card
 from reproduce.config.method_card import MethodCard
 from reproduce.config.strict_yaml import describe
@@ -50,6 +51,8 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
     try:
         method = opened.at(given)
         acts_on_validation = check_method(method).acts_on_validation
+        if method.loss is not None:
+            check_training(experiment.training, experiment.trunk)
     except (HyperparameterError, MethodError) as error:
         raise InputError(f"settings of method {card.key!r}: {error}") from error
     except ValidationError as error:

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 from results.spec.data_choice import AUGMENTATION, FEATURES, DataChoice, DrawnSplit
 from results.spec.mlrc_constants import FOLDS, REPRODUCTIONS
 from results.spec.search_settings import SearchSettings, check_bounds
-from results.spec.training_spec import ImageSettings, TrainingSettings
+from results.spec.training_spec import ImageSettings, TrainingSettings, check_settings_of_trunk
 from results.spec.trunk_spec import NO_TRUNK, EmbedderSpec, TrunkSpec
 from results.values import Record, Spec, canonical_json, fingerprint_of
 
@@ -193,6 +193,7 @@ class Experiment(Spec):
     @model_validator(mode="after")
     def _settings_have_an_effect(self) -> "Experiment":
         _check_input(self.dataset.name, self.trunk, self.images)
+        check_settings_of_trunk(self.training, self.trunk)
         if self.search.network_lr is not None:
             check_bounds("log", self.search.network_lr.low, self.search.network_lr.high)
             if self.proxies is not None:

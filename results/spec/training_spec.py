@@ -156,30 +156,59 @@ class ImageSettings(Spec):
     augmentation: Literal["faithful", "device"] = "faithful"
 
 
-class OptimizerSettings(Record):
+class OptimizerSettings(Spec):
     """Optimizer of trunk and embedder. The loss's own parameters use the same class with their own rate and decay.
 
     Attributes:
         name: Class of `torch.optim`.
         arguments: Further keyword arguments of the class.
+        layer_decay: Learning rate of each layer of the trunk divided by that of the layer behind it; the embedder has
+            the rate `lr`. None gives all the same rate. A layer is what the trunk numbers, such as `blocks.3`. What
+            comes before the first number is one layer; what comes behind the last one has the embedder's rate.
+        weight_decay_of: `matrices` leaves out the biases of trunk and embedder and the scales and shifts of
+            normalisation, which are parameters of one dimension. `all` decays them too.
     """
+
+    optional = frozenset({"layer_decay", "weight_decay_of"})
 
     name: Literal["RMSprop", "Adam", "AdamW", "SGD"] = "RMSprop"
     lr: float = 1e-6
     weight_decay: float = 1e-4
     arguments: dict[str, JsonValue] = Field(default={"momentum": 0.9})
+    layer_decay: float | None = Field(default=None, gt=0, lt=1)
+    weight_decay_of: Literal["all", "matrices"] = "all"
 
 
-class StepSchedule(Record):
-    """A schedule that multiplies every learning rate by a factor after certain epochs.
+class RateSchedule(Spec):
+    """A schedule of all learning rates: a scheduler of torch by its name, or milestones with a factor.
 
     Attributes:
-        milestones: Numbers of the epochs after which the rates are multiplied.
+        milestones: Numbers of the epochs after which the rates are multiplied, as torch's `MultiStepLR` does it.
         factor: The factor, between 0 and 1.
+        name: Class of `torch.optim.lr_scheduler`, instead of milestones and factor.
+        arguments: Keyword arguments of the class.
+        schedulers: The schedules that `SequentialLR` and `ChainedScheduler` put together.
+        every: Whether the scheduler moves after every epoch or after every iteration (`step`).
     """
 
-    milestones: tuple[int, ...] = Field(min_length=1)
-    factor: float = Field(gt=0, lt=1)
+    optional = frozenset({"milestones", "factor", "name", "arguments", "schedulers", "every"})
+
+    milestones: tuple[int, ...] | None = Field(default=None, min_length=1)
+    factor: float | None = Field(default=None, gt=0, lt=1)
+    name: str | None = None
+    arguments: dict[str, JsonValue] = Field(default={})
+    schedulers: tuple["RateSchedule", ...] = ()
+    every: Literal["epoch", "step"] = "epoch"
+
+    @model_validator(mode="after")
+    def _one_way_to_say_it(self) -> Self:
+        if (self.milestones is None) != (self.factor is None) or (self.milestones is None) == (self.name is None):
+            raise ValueError("a schedule needs either milestones and factor, or the name of a scheduler of torch")
+        if self.name is None and (self.arguments or self.schedulers):
+            raise ValueError("milestones and factor take no arguments and no schedulers; give the name of a scheduler")
+        if any(part.every != self.every for part in self.schedulers if "every" in part.model_fields_set):
+            raise ValueError("the parts of a schedule move together; give every once, beside the name of the whole")
+        return self
 
 
 class TrainingSettings(Spec):
@@ -190,13 +219,15 @@ class TrainingSettings(Spec):
             papers.
         validate_every: Epochs between two validations.
         patience: The training stops when more than this many epochs have passed since the best validation.
-        schedule: Schedule of the learning rates; None keeps them constant.
+        schedule: RateSchedule of the learning rates; None keeps them constant.
         clip_value: Largest absolute value of a gradient's entries, applied after `clip_norm`; None does not clip.
         clip_norm: Largest norm of all gradients of network and loss together; None does not clip.
         precision: `amp` computes trunk and embedder in mixed precision on a GPU.
+        gradient_cache: The network computes a batch in chunks of this many images, twice, and keeps no more in memory
+            than one chunk needs; the loss sees the whole batch. None computes a batch at once.
     """
 
-    optional = frozenset({"schedule", "clip_value", "clip_norm", "precision"})
+    optional = frozenset({"schedule", "clip_value", "clip_norm", "precision", "gradient_cache"})
 
     batch_size: int = Field(default=32, ge=1)
     iterations_per_epoch: int | None = Field(default=100, ge=1)
@@ -204,14 +235,30 @@ class TrainingSettings(Spec):
     validate_every: int = Field(default=2, ge=1)
     patience: int = Field(default=9, ge=0)
     optimizer: OptimizerSettings = OptimizerSettings()
-    schedule: StepSchedule | None = None
+    schedule: RateSchedule | None = None
     clip_value: float | None = Field(default=None, gt=0)
     clip_norm: float | None = Field(default=None, gt=0)
     precision: Literal["float32", "amp"] = "float32"
+    gradient_cache: int | None = Field(default=None, ge=1)
 
     def steps_per_epoch(self, training_images: int) -> int:
         """Return the number of iterations of an epoch. A pass over the images leaves out an incomplete last batch."""
         return self.iterations_per_epoch or max(1, training_images // self.batch_size)
+
+
+def check_settings_of_trunk(training: TrainingSettings, trunk: TrunkSpec) -> None:
+    """Refuse settings of a training that its trunk does not allow, as a ValueError."""
+    if training.gradient_cache is not None and trunk.is_input_features:
+        raise ValueError("training: gradient_cache has no effect on features, which need little memory; remove it")
+    if training.gradient_cache is not None and trunk.batch_norm == "training":
+        raise ValueError(
+            "training: gradient_cache computes a batch in chunks, and batch_norm: training would normalise each chunk "
+            "by itself; remove one of them"
+        )
+    if training.optimizer.layer_decay is not None and trunk.is_input_features:
+        raise ValueError(
+            "training: optimizer: layer_decay has no effect on features, which no layer computes; remove it"
+        )
 
 
 class FoldSpec(Spec):
@@ -254,6 +301,7 @@ class FoldSpec(Spec):
     def _validated_or_settled(self) -> "FoldSpec":
         if bool(self.validation_classes) == (self.checkpoint_epoch is not None):
             raise ValueError("a training needs either validation classes or a checkpoint_epoch, not both")
+        check_settings_of_trunk(self.training, self.trunk)
         return self
 
     @cached_property

@@ -156,7 +156,7 @@ def test_standard_tables_record_test_curves_and_choose_over_the_whole_schedule()
         # In Table 1 of NIR, training on SOP is long and has no schedule.
         assert training.patience == (50 if name == "nir_table1/sop" else training.max_epochs), name
         if training.schedule is not None:
-            assert max(training.schedule.milestones) < training.max_epochs, name
+            assert max(training.schedule.milestones or ()) < training.max_epochs, name
         images = experiment.images
         assert (images.resize, images.area, images.ratio, images.flip) == (None, (0.08, 1.0), (0.75, 4 / 3), True), name
         sizes = {224: 256, 256: 292, 324: 361, 448: 512}

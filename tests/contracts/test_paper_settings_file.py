@@ -20,7 +20,7 @@ from reproduce.config.method_on_dataset import open_method
 from reproduce.outputs.covered_rows import CoveredRow
 from results.published.tables import read_published
 from results.spec.experiment_spec import Experiment
-from results.spec.training_spec import MethodSpec, StepSchedule
+from results.spec.training_spec import MethodSpec, RateSchedule
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.published_files import covered
 
@@ -136,10 +136,11 @@ def schedule(text: str) -> object:
     return text
 
 
-def our_schedule(one: StepSchedule | None) -> object:
+def our_schedule(one: RateSchedule | None) -> object:
     """As `schedule` reads it: regular milestones are told by their distance."""
     if one is None:
         return None
+    assert one.milestones is not None
     first = one.milestones[0]
     regular = len(one.milestones) > 1 and one.milestones == tuple(first * (n + 1) for n in range(len(one.milestones)))
     return one.factor, first if regular else one.milestones

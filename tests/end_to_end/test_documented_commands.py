@@ -37,6 +37,7 @@ ADDED_OPTIONS = {
     "python -m reproduce run frozen.yaml --data my_images": TINY,
     "python -m reproduce run mine.yaml": BRIEF,
     "python -m reproduce run my_search.yaml": [*BRIEF, "--epochs", "2"],
+    "python -m reproduce run warm_up.yaml": [*ONE_RUN, "--methods", "contrastive", "--epochs", "2"],
     "python -m reproduce export study quickstart --to studies.sqlite": [],
     "python -m reproduce run mlrc_frozen_cub200/pca_start --data CUB_200_2011": TINY_CUB,
     "python -m reproduce run mlrc_frozen_cub200/pca_start --data CUB_200_2011 --subset "

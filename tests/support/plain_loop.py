@@ -7,8 +7,9 @@ import torch
 from losses import Schedule
 from protocols.images.batch_source import BatchSource
 from protocols.training.batches import batches
-from protocols.training.build_method import build_method, build_optimizer
+from protocols.training.build_method import build_method
 from protocols.training.fold_data import FoldData
+from protocols.training.optimizer import build_optimizer
 from protocols.trunks.embedding_model import model_of
 from results.records.records import FoldResult
 from results.spec.training_spec import FoldSpec

@@ -10,8 +10,9 @@ from torch import nn
 
 import losses
 from protocols.training import build_method as methods
-from protocols.training.build_method import MethodError, build_component, build_method, build_optimizer, check_component
+from protocols.training.build_method import MethodError, build_component, build_method, check_component
 from protocols.training.build_method import component_class as class_of
+from protocols.training.optimizer import build_optimizer
 from results.spec.training_spec import Component, MethodSpec, OptimizerSettings, WeightedComponent
 
 SIZES = {"num_classes": 5, "embedding_size": 3}

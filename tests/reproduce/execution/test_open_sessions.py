@@ -1,5 +1,7 @@
 """The names of datasets, trunks, metrics and methods are checked before an experiment is opened."""
 
+from importlib.util import find_spec
+
 import pytest
 import yaml
 
@@ -25,7 +27,11 @@ WRONG = [
 def test_every_name_in_the_suites_files_is_known():
     for file in experiment_names():
         for name, experiment in load_experiments(file, {}).items():
-            assert checked(name, experiment) == experiment
+            if experiment.trunk.name.startswith("timm:") and find_spec("timm") is None:
+                with pytest.raises(InputError, match=r"needs the package timm: pip install -e '\.\[timm\]'"):
+                    checked(name, experiment)
+            else:
+                assert checked(name, experiment) == experiment
 
 
 @pytest.mark.parametrize(("changes", "said"), WRONG)

@@ -15,7 +15,7 @@ from results.spec.training_spec import (
     ImageSettings,
     MethodSpec,
     OptimizerSettings,
-    StepSchedule,
+    RateSchedule,
     TrainingSettings,
     WeightedComponent,
 )
@@ -95,10 +95,20 @@ CHANGES = {
     "training.optimizer.lr": training(optimizer=OptimizerSettings(lr=2e-6)),
     "training.optimizer.weight_decay": training(optimizer=OptimizerSettings(weight_decay=0.0)),
     "training.optimizer.arguments": training(optimizer=OptimizerSettings(arguments={})),
-    "training.schedule": training(schedule=StepSchedule(milestones=(1,), factor=0.5)),
+    "training.optimizer.layer_decay": training(optimizer=OptimizerSettings(layer_decay=0.75)),
+    "training.optimizer.weight_decay_of": training(optimizer=OptimizerSettings(weight_decay_of="matrices")),
+    "training.schedule.milestones": training(schedule=RateSchedule(milestones=(1,), factor=0.5)),
+    "training.schedule.factor": training(schedule=RateSchedule(milestones=(1,), factor=0.25)),
+    "training.schedule.name": training(schedule=RateSchedule(name="LinearLR")),
+    "training.schedule.arguments": training(schedule=RateSchedule(name="LinearLR", arguments={"total_iters": 3})),
+    "training.schedule.schedulers": training(
+        schedule=RateSchedule(name="LinearLR", schedulers=(RateSchedule(name="StepLR"),))
+    ),
+    "training.schedule.every": training(schedule=RateSchedule(name="LinearLR", every="step")),
     "training.clip_value": training(clip_value=10.0),
     "training.clip_norm": training(clip_norm=10.0),
     "training.precision": training(precision="amp"),
+    "training.gradient_cache": training(gradient_cache=8),
     "seed": 8,
 }
 
@@ -121,6 +131,7 @@ def test_no_field_of_a_spec_is_forgotten_above():
         "method.": MethodSpec,
         "training.": TrainingSettings,
         "training.optimizer.": OptimizerSettings,
+        "training.schedule.": RateSchedule,
     }
     holders = {prefix.removesuffix(".") for prefix in parts}
     wanted = {prefix + name for prefix, model in parts.items() for name in model.model_fields} - holders

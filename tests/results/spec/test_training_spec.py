@@ -5,7 +5,7 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from results.spec.training_spec import ImageSettings, MethodSpec, OptimizerSettings, StepSchedule, TrainingSettings
+from results.spec.training_spec import ImageSettings, MethodSpec, OptimizerSettings, RateSchedule, TrainingSettings
 from results.spec.trunk_spec import InputFormat, TrunkSpec
 from results.values import fingerprint_of
 
@@ -103,8 +103,8 @@ def test_counts_have_a_least_value(model, given, field, least):
 @pytest.mark.parametrize(
     ("model", "given", "field", "inside", "outside"),
     [
-        (StepSchedule, SCHEDULE, "factor", (0.001, 0.999), (0, 1, -0.5, 1.5)),
-        (StepSchedule, SCHEDULE, "milestones", ((1,), (1, 3)), ((),)),
+        (RateSchedule, SCHEDULE, "factor", (0.001, 0.999), (0, 1, -0.5, 1.5)),
+        (RateSchedule, SCHEDULE, "milestones", ((1,), (1, 3)), ((),)),
         (TrainingSettings, {}, "clip_value", (1e-9, None), (0, -1)),
         (TrainingSettings, {}, "clip_norm", (1e-9, None), (0, -1)),
     ],

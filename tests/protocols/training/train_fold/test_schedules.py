@@ -1,5 +1,6 @@
 """What papers ask of a training beyond MLRC: learning rates in steps, clipped gradients, epochs that are passes."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 from protocols.datasets.dataset import Dataset
 from protocols.training import train_fold as training_module
 from protocols.training.train_fold import train_fold
-from results.spec.training_spec import FoldSpec, OptimizerSettings, StepSchedule
+from results.spec.training_spec import FoldSpec, OptimizerSettings, RateSchedule
 from tests.support.toys import CONTRASTIVE, PROXIES, pattern_dataset, same_weights, settings, toy_fold
 
 
@@ -37,12 +38,30 @@ SGD = OptimizerSettings(name="SGD", lr=0.01, weight_decay=0.0, arguments={})
 
 
 def test_all_learning_rates_fall_after_the_milestones(dataset: Dataset, rates: list[tuple[float, ...]]) -> None:
-    schedule = StepSchedule(milestones=(1, 3), factor=0.5)
+    schedule = RateSchedule(milestones=(1, 3), factor=0.5)
     training = settings(max_epochs=4, iterations_per_epoch=2, optimizer=SGD, schedule=schedule)
     train_fold(*toy_fold(dataset, PROXIES, training))
     network = [0.01] * 2 + [0.005] * 4 + [0.0025] * 2
     assert [rate[0] for rate in rates] == pytest.approx(network)
     assert [rate[1] for rate in rates] == pytest.approx([10 * rate for rate in network])
+
+
+def test_a_warm_up_and_a_cosine_move_after_every_epoch_or_step(
+    dataset: Dataset, rates: list[tuple[float, ...]]
+) -> None:
+    parts = (
+        RateSchedule(name="LinearLR", arguments={"start_factor": 0.5, "total_iters": 2}),
+        RateSchedule(name="CosineAnnealingLR", arguments={"T_max": 4}),
+    )
+    expected = [0.5, 0.75, *((1 + math.cos(math.pi * step / 4)) / 2 for step in range(4))]
+    sequence = RateSchedule(name="SequentialLR", arguments={"milestones": [2]}, schedulers=parts)
+    for every, per_rate in (("step", 1), ("epoch", 2)):
+        schedule = sequence.model_copy(update={"every": every})
+        training = settings(max_epochs=3 * per_rate, iterations_per_epoch=2, optimizer=SGD, schedule=schedule)
+        train_fold(*toy_fold(dataset, PROXIES, training))
+        assert [rate[0] for rate in rates] == pytest.approx([0.01 * part for part in expected for _ in range(per_rate)])
+        assert [rate[1] for rate in rates] == pytest.approx([10 * rate[0] for rate in rates])
+        rates.clear()
 
 
 def test_without_a_schedule_rates_stay(dataset: Dataset, rates: list[tuple[float, ...]]) -> None:
@@ -143,7 +162,7 @@ def test_new_settings_at_their_defaults_leave_a_trainings_name_alone(dataset: Da
     spec, _ = toy_fold(dataset)
     written = spec.model_dump(mode="json")
     assert not {"embedder_bias", "checkpoint_epoch", "normalization"} & written.keys()
-    assert not {"schedule", "clip_value", "clip_norm", "precision"} & written["training"].keys()
+    assert not {"schedule", "clip_value", "clip_norm", "precision", "gradient_cache"} & written["training"].keys()
     assert not {"versions", "warmup_steps"} & written["method"].keys()
     assert not {"evaluation_resize", "augmentation"} & written["images"].keys()
     assert "pooling" not in written["trunk"]
@@ -159,7 +178,8 @@ def test_new_settings_at_their_defaults_leave_a_trainings_name_alone(dataset: Da
         ("method", {"versions": {"ContrastiveLoss": "meaning 2"}}),
         (None, {"normalization": "ball"}),
         ("training", {"precision": "amp"}),
-        ("training", {"schedule": StepSchedule(milestones=(1,), factor=0.5)}),
+        ("training", {"schedule": RateSchedule(milestones=(1,), factor=0.5)}),
+        ("training", {"gradient_cache": 3}),
         ("images", {"evaluation_resize": 9}),
         ("images", {"augmentation": "device"}),
         ("trunk", {"pooling": "average_max"}),

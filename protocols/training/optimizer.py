@@ -1,0 +1,172 @@
+"""The optimizer of a training, its parameter groups, and the schedule of its learning rates."""
+
+import inspect
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Literal
+
+import torch
+from pydantic import JsonValue
+from torch import nn
+from torch.optim import lr_scheduler
+
+from losses.plugin import TrainingPlugin
+from protocols.training.build_method import BuiltMethod, MethodError
+from protocols.trunks.embedding_model import trunk_parameter_names
+from results.spec.training_spec import MethodSpec, OptimizerSettings, RateSchedule, TrainingSettings
+from results.spec.trunk_spec import TrunkSpec
+
+_NUMBERED = re.compile(r"(?:[^.]*\.)*?(?:\d+(?=\.)|[^.]*_\d+(?=\.[^.]+\.))")
+"""A parameter's name up to its first number: `blocks.3` of `blocks.3.mlp.fc1.weight`.
+
+torchvision's transformers name their blocks `encoder_layer_3`. A single layer such as `conv3x3_1` is no block.
+"""
+
+
+def build_optimizer(
+    settings: OptimizerSettings, network: nn.Module, method: BuiltMethod, spec: MethodSpec
+) -> torch.optim.Optimizer:
+    """Build the optimizer of a training.
+
+    Args:
+        spec: The method's learning rates, and its weight decay for the loss's own parameters; None takes the
+            protocol's, and the network's rate for the loss's own parameters.
+
+    Raises:
+        MethodError: The optimizer refuses its arguments, or there are no layers for its `layer_decay`.
+    """
+    lr = settings.lr if spec.lr is None else spec.lr
+    loss_lr = lr if spec.loss_lr is None else spec.loss_lr
+    loss_decay = settings.weight_decay if spec.loss_weight_decay is None else spec.loss_weight_decay
+    groups = _network_groups(settings, network, lr)
+    if isinstance(method.loss, TrainingPlugin):
+        groups += method.plugin.param_groups(loss_lr, loss_decay)
+    elif parameters := [p for p in method.loss.parameters() if p.requires_grad]:
+        groups.append({"params": parameters, "lr": loss_lr, "weight_decay": loss_decay})
+    return _optimizer(settings, groups, lr)
+
+
+def _optimizer(settings: OptimizerSettings, groups: list[dict[str, Any]], lr: float) -> torch.optim.Optimizer:
+    cls: Any = getattr(torch.optim, settings.name)
+    arguments: dict[str, Any] = {**_fused(cls, settings.arguments, groups), **settings.arguments}
+    try:
+        optimizer: torch.optim.Optimizer = cls(groups, lr=lr, weight_decay=settings.weight_decay, **arguments)
+    except (TypeError, ValueError) as error:
+        raise MethodError(f"training.optimizer: {settings.name} with {settings.arguments}: {error}") from error
+    return optimizer
+
+
+def _network_groups(settings: OptimizerSettings, network: nn.Module, lr: float) -> list[dict[str, Any]]:
+    trainable = [(name, parameter) for name, parameter in network.named_parameters() if parameter.requires_grad]
+    if settings.layer_decay is None and settings.weight_decay_of == "all":
+        return [{"params": [parameter for _, parameter in trainable], "lr": lr}]
+    factors = {}
+    if settings.layer_decay is not None:
+        names = [name for name, _ in network.get_submodule("trunk").named_parameters(prefix="trunk")]
+        factors = layer_factors(names, settings.layer_decay)
+    groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
+    for name, parameter in trainable:
+        decayed = settings.weight_decay_of == "all" or parameter.ndim > 1
+        groups.setdefault((factors.get(name, 1.0), decayed), []).append(parameter)
+    return [
+        {"params": parameters, "lr": lr * factor, "weight_decay": settings.weight_decay if decayed else 0.0}
+        for (factor, decayed), parameters in groups.items()
+    ]
+
+
+def layer_factors(names: Iterable[str], decay: float) -> dict[str, float]:
+    """Return the factors of the learning rate for the parameters of a trunk, by name.
+
+    For a vision transformer these are the factors of BEiT (Bao et al., ICLR 2022): decay^(l + 1) for the embedding of
+    patches and positions before l blocks, decay^l for the first block, decay for the last, and 1 for the norm behind.
+
+    Args:
+        names: Names of the parameters in the order of the layers.
+        decay: Factor from a layer to the one before it.
+    """
+    layers = [(key, list(layer)) for key, layer in groupby(names, _numbered_part)]
+    if not any(key for key, _ in layers):
+        raise MethodError(
+            "training.optimizer: layer_decay needs a trunk with numbered layers, such as blocks.3, and this trunk has "
+            "none; remove it"
+        )
+    last = len(layers) if layers[-1][0] else len(layers) - 1
+    return {name: decay ** (last - depth) for depth, (_, layer) in enumerate(layers) for name in layer}
+
+
+def _numbered_part(name: str) -> str:
+    match = _NUMBERED.match(name)
+    return match.group() if match else ""
+
+
+def _fused(
+    cls: type[torch.optim.Optimizer], arguments: Mapping[str, JsonValue], groups: Sequence[Mapping[str, Any]]
+) -> dict[str, bool]:
+    """The argument for an update in one pass over the memory, where torch has one and `arguments` asks for no other."""
+    devices = {parameter.device.type for group in groups for parameter in group["params"]}
+    offered = "fused" in inspect.signature(cls).parameters and devices <= {"cpu", "cuda"}
+    return {"fused": True} if offered and not {"foreach", "differentiable"} & arguments.keys() else {}
+
+
+class LearningRates:
+    """Moves the learning rates of an optimizer as the schedule of the training says; None leaves them as they are."""
+
+    def __init__(self, schedule: RateSchedule | None, optimizer: torch.optim.Optimizer) -> None:
+        self._schedule = schedule
+        self._scheduler = None if schedule is None else _scheduler(schedule, optimizer)
+
+    def after(self, what: Literal["epoch", "step"]) -> None:
+        """Move the rates after an epoch or an iteration, if the schedule moves then."""
+        if self._scheduler is None or self._schedule is None or self._schedule.every != what:
+            return
+        with warnings.catch_warnings():
+            # SequentialLR calls its parts in a way that torch calls old, and a method may skip the optimizer's step.
+            warnings.simplefilter("ignore", UserWarning)
+            self._scheduler.step()
+
+
+def _scheduler(schedule: RateSchedule, optimizer: torch.optim.Optimizer) -> lr_scheduler.LRScheduler:
+    if schedule.name is None:
+        assert schedule.milestones is not None
+        assert schedule.factor is not None
+        return lr_scheduler.MultiStepLR(optimizer, schedule.milestones, schedule.factor)
+    cls: Any = getattr(lr_scheduler, schedule.name, None)
+    if not (inspect.isclass(cls) and issubclass(cls, lr_scheduler.LRScheduler)):
+        raise MethodError(
+            f"training.schedule: torch has no scheduler {schedule.name!r}; for example CosineAnnealingLR, LinearLR, or "
+            "SequentialLR of both"
+        )
+    if "metrics" in inspect.signature(cls.step).parameters:
+        raise MethodError(f"training.schedule: {schedule.name} waits for a score, which not every training has")
+    arguments: dict[str, Any] = dict(schedule.arguments)
+    if schedule.schedulers:
+        arguments["schedulers"] = [_scheduler(part, optimizer) for part in schedule.schedulers]
+    try:
+        built: lr_scheduler.LRScheduler = cls(optimizer=optimizer, **arguments)
+    except Exception as error:  # Schedulers raise many kinds, by the argument that is wrong.
+        raise MethodError(f"training.schedule: {schedule.name} with {schedule.arguments}: {error}") from error
+    return built
+
+
+def check_training(settings: TrainingSettings, trunk: TrunkSpec) -> None:
+    """Check that optimizer and schedule of a training can be built, before anything is trained.
+
+    Raises:
+        MethodError: One of them cannot, or the schedule would replace the learning rates.
+    """
+    rates = [1.0, 10.0]
+    groups = [{"params": [nn.Parameter(torch.zeros(1))], "lr": rate} for rate in rates]
+    optimizer = _optimizer(settings.optimizer, groups, 1.0)
+    LearningRates(settings.schedule, optimizer)
+    if settings.schedule is not None:
+        first, second = (group["lr"] for group in optimizer.param_groups)
+        if abs(second - 10 * first) > 1e-6 * abs(second):
+            raise MethodError(
+                f"training.schedule: {settings.schedule.name} starts all parameters at a rate of its own, so the rates "
+                "of the optimizer, of the search and of proxies would have no effect; use SequentialLR of LinearLR "
+                "and another scheduler"
+            )
+    if settings.optimizer.layer_decay is not None:
+        layer_factors(trunk_parameter_names(trunk), settings.optimizer.layer_decay)

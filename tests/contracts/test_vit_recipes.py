@@ -1,0 +1,120 @@
+"""The recipes of vision transformers train with the settings of their files, on a stand-in for timm."""
+
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from protocols.training.optimizer import check_training
+from protocols.training.train_fold import train_fold
+from protocols.trunks import library_trunks
+from reproduce.config.checked_card import load_card
+from reproduce.config.experiment_file import load_experiments
+from reproduce.config.method_on_dataset import open_method
+from results.spec.experiment_spec import Experiment
+from results.spec.training_spec import ImageSettings
+from tests.support.command_line import ask
+from tests.support.toys import pattern_dataset, toy_fold
+
+ADDED = {"proxy_anchor", "proxy_gml", "proxy_isa", "smooth_ap", "recall_at_k", "roadmap"}
+BEYOND_MLRC = {"pretrained_test_pca"}
+
+
+class Transformer(nn.Module):
+    """A vision transformer of two blocks with the names of timm's, for images of 16 x 16 in patches of 8 x 8."""
+
+    num_features = 8
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cls_token, self.pos_embed = nn.Parameter(torch.zeros(1, 1, 8)), nn.Parameter(torch.zeros(1, 5, 8))
+        self.patch_embed = nn.Sequential(OrderedDict(proj=nn.Conv2d(3, 8, 8, stride=8)))
+        self.blocks = nn.Sequential(*(nn.TransformerEncoderLayer(8, 2, 16, 0.1, batch_first=True) for _ in range(2)))
+        self.norm = nn.LayerNorm(8)
+
+    def forward(self, images: Tensor) -> Tensor:
+        patches = self.patch_embed(images).flatten(2).mT
+        tokens = torch.cat([self.cls_token.expand(len(images), -1, -1), patches], 1) + self.pos_embed
+        features: Tensor = self.norm(self.blocks(tokens))[:, 0]
+        return features
+
+
+@pytest.fixture
+def timm(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    config = SimpleNamespace(mean=(0.5,) * 3, std=(0.5,) * 3, hf_hub_id="here", url="")
+    module = SimpleNamespace(
+        is_model=lambda name: name == "vit_small_patch16_224.dino",
+        get_pretrained_cfg=lambda name: config,
+        create_model=lambda name, **given: Transformer(),
+    )
+    monkeypatch.setitem(sys.modules, "timm", module)
+    library_trunks.timm_entry.cache_clear()
+    yield
+    library_trunks.timm_entry.cache_clear()
+
+
+def panels(name: str) -> dict[str, Experiment]:
+    return {key.partition("/")[2]: one for key, one in load_experiments(name, {}).items()}
+
+
+@pytest.mark.parametrize("name", ["vit_cub200", "vit_features"])
+def test_two_sizes_compare_the_methods_of_mlrc_and_later_ones(name: str) -> None:
+    both, (mlrc,) = panels(name), load_experiments("mlrc_cub200", {}).values()
+    sizes = {key: both[key].embedding_size for key in ("dimensions_128", "dimensions_384")}
+    assert sizes == {"dimensions_128": 128, "dimensions_384": 384}
+    for key in sizes:
+        assert set(both[key].methods) == (set(mlrc.methods) - BEYOND_MLRC) | ADDED
+        assert both[key].protocol == "mlrc"
+        assert (both[key].folds, both[key].training.batch_size) == (mlrc.folds, mlrc.training.batch_size)
+
+
+def test_the_frozen_form_takes_back_what_a_frozen_trunk_has_no_use_for() -> None:
+    for one in load_experiments("vit_cub200", {"frozen": True}).values():
+        assert one.trunk.frozen
+        assert one.training.gradient_cache is None
+        assert one.training.optimizer.layer_decay is None
+        assert one.training.optimizer.weight_decay_of == "matrices"
+
+
+@pytest.mark.parametrize("panel", ["dimensions_128", "large_batches"])
+@pytest.mark.parametrize("method", ["proxy_anchor", "recall_at_k", "roadmap"])
+@pytest.mark.usefixtures("timm")
+def test_a_fold_trains_by_the_recipe(tmp_path: Path, panel: str, method: str) -> None:
+    whole = panels("vit_cub200")[panel]
+    check_training(whole.training, whole.trunk)
+    short: dict[str, Any] = {"iterations_per_epoch": 1, "max_epochs": 8, "batch_size": 8}
+    if whole.training.gradient_cache:
+        short["gradient_cache"] = 3
+    spec, data = toy_fold(
+        pattern_dataset(tmp_path, side=16),
+        open_method(whole, load_card(method)).method,
+        whole.training.model_copy(update=short),
+        trunk=whole.trunk.model_copy(update={"weights": "random"}),
+        images=ImageSettings(resize=None, crop=16),
+    )
+    one, other = train_fold(spec, data), train_fold(spec, data)
+    assert one.result.status == "ok"
+    assert one.result.curve == other.result.curve, "dropout draws the same numbers in both trainings"
+    assert len({point.loss for point in one.result.curve}) > 3
+
+
+def test_given_features_run_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    labels = np.repeat(np.arange(32), 6)
+    features = np.random.default_rng(0).standard_normal((32, 24))[labels]
+    (tmp_path / "mine").mkdir()
+    np.save(tmp_path / "mine" / "features.npy", features.astype(np.float32))
+    np.save(tmp_path / "mine" / "labels.npy", labels)
+    given = ("--data", "mine", "--methods", "contrastive,roadmap", "--embedding-size", "8")
+    answer = ask("plan", "vit_features/dimensions_128", *given, capsys=capsys, monkeypatch=monkeypatch)
+    assert answer.code == 0, answer.err
+    assert "roadmap" in answer.out.lower()

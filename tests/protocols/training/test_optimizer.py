@@ -1,0 +1,195 @@
+"""Parameter groups of an optimizer, learning rates by depth, and schedules of torch by their names."""
+
+from typing import Any
+
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import nn
+from torch.optim import lr_scheduler
+
+from protocols.training.build_method import MethodError, build_method
+from protocols.training.optimizer import LearningRates, build_optimizer, check_training, layer_factors
+from reproduce.config.checked_card import load_card
+from reproduce.config.method_on_dataset import open_method
+from reproduce.errors import InputError
+from results.spec.experiment_spec import Experiment
+from results.spec.training_spec import Component, MethodSpec, OptimizerSettings, RateSchedule, TrainingSettings
+from results.spec.trunk_spec import TrunkSpec
+
+CONV = TrunkSpec(name="small_conv", weights="random")
+BLOCK = ("norm1.weight", "attn.qkv.weight", "attn.qkv.bias", "ls1.gamma", "mlp.0.weight", "mlp.2.bias")
+PROXIES = MethodSpec(name="m", loss=Component(name="NormalizedSoftmaxLoss"), loss_lr=0.5, loss_weight_decay=0.25)
+
+
+def vit(blocks: int) -> list[str]:
+    """Names of timm's vision transformers."""
+    layers = [f"network.blocks.{block}.{name}" for block in range(blocks) for name in BLOCK]
+    first = ["network.cls_token", "network.pos_embed", "network.patch_embed.proj.weight"]
+    return [*first, *layers, "network.norm.weight", "network.norm.bias"]
+
+
+def test_rates_by_depth_of_a_vision_transformer_are_those_of_beit() -> None:
+    factors = layer_factors(vit(12), 0.75)
+    assert list(factors) == vit(12)
+    # BEiT's get_layer_id_for_vit of 14 layers: the embeddings are 0, the blocks 1 to 12, all behind them 13.
+    layers = [0] * 3 + [block + 1 for block in range(12) for _ in BLOCK] + [13] * 2
+    assert list(factors.values()) == [0.75 ** (13 - layer) for layer in layers]
+
+
+@pytest.mark.parametrize(
+    ("names", "depths"),
+    [
+        # Blocks of torchvision's transformers have their number behind a word, and numbers of their own inside.
+        (
+            ["conv_proj.weight", "layers.layer_0.ln.weight", "layers.layer_0.mlp.3.bias", "layers.layer_1.ln.bias"],
+            [3, 2, 2, 1],
+        ),
+        (["conv1.weight", "bn1.weight", "layer1.0.conv1.weight", "layer1.1.bn1.bias"], [3, 3, 2, 1]),
+        (["blocks.10.weight", "blocks.11.weight", "fc_norm.weight"], [2, 1, 0]),
+    ],
+)
+def test_a_layer_is_what_the_trunk_numbers(names: list[str], depths: list[int]) -> None:
+    assert list(layer_factors(names, 0.5).values()) == [0.5**depth for depth in depths]
+
+
+class Network(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk = nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4), nn.Conv2d(4, 4, 3))
+        self.embedder = nn.Linear(4, 3)
+
+
+def groups(**changes: Any) -> dict[str, tuple[float, float]]:
+    """Rate and weight decay of each parameter of `Network`, and of the proxies, by name."""
+    network, method = Network(), build_method(PROXIES, 5, 3)
+    settings = OptimizerSettings(name="AdamW", lr=1.0, weight_decay=0.1, arguments={}, **changes)
+    named = {parameter: name for name, parameter in [*network.named_parameters(), *method.loss.named_parameters()]}
+    optimizer = build_optimizer(settings, network, method, PROXIES)
+    found = {
+        named[parameter]: (group["lr"], group["weight_decay"])
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    }
+    assert set(found) == set(named.values())
+    return found
+
+
+def test_norms_and_biases_can_be_left_out_of_the_weight_decay() -> None:
+    decays = {name: decay for name, (_, decay) in groups(weight_decay_of="matrices").items()}
+    assert {name for name, decay in decays.items() if decay == 0.1} == {
+        *("trunk.0.weight", "trunk.2.weight", "embedder.weight")
+    }
+    assert {decay for name, decay in decays.items() if name.endswith("bias") or name == "trunk.1.weight"} == {0.0}
+    assert decays["W"] == 0.25, "the loss keeps its own decay"
+    assert {decay for name, (_, decay) in groups().items() if name != "W"} == {0.1}
+
+
+def test_each_layer_has_a_part_of_the_rate_behind_it() -> None:
+    rates = {name: rate for name, (rate, _) in groups(layer_decay=0.5, weight_decay_of="matrices").items()}
+    assert rates.pop("W") == 0.5, "the loss keeps its own rate"
+    parts = {"trunk.0": 0.125, "trunk.1": 0.25, "trunk.2": 0.5, "embedder": 1.0}
+    assert rates == {name: parts[name.rpartition(".")[0]] for name in rates}
+    assert len(rates) == 8
+
+
+def test_a_trunk_without_numbers_has_no_depth() -> None:
+    settings = TrainingSettings(optimizer=OptimizerSettings(layer_decay=0.5))
+    check_training(settings, CONV)
+    with pytest.raises(MethodError, match="layer_decay needs a trunk with numbered layers"):
+        check_training(settings, TrunkSpec(name="bn_inception"))
+
+
+WARM_UP = {"name": "LinearLR", "arguments": {"start_factor": 0.25, "total_iters": 3}}
+COSINE = {"name": "CosineAnnealingLR", "arguments": {"T_max": 6}}
+BOTH = {"name": "SequentialLR", "arguments": {"milestones": [3]}, "schedulers": [WARM_UP, COSINE]}
+
+
+def _by_hand(optimizer: torch.optim.Optimizer) -> lr_scheduler.LRScheduler:
+    parts: list[Any] = [lr_scheduler.LinearLR(optimizer, 0.25, total_iters=3)]
+    parts.append(lr_scheduler.CosineAnnealingLR(optimizer, 6))
+    return lr_scheduler.SequentialLR(optimizer, parts, [3])
+
+
+@pytest.mark.parametrize(
+    ("schedule", "by_hand"),
+    [
+        (COSINE, lambda optimizer: lr_scheduler.CosineAnnealingLR(optimizer, 6)),
+        ({"name": "ExponentialLR", "arguments": {"gamma": 0.9}}, lambda o: lr_scheduler.ExponentialLR(o, 0.9)),
+        ({"milestones": [2, 4], "factor": 0.5}, lambda o: lr_scheduler.MultiStepLR(o, [2, 4], 0.5)),
+        (BOTH, _by_hand),
+        (
+            {"name": "ChainedScheduler", "schedulers": [WARM_UP, {"name": "StepLR", "arguments": {"step_size": 2}}]},
+            lambda o: lr_scheduler.ChainedScheduler(
+                [lr_scheduler.LinearLR(o, 0.25, total_iters=3), lr_scheduler.StepLR(o, 2)]
+            ),
+        ),
+    ],
+    ids=["cosine", "exponential", "milestones", "sequential", "chained"],
+)
+@pytest.mark.filterwarnings("ignore:.*epoch parameter:UserWarning", "ignore:Detected call:UserWarning")
+def test_a_schedule_of_torch_by_its_name_is_torchs(schedule: dict[str, Any], by_hand: Any) -> None:
+    def optimizer() -> torch.optim.Optimizer:
+        two = [{"params": [nn.Parameter(torch.zeros(1))], "lr": rate} for rate in (0.1, 3.0)]
+        return torch.optim.AdamW(two)
+
+    ours, theirs = optimizer(), optimizer()
+    rates = LearningRates(RateSchedule.model_validate({**schedule, "every": "step"}), ours)
+    scheduler = by_hand(theirs)
+    seen = []
+    for _ in range(9):
+        assert [group["lr"] for group in ours.param_groups] == [group["lr"] for group in theirs.param_groups]
+        seen.append(ours.param_groups[0]["lr"])
+        rates.after("epoch")
+        rates.after("step")
+        scheduler.step()
+    assert len(set(seen)) > 2
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        ({"name": "CosineLR"}, "torch has no scheduler 'CosineLR'; for example CosineAnnealingLR"),
+        ({"name": "Optimizer"}, "torch has no scheduler 'Optimizer'"),
+        ({"name": "ReduceLROnPlateau"}, "ReduceLROnPlateau waits for a score, which not every training has"),
+        ({"name": "CosineAnnealingLR", "arguments": {"t_max": 3}}, "CosineAnnealingLR with .*t_max"),
+        ({"name": "LambdaLR"}, "LambdaLR with .*lr_lambda"),
+        ({"name": "OneCycleLR", "arguments": {"max_lr": 1, "total_steps": 9}}, "OneCycleLR starts all parameters at a"),
+        ({"name": "SequentialLR", "schedulers": [{"name": "X"}]}, "torch has no scheduler 'X'"),
+    ],
+)
+def test_a_schedule_that_cannot_be_built_gives_one_line(schedule: dict[str, Any], said: str) -> None:
+    optimizer = OptimizerSettings(name="SGD", arguments={"momentum": 0.9})
+    settings = TrainingSettings(optimizer=optimizer, schedule=RateSchedule.model_validate(schedule))
+    with pytest.raises(MethodError, match=said) as error:
+        check_training(settings, CONV)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        ({}, "either milestones and factor, or the name"),
+        ({"milestones": [1]}, "either milestones and factor, or the name"),
+        ({"milestones": [1], "factor": 0.5, "name": "StepLR"}, "either milestones and factor, or the name"),
+        ({"milestones": [1], "factor": 0.5, "arguments": {"gamma": 1}}, "take no arguments"),
+        ({**BOTH, "schedulers": [{**COSINE, "every": "step"}]}, "the parts of a schedule move together"),
+    ],
+)
+def test_a_schedule_is_said_in_one_way(schedule: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        RateSchedule.model_validate(schedule)
+
+
+@pytest.mark.parametrize(
+    ("training", "said"),
+    [
+        ({"schedule": {"name": "Cosine"}}, "settings of method 'contrastive': training.schedule: torch has no"),
+        ({"optimizer": {"arguments": {"momentun": 0.9}}}, "settings of method 'contrastive': training.optimizer: RMS"),
+    ],
+)
+def test_a_wrong_training_is_refused_before_the_first(training: dict[str, Any], said: str) -> None:
+    whole = {"title": "T", "dataset": {"name": "glyphs"}, "methods": ["contrastive"], "trunk": CONV.model_dump()}
+    open_method(Experiment.model_validate(whole), load_card("contrastive"))
+    with pytest.raises(InputError, match=said):
+        open_method(Experiment.model_validate({**whole, "training": training}), load_card("contrastive"))

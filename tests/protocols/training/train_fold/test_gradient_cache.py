@@ -1,0 +1,226 @@
+"""`gradient_cache`: the loss sees the whole batch, the network computes it in chunks, and the gradients stay."""
+
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import Tensor, nn
+
+from protocols.datasets.dataset import Dataset
+from protocols.training.torch_state import embed_in_chunks
+from protocols.training.train_fold import train_fold
+from protocols.trunks.embedding_model import EmbeddingModel
+from results.spec.experiment_spec import Experiment
+from results.spec.training_spec import Component, MethodSpec, OptimizerSettings
+from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
+from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, pattern_dataset, same_weights, settings, toy_fold
+
+# On maps of 1 x 1 the CPU's bfloat16 kernels leave gradients of a 3 x 3 kernel's outer weights unset.
+IMAGES_16 = IMAGES.model_copy(update={"crop": 16})
+SGD = OptimizerSettings(name="SGD", lr=0.01, weight_decay=0.0, arguments={})
+NIR = MethodSpec(
+    name="nir_proxy_anchor",
+    loss=Component(name="NIRLoss", arguments={"base_loss": "proxy_anchor", "num_classes": "$num_classes"}),
+    samples_per_class=2,
+    loss_lr=0.01,
+)
+CCP = MethodSpec(
+    name="c1_ccp", loss=Component(name="CCPLoss", arguments={"base_loss": "c1"}), samples_per_class=2, loss_lr=0.01
+)
+XBM = MethodSpec(
+    name="c1_xbm",
+    loss=Component(name="XBMLoss", arguments={"base_loss": "c1", "memory_size": 16, "weight": 1.0}),
+    samples_per_class=2,
+)
+WARMED_UP = PROXIES.model_copy(update={"warmup_steps": 3})
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    return pattern_dataset(tmp_path, side=16)
+
+
+class Seen:
+    """Gradients of all parameters at every step of `torch.optim.SGD`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.steps: list[list[Tensor]] = []
+        step = torch.optim.SGD.step
+
+        def watched(optimizer: torch.optim.SGD, closure: Any = None) -> Any:
+            parameters = [p for group in optimizer.param_groups for p in group["params"]]
+            self.steps.append([p.grad.clone() for p in parameters if p.grad is not None])
+            return step(optimizer, closure)
+
+        monkeypatch.setattr(torch.optim.SGD, "step", watched)
+
+    def taken(self) -> list[list[Tensor]]:
+        taken, self.steps = self.steps, []
+        return taken
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    return Seen(monkeypatch)
+
+
+CLIPPED = {"clip_norm": 0.01, "clip_value": 0.001}
+
+
+@pytest.mark.parametrize(
+    ("method", "chunk", "changes"),
+    [
+        (CONTRASTIVE, 1, {}),
+        (CONTRASTIVE, 3, CLIPPED),
+        (PROXIES, 4, {}),
+        (PROXIES, 3, CLIPPED),
+        *((method, 3, {}) for method in (WARMED_UP, XBM, NIR, CCP)),
+    ],
+)
+def test_gradients_are_those_of_one_pass(
+    dataset: Dataset, seen: Seen, method: MethodSpec, chunk: int, changes: dict[str, Any]
+) -> None:
+    whole = train_fold(*toy_fold(dataset, method, settings(optimizer=SGD, **changes)))
+    expected = seen.taken()
+    again = train_fold(*toy_fold(dataset, method, settings(optimizer=SGD, gradient_cache=chunk, **changes)))
+    assert again.result.status == whole.result.status == "ok"
+    errors = [distance(*both) for both in zip(seen.taken(), expected, strict=True)]
+    assert len(errors) > 3
+    assert errors[0] < 1e-6
+    # Later steps start from weights that differ by the rounding of the steps before.
+    assert max(errors) < 1e-3
+
+
+def distance(ours: list[Tensor], theirs: list[Tensor]) -> float:
+    """How far two gradients of all parameters lie apart, as a part of their length."""
+    assert [one.shape for one in ours] == [one.shape for one in theirs]
+    flat, expected = (torch.cat([one.flatten().double() for one in each]) for each in (ours, theirs))
+    assert expected.norm() > 0
+    return float((flat - expected).norm() / expected.norm())
+
+
+def test_a_chunk_as_large_as_the_batch_is_one_pass(dataset: Dataset) -> None:
+    whole = train_fold(*toy_fold(dataset, training=settings()))
+    cached = train_fold(*toy_fold(dataset, training=settings(gradient_cache=8)))
+    assert same_weights(whole.weights, cached.weights)
+
+
+class Wide(nn.Module):
+    """Images to 4 features with large activations on the way, and dropout that falls on other values every time."""
+
+    features = 4
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(48, 4096), nn.Dropout(p), nn.Tanh(), nn.Linear(4096, 4))
+
+    def forward(self, images: Tensor) -> Tensor:
+        embeddings: Tensor = self.layers(images.flatten(1))
+        return embeddings
+
+
+def _gradients(model: nn.Module, embeddings: Tensor) -> list[Tensor]:
+    # A loss that ties all images of the batch together.
+    loss = (embeddings @ embeddings.T).logsumexp(1).sum()
+    return list(torch.autograd.grad(loss, list(model.parameters())))
+
+
+def test_the_second_pass_has_the_random_numbers_of_the_first() -> None:
+    torch.manual_seed(0)
+    model, images = Wide(0.5).double(), torch.rand(10, 3, 4, 4, dtype=torch.float64)
+    torch.manual_seed(1)
+    expected = _gradients(model, torch.cat([model(chunk) for chunk in images.split(4)]))
+    after = torch.random.get_rng_state()
+    torch.manual_seed(1)
+    cached = _gradients(model, embed_in_chunks(model, images, 4))
+    assert torch.equal(torch.random.get_rng_state(), after), "the second pass must not use up random numbers"
+    for ours, theirs in zip(cached, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-14)
+    other = _gradients(model, embed_in_chunks(model, images, 4))
+    assert not torch.allclose(other[0], expected[0])
+
+
+def _kept(images: Tensor, size: int | None) -> int:
+    """The most rows of activations that are in memory at the same time."""
+    alive = most = 0
+
+    def freed(rows: int) -> None:
+        nonlocal alive
+        alive -= rows
+
+    def made(_layer: nn.Module, _inputs: Any, activations: Tensor) -> None:
+        nonlocal alive, most
+        alive += len(activations)
+        most = max(most, alive)
+        weakref.finalize(activations.untyped_storage(), freed, len(activations))
+
+    model = Wide(0.5)
+    model.layers[2].register_forward_hook(made)
+    embed_in_chunks(model, images, size).sum().backward()
+    assert alive == 0
+    return most
+
+
+def test_no_more_is_kept_than_a_chunk_needs() -> None:
+    images = torch.rand(64, 3, 4, 4)
+    assert _kept(images, None) == 64
+    assert _kept(images, 8) <= 16
+
+
+@pytest.mark.parametrize(("precision", "bound"), [("float32", 1e-6), ("amp", 0.02)])
+def test_the_second_pass_computes_in_the_precision_of_the_first(
+    dataset: Dataset, seen: Seen, precision: str, bound: float
+) -> None:
+    gradients = []
+    for chunk in (None, 4):
+        training = settings(optimizer=SGD, precision=precision, gradient_cache=chunk)
+        train_fold(*toy_fold(dataset, PROXIES, training, images=IMAGES_16))
+        gradients.append(seen.taken()[0])
+    assert distance(*gradients) < bound
+
+
+def test_a_training_with_dropout_is_repeatable(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second passes leave the random numbers of later steps alone."""
+
+    def dropped(model: EmbeddingModel, images: Tensor) -> Tensor:
+        return forward(model, images) * nn.functional.dropout(torch.ones(len(images), 1), 0.3, model.training)
+
+    forward = EmbeddingModel.forward
+    monkeypatch.setattr(EmbeddingModel, "forward", dropped)
+    spec, data = toy_fold(dataset, PROXIES, settings(optimizer=SGD, gradient_cache=3))
+    one, other = train_fold(spec, data), train_fold(spec, data)
+    assert same_weights(one.weights, other.weights)
+    assert one.result.curve == other.result.curve
+
+
+def test_cuda_graphs_are_left_out_in_one_line(dataset: Dataset) -> None:
+    spec, data = toy_fold(dataset, PROXIES, settings(gradient_cache=4))
+    with pytest.warns(UserWarning, match="no CUDA graphs with gradient_cache: the training goes on") as caught:
+        train_fold(spec, data, cuda_graphs=True)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    ("dataset_name", "trunk", "said"),
+    [
+        ("glyphs", TrunkSpec(name="bn_inception", batch_norm="training"), "would normalise each chunk by itself"),
+        ("glyphs", TrunkSpec(name="bn_inception", frozen=True), "gradient_cache has no effect on features"),
+        ("features", TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK), "gradient_cache has no effect on features"),
+    ],
+)
+def test_what_chunks_would_change_or_cannot_help_is_refused(dataset_name: str, trunk: TrunkSpec, said: str) -> None:
+    whole: dict[str, Any] = {
+        "title": "T",
+        "dataset": {"name": dataset_name},
+        "methods": ["contrastive"],
+        "trunk": trunk.model_dump(),
+    }
+    Experiment.model_validate(whole)
+    with pytest.raises(ValidationError, match=said):
+        Experiment.model_validate({**whole, "training": {"gradient_cache": 8}})
+    in_a_row = {"contrastive": {"training.gradient_cache": 8}}
+    with pytest.raises(ValidationError, match=said):
+        Experiment.model_validate({**whole, "with": in_a_row}).for_row("contrastive")
