@@ -219,7 +219,7 @@ class TrainingSettings(Spec):
             papers.
         validate_every: Epochs between two validations.
         patience: The training stops when more than this many epochs have passed since the best validation.
-        schedule: RateSchedule of the learning rates; None keeps them constant.
+        schedule: Schedule of the learning rates; None keeps them constant.
         clip_value: Largest absolute value of a gradient's entries, applied after `clip_norm`; None does not clip.
         clip_norm: Largest norm of all gradients of network and loss together; None does not clip.
         precision: `amp` computes trunk and embedder in mixed precision on a GPU.
