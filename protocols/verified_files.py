@@ -8,13 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol, TypedDict
 
-from results.whole_files import set_aside
+from results.whole_files import ChangedFileError, set_aside
 
 _LOG = logging.getLogger(__name__)
-
-
-class ChangedFileError(Exception):
-    """A file of the cache is damaged, or it was replaced during a run. The message names it and the remedy."""
 
 
 class TouchedFileError(OSError):

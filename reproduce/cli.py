@@ -72,8 +72,8 @@ _USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
     """Print errors that the user can fix as one line and exit with code 2. After Ctrl-C say that nothing is lost."""
-    from protocols.verified_files import ChangedFileError
     from reproduce.errors import WorkFailedError
+    from results.whole_files import ChangedFileError
 
     console = Console(stderr=True, soft_wrap=True, emoji=False)  # `./losses.py:A:` is no emoji.
 

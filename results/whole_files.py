@@ -20,6 +20,10 @@ _SYNC_AT_ONCE = 500
 """From this number of files on, one sync of all disks is faster than one of each file."""
 
 
+class ChangedFileError(Exception):
+    """A file of the cache is damaged, or it was replaced during a run. The message names it and the remedy."""
+
+
 def file_name(name: str) -> str:
     """Make `name` safe as a part of a file name: only letters, digits, `_`, `.` and `-`, so it stays in its folder."""
     return re.sub(r"[^\w.-]+", "_", name).strip(".") or "unnamed"

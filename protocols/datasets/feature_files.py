@@ -31,10 +31,10 @@ from protocols.features.feature_rows import (
 )
 from protocols.features.npy_file import NpyFile, NpyFileError, open_npy
 from protocols.progress import Progress
-from protocols.verified_files import ChangedFileError, set_damaged_aside, stamp_of
+from protocols.verified_files import set_damaged_aside, stamp_of
 from results.spec.data_choice import FEATURES
 from results.values import fingerprint_of
-from results.whole_files import make_folder, put_in_place, write_whole
+from results.whole_files import ChangedFileError, make_folder, put_in_place, write_whole
 
 LABELS_TABLE, LABELS_FILE = "labels.csv", "labels.npy"
 _PART_BYTES = 2**26

@@ -26,9 +26,9 @@ from protocols.images.decoding import BrokenImageError, UnknownRangeError, decod
 from protocols.images.image_files import HASH_BYTES, ImageFiles, equal_rows, in_threads
 from protocols.images.packed_images import DESCRIPTION, LAYOUT, PIXELS, PackedImages
 from protocols.progress import Progress
-from protocols.verified_files import ChangedFileError, record_of, set_damaged_aside
+from protocols.verified_files import record_of, set_damaged_aside
 from results.values import fingerprint_of
-from results.whole_files import make_folder, put_in_place, whole_folder, write_whole
+from results.whole_files import ChangedFileError, make_folder, put_in_place, whole_folder, write_whole
 
 _BATCH = 256
 _TODO, _DONE, _BROKEN, _ALTERED = 0, 1, 2, 3

@@ -23,9 +23,9 @@ from protocols.images.decoding import BrokenImageError
 from protocols.training.step_monitor import NotFiniteError
 from protocols.users_files.checks import source_class, try_loss
 from protocols.users_files.sources import SourceError
-from protocols.verified_files import ChangedFileError
 from results.spec.source_names import SourceName
 from results.spec.training_spec import Component, MethodSpec, nested_components
+from results.whole_files import ChangedFileError
 
 ENTRY_POINTS = "metric_learning_losses"
 """Entry-point group for losses of other packages: name = "module:Class"."""

@@ -35,7 +35,8 @@ def methods(
 def show_cards(cards: Sequence[MethodCard], console: Console) -> None:
     """Print the methods, one per line."""
     table = Table(title="methods")
-    for name in ("method", "title", "loss", "images per class", "searched"):
+    table.add_column("method", no_wrap=True)
+    for name in ("title", "loss", "images per class", "searched"):
         table.add_column(name)
     for card in cards:
         loss = "-" if card.loss is None else card.loss.name

@@ -11,7 +11,6 @@ from protocols.jobs import Job, Refusal, TrainJob
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError, RefusedError
 from protocols.users_files.sources import SourceError
-from protocols.verified_files import ChangedFileError
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.tasks import Done
 from reproduce.execution.track import MethodTrack
@@ -21,6 +20,7 @@ from reproduce.monitoring.observer import Tick
 from reproduce.monitoring.time_left import in_words
 from results.records.frames import Timing
 from results.store.store import Store
+from results.whole_files import ChangedFileError
 
 LEAST_SECONDS = 60.0
 """No training is ended after a shorter silence. A training of some seconds can wait that long for a disk."""

@@ -79,7 +79,7 @@ def test_every_card_on_the_host(name: str) -> None:
     compared(value_and_gradient(built(name), embeddings.float(), labels, autocast=True), single)
 
 
-@pytest.mark.parametrize("name", sorted(METHODS.keys() - {"fastap", "multi_similarity_miner"}))
+@pytest.mark.parametrize("name", sorted(METHODS.keys() - {"fastap", "multi_similarity_miner", "histogram"}))
 def test_every_card_without_waiting(name: str) -> None:
     embeddings, labels = near_collapse(torch.float16)
     with pretended_device():

@@ -40,8 +40,17 @@ WAITS_PER_STEP = {
     # The pairs of a class are listed; their number, and that of the queries among the samples, depends on the labels.
     "recall_at_k": 2,
     "roadmap": 1,
+    "smooth_ap": 1,
+    # pytorch-metric-learning's classes as they are, which list pairs or triplets, or pick entries by masks.
+    **{"angular": 2, "circle": 13, "epshn": 8, "intra_pair_variance": 4, "large_margin_softmax": 3},
+    **{"lifted_structure": 2, "lifted_structure_generalized": 3, "margin_distance_weighted": 20, "nca": 4},
+    **{"npair": 6, "pnp": 7, "ranked_list": 16, "sphereface": 3, "subcenter_arcface": 3, "supcon": 5},
+    **{"threshold_consistent_margin": 7, "triplet_semihard": 4, "tuplet_margin": 2},
 }
 """The methods whose loss or miner needs waits, with their number in a step; all others have none."""
+
+# The pretended device cannot run them: the first indexes with a list of tensors, the second replaces its parameter's data.
+NOT_PRETENDED = {"histogram", "p2sgrad"}
 
 # Starts every part of the loss within the few steps of the test.
 EARLY = {
@@ -56,7 +65,7 @@ def trained_methods() -> dict[str, MethodSpec]:
     methods = {}
     for name in card_names():
         method = open_method(experiment, load_card(name)).at(EARLY.get(name, {}))
-        if method.loss is not None:
+        if method.loss is not None and name not in NOT_PRETENDED:
             methods[name] = method
     return methods
 

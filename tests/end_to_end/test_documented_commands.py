@@ -108,6 +108,8 @@ ADDED_OPTIONS = {
     "python -m reproduce run quickstart --methods contrastive,my_loss.yaml --compare my_loss": [
         *(*BRIEF, "--methods", "contrastive,my_loss.yaml")
     ],
+    "python -m reproduce run quickstart --methods contrastive,my_loss.yaml --compare my_loss "
+    "--metrics ./my_metrics.py:spread": [*BRIEF, "--methods", "contrastive,my_loss.yaml"],
     "python -m reproduce run my_comparison.yaml": [*BRIEF, "--methods", "my_loss.yaml"],
 }
 BY_MAKE = [

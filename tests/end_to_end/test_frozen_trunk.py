@@ -131,7 +131,7 @@ def test_the_exported_model_of_features_embeds_features_and_has_no_script_for_im
     write_features(tmp_path / "data", features, np.repeat(np.arange(16), 4))
     say("run", "mine.yaml", "--workers", 1, "--device", "cpu")
     assert say("export", "model", "mine", "--method", "contrastive", "--fold", 1, "--to", "model").code == 0
-    assert sorted(os.listdir(tmp_path / "model")) == ["model.json", "model.pt", "model.pt2"]
+    assert sorted(os.listdir(tmp_path / "model")) == ["NOTE.txt", "model.json", "model.pt", "model.pt2"]
     embedded = ("export", "embeddings", "mine", "--method", "contrastive", "--fold", 1, "--data", "data", "--to", "e")
     assert say(*embedded).code == 0
     tested = np.load(tmp_path / "e" / "features.npy")

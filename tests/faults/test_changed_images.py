@@ -19,7 +19,6 @@ from protocols.images.packing import pack_files
 from protocols.jobs import TrainJob, trainings
 from protocols.problem import Problem
 from protocols.training.build_method import MethodError
-from protocols.verified_files import ChangedFileError
 from reproduce.errors import WorkFailedError
 from reproduce.execution import tasks
 from reproduce.execution.clusters.nodes import outcome_of
@@ -28,6 +27,7 @@ from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import TrainTask
 from results.records.records import run_fingerprint
 from results.store.store import Store
+from results.whole_files import ChangedFileError
 from tests.support.feature_files import feature_problem, opened_features, write_features
 from tests.support.image_folders import data_request, make_folder, paint
 from tests.support.scheduling import Observer, reproduction
@@ -301,5 +301,5 @@ def test_nodes_of_a_cluster_check_the_data_too(tmp_path):
     spec = problem.fold_specs(TRIPLET, "search", 0)[0]
     task = pickle.loads(pickle.dumps(TrainTask(TrainJob(spec), problem.training_data(spec), None)))
     in_place(path)
-    outcome = outcome_of(task, "cpu", lambda tick: None)
+    outcome = outcome_of(task, "cpu", 1, lambda tick: None)
     assert isinstance(outcome, ChangedFileError)

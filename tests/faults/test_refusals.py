@@ -15,7 +15,6 @@ from protocols.search.study import Budget, Study
 from protocols.training.build_method import MethodError, RefusedError, refusals
 from protocols.training.step_monitor import NotFiniteError
 from protocols.training.train_fold import train_fold
-from protocols.verified_files import ChangedFileError
 from reproduce.errors import InputError
 from reproduce.execution.check_settings import check_settings
 from reproduce.execution.local import open_executor
@@ -28,6 +27,7 @@ from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import Component, MethodSpec
 from results.store.searches import StoredStudy
 from results.store.store import Store
+from results.whole_files import ChangedFileError
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features
 from tests.support.scheduling import Observer, reproduction

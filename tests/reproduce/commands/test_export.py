@@ -155,7 +155,7 @@ def test_the_loader_crops_like_the_test(tmp_path, width, height, resize, evaluat
     packed = pack_files(tmp_path, ["image.png"], resize, tmp_path / "pack").images
     images = LabelledImages(packed, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
     expected = evaluation_batch(images, np.zeros(1, dtype=np.int64), settings)[0]
-    crop = load_model.centre_crop_of(tmp_path / "image.png", settings.model_dump())
+    crop = load_model.centre_crop_of(tmp_path / "image.png", settings.model_dump(), as_mlrc=True)
     np.testing.assert_array_equal(crop.transpose(2, 0, 1), expected.numpy())
 
 

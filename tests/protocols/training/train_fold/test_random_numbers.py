@@ -55,7 +55,7 @@ def test_another_seed_cuts_other_crops_from_the_same_batches(
     dataset: Dataset, batches: list[tuple[np.ndarray, Tensor]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = training.batches
-    monkeypatch.setattr(training, "batches", lambda labels, size, m, seed: original(labels, size, m, 0))
+    monkeypatch.setattr(training, "batches", lambda labels, size, m, seed, **how: original(labels, size, m, 0, **how))
     rows, crops = [], []
     for seed in (*SEEDS, SEEDS[0]):
         batches.clear()

@@ -75,7 +75,7 @@ def test_a_node_with_other_code_trains_nothing(tmp_path):
 
 
 def test_at_the_time_limit_the_option_is_named_and_the_other_tasks_are_left(tmp_path, monkeypatch):
-    def ends_in_the_middle(task, device, report):
+    def ends_in_the_middle(task, device, threads, report):
         return submitit_errors.UncompletedJobError("Job not requeued because: timed-out too many times.")
 
     monkeypatch.setattr(slurm_job, "outcome_of", ends_in_the_middle)
