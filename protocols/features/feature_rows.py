@@ -19,14 +19,8 @@ from protocols.features.npy_file import NpyFile, NpyFileError, open_npy
 from protocols.images.batch_source import Rows, has_room
 from protocols.images.device_crops import sent
 from protocols.images.packed_images import Selection
-from protocols.verified_files import (
-    ChangedFileError,
-    FileRecord,
-    changed,
-    check_file,
-    record_of,
-    set_damaged_aside,
-)
+from protocols.verified_files import FileRecord, changed, check_file, record_of, set_damaged_aside
+from results.whole_files import ChangedFileError
 
 FEATURES_FILE, _DESCRIPTION = "features.npy", "description.json"
 

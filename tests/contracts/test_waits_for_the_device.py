@@ -49,7 +49,10 @@ WAITS_PER_STEP = {
 }
 """The methods whose loss or miner needs waits, with their number in a step; all others have none."""
 
-# The pretended device cannot run them: the first indexes with a list of tensors, the second replaces its parameter's data.
+FIRST_STEP = {"large_margin_softmax": 4, "sphereface": 4}
+"""Further waits in the first step where they are more than two: the library moves the constants of these losses then."""
+
+# The pretended device cannot run them: one indexes with a list of tensors, the other replaces the data of a parameter.
 NOT_PRETENDED = {"histogram", "p2sgrad"}
 
 # Starts every part of the loss within the few steps of the test.
@@ -111,7 +114,8 @@ def test_a_step_waits_only_where_the_method_must(dataset: Dataset, name: str, mo
     # The first step of an epoch may read state that changed since: once per epoch, which are 100 steps under MLRC.
     later = [step for number, step in enumerate(steps) if number % STEPS]
     assert max(step.total() for step in later) == WAITS_PER_STEP.get(name, 0), later[-1]
-    assert max(step.total() for step in steps) <= WAITS_PER_STEP.get(name, 0) + 2, steps
+    first = FIRST_STEP.get(name, 2)
+    assert max(step.total() for step in steps) <= WAITS_PER_STEP.get(name, 0) + first, steps
 
 
 def test_the_validation_reads_the_losses_of_all_steps_at_once(dataset: Dataset) -> None:
