@@ -52,7 +52,7 @@ WAITS_PER_STEP = {
 FIRST_STEP = {"large_margin_softmax": 4, "sphereface": 4}
 """Further waits in the first step where they are more than two: the library moves the constants of these losses then."""
 
-# The pretended device cannot run them: one indexes with a list of tensors, the other replaces the data of a parameter.
+# The pretended device cannot run them: one indexes with a list of tensors, one replaces the data of a parameter.
 NOT_PRETENDED = {"histogram", "p2sgrad"}
 
 # Starts every part of the loss within the few steps of the test.
