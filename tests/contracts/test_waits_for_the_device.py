@@ -50,7 +50,7 @@ WAITS_PER_STEP = {
 """The methods whose loss or miner needs waits, with their number in a step; all others have none."""
 
 FIRST_STEP = {"large_margin_softmax": 4, "sphereface": 4}
-# The pretended device cannot run them: one indexes with a list of tensors, one replaces the data of a weight.
+"""Further waits in the first step where they are more than two: the library moves constants of the loss then."""
 
 # The pretended device cannot run them: one indexes with a list of tensors, one replaces the data of a parameter.
 NOT_PRETENDED = {"histogram", "p2sgrad"}
