@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ExifTags, Image
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from protocols.images.crops import resized_to
 
@@ -62,6 +62,8 @@ def decoded(path: Path, resize: int | None, *, as_mlrc: bool) -> tuple[NDArray[n
             opaque = _upper_bytes(image) if has_deep_grey(image) else image
             on_white = None if as_mlrc else _on_white(opaque)
             rgb = on_white or opaque.convert("RGB")
+    except UnidentifiedImageError as error:
+        raise BrokenImageError(f"{path}: cannot be decoded (no image that Pillow knows)") from error
     except _UNREADABLE as error:
         raise BrokenImageError(f"{path}: cannot be decoded ({error})") from error
     if turn is not None:

@@ -202,6 +202,8 @@ def single_searches(
         for key, values in comparison.values.items()
         if values.units and values.searched
     ]
+    if not means:
+        return ()
     return (f"Single searches, {score.embeddings} {HEADLINE_METRICS[score.metric]}: {'; '.join(means)}.",)
 
 

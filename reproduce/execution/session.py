@@ -100,6 +100,9 @@ class Session:
             runs={key: study.n_runs for key, study in studies.items()},
             experiment=self.experiment,
             data=data_of(self.problem),
+            know_test_images=tuple(
+                key for key, study in studies.items() if study.method.method.embedder == "test_components"
+            ),
             ranges={key: ranges for key, study in studies.items() if (ranges := searched_ranges(study.method.space))},
         )
 

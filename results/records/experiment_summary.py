@@ -45,6 +45,7 @@ class ExperimentSummary(Record):
             such as `2 searches`.
         data: The data that it was started on; None if it was never started.
         ranges: The ranges in which numeric hyperparameters are searched, by method and target.
+        know_test_images: Methods that compute something from the test images before these are scored.
     """
 
     methods: dict[str, str]
@@ -53,6 +54,7 @@ class ExperimentSummary(Record):
     seen_after: tuple[str, ...] = ()
     data: ExperimentData | None = None
     ranges: dict[str, dict[str, SearchedRange]] = Field(default={})
+    know_test_images: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -76,14 +78,15 @@ class ExperimentSummary(Record):
 
     @property
     def left_out(self) -> dict[str, LeftOut]:
-        """The rows that are not tested against the others, by key: under other conditions."""
+        """The rows that are not tested against the others: under other conditions, or knowing the test images."""
         rows: dict[str, LeftOut] = {}
         comparable = self.experiment.comparable_rows()
         for row, changes in self.experiment.conditions.items():
             if row not in comparable:
                 conditions = ", ".join(f"{key} {value}" for key, value in changes.items())
                 rows[row] = LeftOut("†", f"{conditions}. Not compared with rows under other conditions.")
-        return rows
+        note = "Knows the test images. Not compared with rows that do not."
+        return {**rows, **dict.fromkeys(self.know_test_images, LeftOut("‡", note))}
 
     @property
     def compared(self) -> dict[str, str]:

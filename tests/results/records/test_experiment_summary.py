@@ -25,7 +25,7 @@ def test_the_store_keeps_the_experiment_without_the_folder_and_without_unused_op
     store.put_experiment("x", "name", summary)
     with store._database.reading() as connection:
         kept = json.loads(connection.execute(sa.select(EXPERIMENTS.c.settings)).scalar_one())
-    assert list(kept) == ["methods", "runs", "experiment", "seen_after", "data", "ranges"]
+    assert list(kept) == ["methods", "runs", "experiment", "seen_after", "data", "ranges", "know_test_images"]
     assert list(kept["methods"]) == ["b", "a"]
     assert "root" not in kept["experiment"]["dataset"]
     assert "split" not in kept["experiment"], "options are not written at their default, for the fingerprint"
@@ -44,6 +44,14 @@ def test_a_method_with_one_planned_run_among_several_is_constant():
     assert some_summary(settings=searched, reproductions=1, runs={"untrained": 1, "a": 3}).constant == {"untrained"}
     given = {"search": {"trials": 0, "searches": 3}}
     assert not some_summary(settings=given, reproductions=1, runs={"untrained": 1, "a": 1}).constant
+
+
+def test_a_method_that_knows_the_test_images_is_compared_with_no_other():
+    summary = some_summary(methods={"a": "A", "b": "B"}, runs={"a": 1, "b": 1})
+    assert list(summary.compared) == ["a", "b"]
+    marked = summary.model_copy(update={"know_test_images": ("b",)})
+    assert list(marked.compared) == ["a"]
+    assert marked.left_out["b"].note.startswith("Knows the test images")
 
 
 def test_an_experiment_with_an_unknown_setting_is_refused():
