@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from protocols.jobs import Job, Refusal, TrainJob
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError, RefusedError
+from protocols.trunks.weights import TrunkError
 from protocols.users_files.sources import SourceError
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.tasks import Done
@@ -142,7 +143,7 @@ class FailedJobs:
                 f"{method}, {description}: the disk is full; free some space and run the same command again, "
                 "everything finished is kept"
             ) from error
-        if isinstance(error, MethodError | SplitError | SourceError | ChangedFileError | InputError):
+        if isinstance(error, MethodError | SplitError | SourceError | TrunkError | ChangedFileError | InputError):
             raise WorkFailedError(f"{method}, {description}: {error}") from error
         self.add_ahead(job, error)
         if self.too_often(job):

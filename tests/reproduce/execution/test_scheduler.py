@@ -10,6 +10,7 @@ import torch
 from protocols.jobs import EvaluateJob, TrainJob, trainings
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError
+from protocols.trunks.weights import TrunkError
 from reproduce.errors import WorkFailedError
 from reproduce.execution.failed_jobs import ATTEMPTS
 from reproduce.execution.scheduler import Scheduler
@@ -235,6 +236,7 @@ def test_after_three_failures_the_run_ends_with_one_line(problem, store):
         (OSError(errno.ENOSPC, "No space left on device"), "the disk is full; free some space"),
         (MethodError("TripletMarginLoss takes no argument 'x'"), "takes no argument 'x'"),
         (SplitError("class 3 is trained and validated on"), "class 3"),
+        (TrunkError("trunk x: its weights are now y"), "its weights are now"),
     ],
 )
 def test_errors_that_a_retry_cannot_fix_end_the_run_at_once(problem, store, error, said):
