@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue, field_serializer
 
 from results.spec.experiment_spec import Experiment
 from results.spec.search_settings import SearchedRange
-from results.values import Record, Spec
+from results.values import Spec
 
 
 class ExperimentData(Spec):
@@ -34,7 +34,7 @@ class LeftOut(NamedTuple):
     note: str
 
 
-class ExperimentSummary(Record):
+class ExperimentSummary(Spec):
     """The facts about a started experiment that its tables need.
 
     Attributes:
@@ -47,6 +47,8 @@ class ExperimentSummary(Record):
         ranges: The ranges in which numeric hyperparameters are searched, by method and target.
         know_test_images: Methods that compute something from the test images before these are scored.
     """
+
+    optional = frozenset({"know_test_images"})
 
     methods: dict[str, str]
     runs: dict[str, int]

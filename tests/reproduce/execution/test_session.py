@@ -97,7 +97,7 @@ def test_a_session_has_the_experiments_problem(where):
     assert problem.dataset.n_classes >= 200
     assert list(opened.titles) == list(opened.methods) == list(quickstart().methods)
     kept = opened.summary().model_dump(mode="json")
-    assert list(kept) == ["methods", "runs", "experiment", "seen_after", "data", "ranges", "know_test_images"]
+    assert list(kept) == ["methods", "runs", "experiment", "seen_after", "data", "ranges"]
     assert kept["experiment"] == opened.experiment.without_folder()
     assert "untrained" not in kept["ranges"]
     assert kept["ranges"]["contrastive"] == {

@@ -25,7 +25,7 @@ def test_the_store_keeps_the_experiment_without_the_folder_and_without_unused_op
     store.put_experiment("x", "name", summary)
     with store._database.reading() as connection:
         kept = json.loads(connection.execute(sa.select(EXPERIMENTS.c.settings)).scalar_one())
-    assert list(kept) == ["methods", "runs", "experiment", "seen_after", "data", "ranges", "know_test_images"]
+    assert list(kept) == ["methods", "runs", "experiment", "seen_after", "data", "ranges"]
     assert list(kept["methods"]) == ["b", "a"]
     assert "root" not in kept["experiment"]["dataset"]
     assert "split" not in kept["experiment"], "options are not written at their default, for the fingerprint"
