@@ -22,11 +22,8 @@ from results.spec.seeds import search_seed
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.values import fingerprint_of
 
-SEARCH_VERSION = 2
-"""The version of the search. Raise it when the sampler or its start changes, so that old studies are not continued.
-
-Version 1 scored a trial with a diverged fold by the mean, with 0 for that fold.
-"""
+SEARCH_VERSION = 1
+"""The version of the search. Raise it when the sampler or its start changes, so that old studies are not continued."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import numpy as np
 
 from results.statistics.pair_tests import t_quantile
 
-RACING_VERSION = 2
+RACING_VERSION = 1
 """Version of the rule. Raise it with every change of a decision or of an expected score; it is part of a raced study's
 identity, so that such a study is not continued by another rule."""
 

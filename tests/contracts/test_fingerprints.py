@@ -70,7 +70,7 @@ def test_fingerprint_of_a_study(tmp_path: Path) -> None:
     problem = replace(problem, dataset=replace(problem.dataset, fingerprint="d" * 32))
     method = OpenMethod(method=TRIPLET, space=(MARGIN,))
     study = Study(problem, method, Budget(), SamplerSettings(), TrialsInMemory())
-    assert study.name == "6cd0a385b1800a4ca12f647d38af10a8"
+    assert study.name == "c484a40cf9554b7d9e162c11436ea877"
 
 
 PROXY_ISA = {f"proxy_isa{row}" for row in ("", "_inverse", "_negatives", "_none", "_sigma", "_v")}
