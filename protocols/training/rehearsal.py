@@ -84,8 +84,10 @@ class _Rehearsal:
         self.network = nn.Linear(_WIDTH, spec.embedding_size)
         classes = int(targets.max()) + 1
         self.method = build_method(spec.method, classes, spec.embedding_size, len(targets), spec.training.batch_size)
-        with refusals(spec.training.optimizer.name):
-            build_optimizer(spec.training.optimizer, self.network, self.method, spec.method)
+        # The small network has no layers of a trunk; `check_training` looks at those of the real one.
+        optimizer = spec.training.optimizer.model_copy(update={"layer_decay": None})
+        with refusals(optimizer.name):
+            build_optimizer(optimizer, self.network, self.method, spec.method)
         pool = SamplePool(self.network, lambda rows: torch.randn(len(rows), _WIDTH), targets, 0)
         context = TrainingContext(list(self.network.parameters()), classes, torch.Generator().manual_seed(0), pool)
         with refusals(self.loss_name):

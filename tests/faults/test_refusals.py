@@ -13,6 +13,7 @@ from protocols.search.open_method import OpenMethod
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from protocols.training.build_method import MethodError, RefusedError, refusals
+from protocols.training.rehearsal import batches_to_try, rehearse
 from protocols.training.step_monitor import NotFiniteError
 from protocols.training.train_fold import train_fold
 from reproduce.errors import InputError
@@ -24,7 +25,7 @@ from reproduce.outputs.export_studies import _trials
 from reproduce.storage import storage_paths
 from results.records.trials import Trial, TrialsInMemory
 from results.spec.search_settings import SamplerSettings
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.training_spec import Component, MethodSpec, OptimizerSettings
 from results.store.searches import StoredStudy
 from results.store.store import Store
 from results.whole_files import ChangedFileError
@@ -125,6 +126,16 @@ def test_all_refused_ends_of_all_ranges_are_named(tmp_path):
 def test_a_loss_that_takes_no_class_twice_is_refused_where_batches_have_one(tmp_path):
     check_settings([opened(tmp_path, "./even.yaml", 8)])
     assert "All classes must have the same number" in refused(tmp_path, "./even.yaml", 16)
+
+
+def test_rates_by_depth_need_no_trunk_in_the_rehearsal(tmp_path):
+    method = MethodSpec(name="cosface", loss=Component(name="CosFaceLoss"), samples_per_class=1)
+    spec, data = toy_fold(pattern_dataset(tmp_path), method, settings(batch_size=8))
+    training = spec.training.model_copy(
+        update={"optimizer": OptimizerSettings(name="AdamW", arguments={}, layer_decay=0.5)}
+    )
+    spec = spec.model_copy(update={"training": training})
+    rehearse(spec, data.train_targets, batches_to_try(data.train_targets, training, method))
 
 
 def test_the_batch_size_can_be_a_bound_of_a_cards_range(tmp_path):
