@@ -84,9 +84,8 @@ class Problem:
             validation_classes=as_ranges(classes.validation),
             images=self.images,
             trunk=self.trunk,
-            embedding_size=self.embedding_size if method.loss is not None or method.embedder else None,
-            # Principal components need the bias to centre the features.
-            embedder_bias=self.embedder_bias or method.embedder == "principal_components",
+            embedding_size=self.embedding_size if method.has_embedding_size else None,
+            embedder_bias=self.embedder_bias or method.needs_bias,
             method=method,
             training=self.training,
             seed=training_seed(self.seed, self.search, purpose, number, classes.fold),

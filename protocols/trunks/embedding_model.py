@@ -43,7 +43,7 @@ def model_of(spec: FoldSpec) -> "EmbeddingModel":
     """Build the model at the start of a training; torch's global generator draws its random weights."""
     return EmbeddingModel(
         spec.trunk,
-        None if spec.method.embedder == "test_components" else spec.embedding_size,
+        spec.embedder_size,
         on_features=spec.trunk.is_input_features,
         embedder_bias=spec.embedder_bias,
         precision=spec.training.precision,

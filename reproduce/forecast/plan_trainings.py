@@ -127,7 +127,7 @@ def _bounds(problem: Problem, spec: FoldSpec) -> tuple[Length, Length]:
     training_images = len(images.of_classes(from_ranges(spec.train_classes)))
     if spec.method.loss is None:
         # An embedder that is computed needs the features of the training images.
-        embedded = validation_images + (training_images if spec.method.embedder else 0)
+        embedded = validation_images + (0 if spec.embedder_size is None else training_images)
         return (Length(0, embedded / EVALUATION_SPEED),) * 2
     steps = settings.steps_per_epoch(training_images)
 

@@ -150,7 +150,16 @@ def _fold_description(run: StoredRun, spec: FoldSpec, result: FoldResult) -> dic
 
 
 def models_normalization(store: Store, spec: FoldSpec) -> Normalization:
-    """Return the normalization of a model's embeddings, which the class of its loss can decide."""
+    """Return the normalization of an exported model's embeddings, which the class of its loss can decide.
+
+    Raises:
+        InputError: No model computes the embeddings.
+    """
+    if spec.method.embedder == "test_components":
+        raise InputError(
+            f"{spec.method.name}: its embeddings are principal components of all test images, so no model computes "
+            "them; write them with `reproduce export embeddings`, or take the model of `untrained`, the trunk"
+        )
     remember_kept_sources(store.artifacts, sources_of_training(spec))
     try:
         return normalization_of(spec)
@@ -285,7 +294,7 @@ def kept_weights(store: Store, run: StoredRun, spec: FoldSpec) -> dict[str, Tens
     except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
         raise _unreadable(path) from error
     # Raw features of a frozen trunk have no weights.
-    may_be_empty = spec.trunk.is_input_features and spec.embedding_size is None
+    may_be_empty = spec.trunk.is_input_features and spec.embedder_size is None
     if not (isinstance(weights, dict) and all(isinstance(value, Tensor) for value in weights.values())):
         raise _unreadable(path)
     if not weights and not may_be_empty:

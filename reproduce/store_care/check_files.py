@@ -152,7 +152,7 @@ def _why_no_checkpoint(weights: object, spec: FoldSpec) -> str | None:
 
 def _shapes(spec: FoldSpec) -> dict[str, tuple[int, ...]] | None:
     """Return names and shapes of the tensors of a training's network; None if this machine cannot build it."""
-    parts = spec.trunk, spec.embedding_size, spec.embedder, spec.embedder_bias
+    parts = spec.trunk, spec.embedder_size, spec.embedder, spec.embedder_bias
     key = fingerprint_of([None if part is None else str(part) for part in parts])
     if key not in _known_shapes:
         try:

@@ -126,9 +126,14 @@ class MethodSpec(Spec):
     whole_passes: bool = False
 
     @property
-    def has_embedder(self) -> bool:
-        """Whether the model has an embedder behind the trunk."""
-        return self.loss is not None or self.embedder == "principal_components"
+    def needs_bias(self) -> bool:
+        """Whether the embedder needs a bias: principal components need it to centre the features."""
+        return self.embedder == "principal_components"
+
+    @property
+    def has_embedding_size(self) -> bool:
+        """Whether the embeddings have the experiment's size; otherwise they are the features of the trunk."""
+        return self.loss is not None or self.embedder is not None
 
 
 class ImageSettings(Spec):
@@ -270,7 +275,7 @@ class FoldSpec(Spec):
         fold: Number of the fold, from 0.
         train_classes: Ranks of the training classes, as inclusive ranges.
         validation_classes: Ranks of the validation classes, as inclusive ranges.
-        embedding_size: Size of the embedding; None leaves out the embedder.
+        embedding_size: Size of the embedding; None leaves the trunk's features as they are.
         checkpoint_epoch: The epoch whose weights are the model. It was chosen by the validation of another training.
             A training with this field has no validation classes and runs to its last epoch.
         normalization: Normalization of the embeddings before they are compared; None takes the one of the loss, which
@@ -303,6 +308,11 @@ class FoldSpec(Spec):
             raise ValueError("a training needs either validation classes or a checkpoint_epoch, not both")
         check_settings_of_trunk(self.training, self.trunk)
         return self
+
+    @property
+    def embedder_size(self) -> int | None:
+        """Size of the embedder's output; None without an embedder. Components of the test come after the model."""
+        return None if self.method.embedder == "test_components" else self.embedding_size
 
     @cached_property
     def fingerprint(self) -> str:

@@ -120,9 +120,9 @@ def _training_settings(row: Experiment, spec: FoldSpec) -> dict[str, Any]:
     return {
         "images": row.images,
         "trunk": row.trunk,
-        "embedding_size": row.embedding_size if spec.method.has_embedder else None,
+        "embedding_size": row.embedding_size if spec.method.has_embedding_size else None,
         "training": row.training,
-        "embedder_bias": row.embedder_bias or spec.method.embedder is not None,
+        "embedder_bias": row.embedder_bias or spec.method.needs_bias,
         "normalization": row.normalization,
         "embedder": EmbedderSpec() if spec.method.loss is None else row.embedder,
     }

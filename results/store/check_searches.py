@@ -145,7 +145,7 @@ def _score_faults(study: CheckedStudy, trial: Trial, before: Sequence[Trial]) ->
 def _differing(study: CheckedStudy, spec: FoldSpec) -> list[str]:
     """Return the fields of a study's identity that a training has in another way."""
     differing = [name for name, value in study.shared.items() if getattr(spec, name) != value]
-    size = study.identity.get("embedding_size") if spec.method.has_embedder else None
+    size = study.identity.get("embedding_size") if spec.method.has_embedding_size else None
     return differing if size == spec.embedding_size else [*differing, "embedding_size"]
 
 

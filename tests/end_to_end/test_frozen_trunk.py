@@ -84,6 +84,24 @@ def test_exports_of_a_frozen_trunk_embed_images(say, tmp_path):
     assert say("data", "check", "features", "--data", "data").out.strip() == "data: usable, 32 rows of 8 classes"
 
 
+def test_components_of_the_test_images_are_kept_and_exported_as_embeddings_but_not_as_a_model(say, tmp_path):
+    methods = ("--methods", "pretrained_pca,pretrained_test_pca", "--embedding-size", 8)
+    answer = say("run", "frozen.yaml", *methods, "--workers", 1, "--device", "cpu")
+    assert answer.code == 0, answer.err
+    checked = say("store", "check")
+    assert checked.code == 0, checked.out
+    assert ": 0 damaged, 0 missing, 0 foreign" in " ".join(checked.out.split())
+    chosen = ("frozen", "--method", "pretrained_test_pca")
+    for command in (("export", "model"), ("export", "model", "--ensemble"), ("fit", "--data", "images")):
+        refused = say(*command, *chosen, "--to", "model")
+        assert refused.code == 2
+        assert "so no model computes them" in refused.err
+        assert not (tmp_path / "model").exists()
+    answer = say("export", "embeddings", *chosen, "--data", "images", "--device", "cpu", "--to", "embedded")
+    assert answer.code == 0, answer.err
+    assert np.load(tmp_path / "embedded" / "features.npy").shape == (32, 16)
+
+
 def test_too_few_training_images_for_the_principal_components_are_told_before_features_are_computed(say, tmp_path):
     answer = say("run", "frozen.yaml", "--embedding-size", 40, "--device", "cpu")
     assert answer.code == 2
