@@ -106,6 +106,28 @@ def loss_in_batch(base_loss: Any, embeddings: Tensor, labels: Tensor, indices_tu
         return base_loss(embeddings, labels, indices_tuple) if value is None else value
 
 
+def mean_margin_violations(
+    similarity: Tensor, positive: Tensor, negative: Tensor, pos_margin: float, neg_margin: float
+) -> Tensor:
+    """Mean of `pos_margin - s` over positive pairs with a smaller s, plus that of `s - neg_margin` over negative ones.
+
+    PML's `ContrastiveLoss` with its default reducer, on whole matrices: it makes the host wait for no device.
+
+    Args:
+        similarity: s, (B, R).
+        positive: mask (B, R) of the positive pairs.
+        negative: mask (B, R) of the negative pairs.
+        pos_margin: smallest similarity of a positive pair that costs nothing.
+        neg_margin: largest similarity of a negative pair that costs nothing.
+
+    Returns:
+        A scalar. A side without a violation counts 0.
+    """
+    pull = torch.where(positive, pos_margin - similarity, 0.0).relu()
+    push = torch.where(negative, similarity - neg_margin, 0.0).relu()
+    return _mean(pull, pull > 0) + _mean(push, push > 0)
+
+
 def pair_loss(
     base_loss: Any,
     embeddings: Tensor,
