@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .checks import FullPrecisionForward, checked_labels
 from .plugin import TrainingContext, TrainingPlugin
+from .smooth_ap import smooth_steps
 
 
 class RecallAtKLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
@@ -114,9 +115,7 @@ class RecallAtKLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction
 
     def _ranks(self, similarity: Tensor, queries: Tensor, positives: Tensor) -> Tensor:
         """Smooth ranks of the positives (p,) of the queries (p,) among all rows."""
-        own = similarity[queries, positives].unsqueeze(1)
-        ahead = ((similarity[queries] - own) / self.rank_temperature).sigmoid()
-        ahead = ahead.scatter(1, positives.unsqueeze(1), 0.0)
+        ahead = smooth_steps(similarity, queries, positives, self.rank_temperature)
         if not self.count_query:
             ahead = ahead.scatter(1, queries.unsqueeze(1), 0.0)
         return 1 + ahead.sum(1)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import torch
 from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.utils import common_functions as c_f
@@ -44,10 +43,9 @@ class SmoothAPLoss(FullPrecisionForward, pml_losses.BaseMetricLossFunction):
         labels = checked_labels(embeddings, labels)
         similarity = self.distance(embeddings)
         same = labels[:, None] == labels[None]
-        # One row for each query and image of its class; `ahead` (pairs, B) says how far others rank before the image.
+        # One row for each query and image of its class.
         query, image = same.nonzero(as_tuple=True)
-        ahead = torch.sigmoid((similarity[query] - similarity[query, image][:, None]) / self.temperature)
-        ahead = ahead.scatter(1, image[:, None], 0.0)
+        ahead = smooth_steps(similarity, query, image, self.temperature)
         precision = (1 + (ahead * same[query]).sum(1)) / (1 + ahead.sum(1))
         average = embeddings.new_zeros(len(labels)).index_add(0, query, precision) / same.sum(1)
         return {
@@ -61,3 +59,19 @@ class SmoothAPLoss(FullPrecisionForward, pml_losses.BaseMetricLossFunction):
     def get_default_distance(self) -> CosineSimilarity:
         """Cosine similarity."""
         return CosineSimilarity()
+
+
+def smooth_steps(similarity: Tensor, queries: Tensor, images: Tensor, temperature: float) -> Tensor:
+    """How far each image ranks before a given one, from 0 to 1; 0 for the given one itself.
+
+    Args:
+        similarity: (B, R).
+        queries: (p,), rows of `similarity`.
+        images: (p,), the given image of each.
+        temperature: tau > 0, in units of the similarity.
+
+    Returns:
+        `sigmoid((s_qj - s_qi) / tau)` for query q, image i and each j, (p, R).
+    """
+    own = similarity[queries, images].unsqueeze(1)
+    return ((similarity[queries] - own) / temperature).sigmoid().scatter(1, images.unsqueeze(1), 0.0)
