@@ -13,7 +13,7 @@ from protocols.search.proposals import Proposals
 from protocols.search.space import SearchParameter, tried
 from protocols.training.build_method import RefusedError
 from results.records.records import FoldResult
-from results.records.trials import Trial, TrialLog, mean_of
+from results.records.trials import Trial, TrialLog, best_trial, mean_of
 from results.spec.hyperparameters import HyperparameterError
 from results.spec.mlrc_constants import REPRODUCTIONS, TRIALS
 from results.spec.racing import RACING_VERSION, Race
@@ -156,7 +156,7 @@ class Study:
             if trial.state != "failed":
                 trial = yield from self._finished(trial, trials)
             trials.append(trial)
-        if (best := _best(trials)) is None:
+        if (best := best_trial(trials)) is None:
             raise RefusedError(f"all {len(trials)} trials of the search failed; the last: {trials[-1].reason}")
         return {**self.method.given, **best.setting}
 
@@ -170,7 +170,7 @@ class Study:
         else:
             if trial.state != "running":
                 return trial
-            done = _scored(trial, folds, _race(before), n_folds=self.problem.folds)
+            done = _scored(trial, folds, Race.against(before), n_folds=self.problem.folds)
         self.log.put_trial(self.name, done)
         return done
 
@@ -183,7 +183,7 @@ class Study:
         specs = self.specs(trial)
         if not self.racing:
             return (yield from trainings([TrainJob(spec) for spec in specs]))
-        race, folds = _race(before), list[FoldResult]()
+        race, folds = Race.against(before), list[FoldResult]()
         for number, spec in enumerate(specs):
             ahead = [TrainJob(later, if_idle=True) for later in specs[number + 1 :]]
             folds += (yield from trainings([TrainJob(spec), *ahead]))[:1]
@@ -209,18 +209,13 @@ class Study:
         if self.name is None:
             return dict(self.method.given)
         finished = [trial for trial in self.trials() if trial.state != "running"]
-        best = _best(finished) if len(finished) == self.n_trials else None
+        best = best_trial(finished) if len(finished) == self.n_trials else None
         return None if best is None else {**self.method.given, **best.setting}
 
 
 def _folds(trial: Trial) -> int | None:
     """Number of folds of a trial that got no more folds; None for other trials."""
     return len(trial.trainings) if trial.state in ("raced", "failed") else None
-
-
-def _race(trials: Sequence[Trial]) -> Race:
-    """The race that the next trial runs: against all trials so far that were trained on all folds to the end."""
-    return Race(tuple(trial.fold_scores for trial in trials if trial.state == "complete" and not trial.diverged))
 
 
 def _scored(trial: Trial, folds: Sequence[FoldResult], race: Race, *, n_folds: int) -> Trial:
@@ -241,11 +236,4 @@ def _scored(trial: Trial, folds: Sequence[FoldResult], race: Race, *, n_folds: i
         fold_scores=scores,
         trainings=tuple(fold.fingerprint for fold in folds),
         reason=reason,
-    )
-
-
-def _best(trials: Sequence[Trial]) -> Trial | None:
-    """The trial with the highest score on all folds; of equal scores the earlier one (specification, 11.11)."""
-    return max(
-        (trial for trial in trials if trial.state == "complete"), key=lambda trial: trial.score or 0.0, default=None
     )

@@ -1,6 +1,6 @@
 """The trials of a search, and where a search keeps them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -52,6 +52,13 @@ class Trial(Record):
 def mean_of(scores: Sequence[float]) -> float:
     """Return the score of a trial with all folds."""
     return sum(scores) / len(scores) if scores else 0.0
+
+
+def best_trial(trials: Iterable[Trial]) -> Trial | None:
+    """Return the trial with the highest score on all folds; of equal scores the earlier one (specification, 11.11)."""
+    return max(
+        (trial for trial in trials if trial.state == "complete"), key=lambda trial: trial.score or 0.0, default=None
+    )
 
 
 class TrialLog(Protocol):

@@ -13,12 +13,13 @@ A decision depends on the trials before and on the trial's folds in order, never
 the rule saves and how often it changes the winner.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from results.records.trials import Trial
 from results.statistics.pair_tests import t_quantile
 
 RACING_VERSION = 1
@@ -43,6 +44,11 @@ class Race:
     """
 
     complete: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def against(cls, trials: Iterable[Trial]) -> "Race":
+        """Return the race against all trials so far that were trained on all folds to the end."""
+        return cls(tuple(trial.fold_scores for trial in trials if trial.state == "complete" and not trial.diverged))
 
     @cached_property
     def best(self) -> tuple[float, ...]:

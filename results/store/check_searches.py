@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from results.records.records import RunRecord
-from results.records.trials import Trial
+from results.records.trials import Trial, best_trial
 from results.spec.hyperparameters import HyperparameterError, method_at
 from results.spec.racing import RACING_VERSION, Race
 from results.spec.seeds import training_seed
@@ -132,7 +132,7 @@ def _score_faults(study: CheckedStudy, trial: Trial, before: Sequence[Trial]) ->
         return
     if study.identity["racing"] != RACING_VERSION:
         return
-    race = Race(tuple(other.fold_scores for other in before if other.state == "complete" and not other.diverged))
+    race = Race.against(before)
     behind = [race.is_behind(scores[:count]) for count in range(1, len(scores) + 1)]
     if any(behind[:-1]) or behind[-1] != (trial.state == "raced"):
         yield f"it is {trial.state}, which its scores and the trials before it do not give"
@@ -157,9 +157,7 @@ def found_faults(study: CheckedStudy, trials: Sequence[Trial], run: RunRecord) -
         trials: All its trials in the experiment's budget, finished.
         run: The run.
     """
-    complete = [trial for trial in trials if trial.state == "complete"]
-    # Of equal scores the earlier one, as in the search.
-    best = max(complete, key=lambda trial: trial.score or 0.0, default=None)
+    best = best_trial(trials)
     if best is None:
         return
     try:
