@@ -54,7 +54,7 @@ _SCORE_FIGURES = (
         experiment="proxy_anchor_convergence",
         scores=ConvergenceFigure(own="proxy_anchor"),
         caption="The settings of the baselines are not published; the head of the experiment file has our choices. The "
-        "suite has no semi-hard mining and no N-pair loss: the triplet loss here takes all triplets.",
+        "triplet loss here takes all triplets in place of semi-hard ones, and N-pair is left out.",
     ),
     PaperFigure(
         name="proxy_anchor_batch_size",
