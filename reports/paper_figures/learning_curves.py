@@ -70,7 +70,8 @@ class ConvergenceFigure:
         """Say what a curve is, how many runs it has, and which methods have no curve for lack of room."""
         counts = sorted({len(curve.runs) for row in self._rows(materials) for panel in row for curve in panel.curves})
         runs = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        left_out = [m.titles[key] for m in materials.values() for key in self._all(m)[_MOST_CURVES:] if not self.panels]
+        drawn_by_order = () if self.panels else materials.values()
+        left_out = [m.titles[key] for m in drawn_by_order for key in self._all(m)[_MOST_CURVES:]]
         others = f" Not drawn, to keep the curves apart: {', '.join(dict.fromkeys(left_out))}." if left_out else ""
         return (
             f"Recall@1 on the test classes after every validated epoch, mean and standard deviation over n = {runs} "
