@@ -74,9 +74,8 @@ class Scheduler:
         self._next_look = 0.0
         self._made_ahead: set[str] = set()
         self._finished: dict[str, list[RunRecord]] = {}
-        self.refused: dict[
-            str, str
-        ] = {}  # By method, why its own code takes no setting, or not the one that was found.
+        # By method, why its own code takes no setting, or not the one that was found.
+        self.refused: dict[str, str] = {}
 
     def run(
         self, protocols: Mapping[str, Work[list[RunRecord]]], studies: Mapping[str, tuple[str, ...]] | None = None
