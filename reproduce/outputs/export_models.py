@@ -14,13 +14,11 @@ import torch
 from torch import Tensor
 
 from losses.plugin import Normalization
-from protocols.datasets.dataset import DataError, DataRequest, Dataset
-from protocols.datasets.dataset_registry import open_dataset
+from protocols.datasets.dataset import DataError, Dataset
 from protocols.datasets.feature_files import LABELS_TABLE
 from protocols.evaluation.evaluate_run import embed_test, normalization_of
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.features.feature_rows import FEATURES_FILE
-from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.images.decoding import BrokenImageError
 from protocols.progress import Progress
 from protocols.splits import SplitError, named_split
@@ -33,9 +31,9 @@ from reproduce.execution.tasks import write_tensors
 from reproduce.outputs import load_model
 from reproduce.outputs.find_runs import StoredRun, training_of
 from reproduce.outputs.portable_model import normalized_ensemble, write_onnx, write_program
+from reproduce.store_care.train_again import DataAgain
 from results.records.artifacts import weights_path
 from results.records.records import FoldResult
-from results.spec.data_choice import EMBEDDED
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import NO_TRUNK
@@ -233,20 +231,9 @@ def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Datase
 
 
 def opened_dataset(run: StoredRun, spec: FoldSpec, images: Images) -> Dataset:
-    """Open the data of a run, with features in place of images for a frozen trunk; raise InputError if it is other."""
-    choice = run.summary.experiment.dataset
-    if choice.name not in EMBEDDED and images.root is None:
-        raise InputError(f"{choice.name}: give the folder of its images with --data FOLDER")
-    dataset = open_dataset(DataRequest.of(choice, spec.images, images.cache, images.root, images.progress))
-    if dataset.fingerprint != spec.data_fingerprint:
-        raise InputError(
-            f"{images.root or choice.name}: not the images that {run.called} was tested on (data "
-            f"{dataset.fingerprint[:12]} instead of {spec.data_fingerprint[:12]}); give their folder with --data"
-        )
-    if spec.trunk.frozen:
-        trunk = FrozenTrunk(spec.trunk, spec.images)
-        return with_features(dataset, trunk, images.cache, images.device, images.progress)
-    return dataset
+    """Open the data of a run, as `DataAgain.dataset` does."""
+    data = DataAgain(lambda _: images.root, images.cache, images.device, images.progress)
+    return data.dataset(spec, run.summary.experiment.dataset, f"that {run.called} was tested on")
 
 
 def run_description(run: StoredRun) -> dict[str, Any]:

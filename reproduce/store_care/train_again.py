@@ -34,7 +34,7 @@ from reproduce.store_care.check_files import read_tensors
 from results.records.artifacts import last_epoch_path, vectors_path, weights_path
 from results.records.provenance import mixed_versions
 from results.records.records import FoldResult, Provenance
-from results.spec.data_choice import EMBEDDED
+from results.spec.data_choice import EMBEDDED, DataChoice
 from results.spec.experiment_spec import Experiment
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec, ImageSettings
@@ -218,22 +218,31 @@ class DataAgain:
         key = (spec.dataset, spec.images, spec.trunk if spec.trunk.frozen else None)
         try:
             if key not in self._opened:
-                self._opened[key] = self._open(training)
+                self._opened[key] = self.dataset(spec, training.settings.dataset, f"of {training.called}")
             train, validation = from_ranges(spec.train_classes), from_ranges(spec.validation_classes)
             return fold_data(self._opened[key], FoldClasses(spec.fold, train, validation))
         except (DataError, BrokenImageError, SplitError, TrunkError) as error:
             raise InputError(str(error)) from error
 
-    def _open(self, training: StoredTraining) -> Dataset:
-        spec, choice = training.spec, training.settings.dataset
+    def dataset(self, spec: FoldSpec, choice: DataChoice, whose: str) -> Dataset:
+        """Open the data of a training, with features in place of images for a frozen trunk.
+
+        Args:
+            spec: The training.
+            choice: The data of its experiment.
+            whose: Whose images they are, for the message: "the images {whose}".
+
+        Raises:
+            InputError: Images are needed and no folder is given, or they are others.
+        """
         root = self.root_of(choice.name)
         if root is None and choice.name not in EMBEDDED:
             raise InputError(f"{choice.name}: give the folder of its images with --data FOLDER")
         dataset = open_dataset(DataRequest.of(choice, spec.images, self.cache, root, self.progress))
         if dataset.fingerprint != spec.data_fingerprint:
             raise InputError(
-                f"{root or choice.name}: not the images of {training.called} (data {dataset.fingerprint[:12]} instead "
-                f"of {spec.data_fingerprint[:12]}); give their folder with --data"
+                f"{root or choice.name}: not the images {whose} (data {dataset.fingerprint[:12]} instead of "
+                f"{spec.data_fingerprint[:12]}); give their folder with --data"
             )
         if spec.trunk.frozen:
             return with_features(dataset, FrozenTrunk(spec.trunk, spec.images), self.cache, self.device, self.progress)
