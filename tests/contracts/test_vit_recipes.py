@@ -23,7 +23,7 @@ from results.spec.training_spec import ImageSettings
 from tests.support.command_line import ask
 from tests.support.toys import pattern_dataset, toy_fold
 
-ADDED = {"proxy_anchor", "proxy_gml", "proxy_isa", "smooth_ap", "recall_at_k", "roadmap"}
+ADDED = {"proxy_anchor", "proxy_gml", "proxy_isa", "smooth_ap", "recall_at_k", "roadmap", "contextual", "hist"}
 BEYOND_MLRC = {"pretrained_test_pca"}
 
 
