@@ -1,6 +1,5 @@
-"""What torch does for a training: random numbers, deterministic kernels, CUDA graphs, chunks, the device's name."""
+"""What torch does for a training: random numbers, deterministic kernels, chunks, the device's name."""
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,8 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
-
-from protocols.trunks.embedding_model import EmbeddingModel
 
 
 def device_name(device: torch.device) -> str:
@@ -36,43 +33,6 @@ def isolated_random_numbers(device: str, *, fill_memory: bool = False) -> Iterat
         finally:
             torch.use_deterministic_algorithms(before[0], warn_only=before[1])
             memory.fill_uninitialized_memory = filled_before
-
-
-def record_graph(model: EmbeddingModel, images: Tensor, *, in_chunks: bool = False) -> bool:
-    """Record forward and backward of a model in training mode as a CUDA graph, which later calls replay.
-
-    The host then starts a step's kernels with a few calls. A graph runs the same kernels on the same numbers. Nothing
-    here has run on CUDA yet.
-
-    The parameters that need a gradient must not change afterwards. The state of the model and of the random generators
-    does not change. If recording is not possible, the model stays as it is, and a warning of one line says why.
-
-    Args:
-        images: A batch like those of the training, uint8 (n, channels, height, width) on the model's device.
-        in_chunks: Whether the training computes batches in chunks (`gradient_cache`). A graph keeps the numbers of its
-            last chunk only, so nothing is recorded.
-    """
-    if in_chunks:
-        warnings.warn("no CUDA graphs with gradient_cache: the training goes on without them", stacklevel=2)
-        return False
-    if images.device.type != "cuda":
-        warnings.warn(f"no CUDA graphs on {images.device.type}: the training goes on without them", stacklevel=2)
-        return False
-    # Recording runs the network a few times, which moves the running statistics of batch normalisation.
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    try:
-        with torch.random.fork_rng([images.device]):
-            torch.cuda.make_graphed_callables(model, (images.clone(),))
-    except Exception as error:  # torch raises many kinds, by the operation that cannot be recorded
-        # `make_graphed_callables` replaces `forward` of the instance; this brings back that of the class.
-        vars(model).pop("forward", None)
-        reason = str(error).partition("\n")[0]
-        warnings.warn(f"no CUDA graph of {model.trunk.__class__.__name__}: {reason}", stacklevel=2)
-        return False
-    finally:
-        model.load_state_dict(before)
-        model.zero_grad(set_to_none=True)
-    return True
 
 
 def embed_in_chunks(model: nn.Module, images: Tensor, size: int | None) -> Tensor:

@@ -24,7 +24,7 @@ from protocols.training.fold_data import FoldData
 from protocols.training.optimizer import LearningRates, build_optimizer
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
-from protocols.training.torch_state import device_name, embed_in_chunks, isolated_random_numbers, record_graph
+from protocols.training.torch_state import device_name, embed_in_chunks, isolated_random_numbers
 from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import EmbeddingModel, model_of
 from results.records.provenance import provenance
@@ -75,7 +75,6 @@ def train_fold(
     device: str = "cpu",
     observe: ModelObserver | None = None,
     record: EpochObserver | None = None,
-    cuda_graphs: bool = False,
 ) -> TrainedFold:
     """Train a model on one fold and score it on the fold's validation classes.
 
@@ -88,8 +87,6 @@ def train_fold(
         device: `cpu`, `cuda` or `cuda:N`.
         observe: Called with the model and the number of iterations done, at every validation.
         record: Called with the training after every epoch, and once before the first.
-        cuda_graphs: Record the network as a CUDA graph (`record_graph`). Without CUDA, a warning says that there is
-            none.
 
     Returns:
         The record of the training, and the weights of the best checkpoint.
@@ -105,7 +102,7 @@ def train_fold(
     # The CPU's bfloat16 kernels leave some gradients unset. Filled memory makes them NaN, which ends the training.
     fill_memory = device == "cpu" and spec.training.precision == "amp"
     with isolated_random_numbers(device, fill_memory=fill_memory):
-        training = _Training(spec, data, torch.device(device), observe, record, cuda_graphs)
+        training = _Training(spec, data, torch.device(device), observe, record)
         stopped_by, reason = training.run()
     result = training.result(stopped_by, reason, time.perf_counter() - started)
     chosen_earlier = spec.checkpoint_epoch is not None and spec.checkpoint_epoch < spec.training.max_epochs
@@ -121,11 +118,10 @@ class _Training:
         device: torch.device,
         observe: ModelObserver | None,
         record: EpochObserver | None,
-        cuda_graphs: bool,
     ) -> None:
         self.spec, self.data, self.device = spec, data, device
         self.settings = spec.training
-        self.observe, self.record, self.graph_wanted = observe, record, cuda_graphs
+        self.observe, self.record = observe, record
         self.checkpoint = BestCheckpoint()
         self.curve: list[CurvePoint] = []
         self.iterations = 0
@@ -245,10 +241,6 @@ class _Training:
             plugin.on_step_start(clock)
         images, labels = next(self.batches)
         self.optimizer.zero_grad(set_to_none=True)
-        # A graph has fixed trainable parameters, so it is recorded after a warm-up with a frozen trunk.
-        if self.graph_wanted and not clock.warmup:
-            self.graph_wanted = False
-            record_graph(self.model, images, in_chunks=self.settings.gradient_cache is not None)
         embeddings = embed_in_chunks(self.model, images, self.settings.gradient_cache)
         self.monitor.add_embeddings(embeddings, self.iterations)
         # The labels are 0..C-1 by construction, and the monitor watches the embeddings.

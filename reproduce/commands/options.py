@@ -44,14 +44,6 @@ Workers = Annotated[
         help="How many trainings run at the same time. Default: four, or one per CPU core if there are fewer.",
     ),
 ]
-CudaGraphs = Annotated[
-    bool,
-    typer.Option(
-        "--cuda-graphs",
-        help="Record each network as a CUDA graph; results stay the same. Not tried on a GPU yet. Where it is not "
-        "possible, a line says so.",
-    ),
-]
 Ray = Annotated[
     str | None,
     typer.Option(

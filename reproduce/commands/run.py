@@ -14,7 +14,6 @@ from reproduce.commands.options import (
     Artifacts,
     Cache,
     Choices,
-    CudaGraphs,
     Device,
     ExperimentName,
     Ray,
@@ -93,7 +92,6 @@ def run(
     choices: Choices,
     device: Device = "auto",
     workers: Workers = None,
-    cuda_graphs: CudaGraphs = False,
     ray: Ray = None,
     slurm: Slurm = None,
     training_timeout: TrainingTimeout = None,
@@ -122,12 +120,10 @@ def run(
     on_cluster = ray is not None or slurm is not None
     if on_cluster:
         where = where.absolute()
-    if on_cluster and cuda_graphs:
-        raise InputError("--cuda-graphs: not with --ray or --slurm")
     start_executor = (
         _cluster_factory(device, workers, ray, slurm, where)
         if on_cluster
-        else _local_factory(device, workers, cuda_graphs=cuda_graphs, processes_only=training_timeout is not None)
+        else _local_factory(device, workers, processes_only=training_timeout is not None)
     )
     trackers = open_trackers(track or [], where.store)
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
@@ -164,16 +160,12 @@ def _write_page(finished: Finished, seconds: float, session: Session) -> str:
     return f"{trainings}; written: {files}\n{page}"
 
 
-def _local_factory(
-    device: str, workers: int | None, *, cuda_graphs: bool, processes_only: bool
-) -> Callable[[], Executor]:
+def _local_factory(device: str, workers: int | None, *, processes_only: bool) -> Callable[[], Executor]:
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.execution.local import open_executor
 
     torch_device = check_device(device)
-    return lambda: open_executor(
-        torch_device, workers or default_workers(), cuda_graphs=cuda_graphs, processes_only=processes_only
-    )
+    return lambda: open_executor(torch_device, workers or default_workers(), processes_only=processes_only)
 
 
 def _cluster_factory(

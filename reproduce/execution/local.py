@@ -28,8 +28,8 @@ class InProcess:
     workers = 1
     capacity = 1
 
-    def __init__(self, device: str, *, cuda_graphs: bool = False) -> None:
-        self.device, self.cuda_graphs = device, cuda_graphs
+    def __init__(self, device: str) -> None:
+        self.device = device
         self._ticks: list[Tick] = []
         self._apart: LocalProcesses | None = None
         prepare_process(device)
@@ -41,12 +41,12 @@ class InProcess:
         this one has such code already, all tasks get processes.
         """
         if is_foreign(task) or has_users_code():
-            self._apart = self._apart or LocalProcesses(self.device, 1, cuda_graphs=self.cuda_graphs)
+            self._apart = self._apart or LocalProcesses(self.device, 1)
             return self._apart.submit(task)
         future: Future[Done] = Future()
         try:
             with interrupts.immediate():
-                future.set_result(carry_out(task, self.device, self._ticks.append, cuda_graphs=self.cuda_graphs))
+                future.set_result(carry_out(task, self.device, self._ticks.append))
         except Exception as error:
             future.set_exception(error)
         return future
@@ -82,8 +82,8 @@ class LocalProcesses:
         threads: Threads per training; None takes `threads_per_training()`.
     """
 
-    def __init__(self, device: str, workers: int, *, cuda_graphs: bool = False, threads: int | None = None) -> None:
-        self.cuda_graphs, self._threads = cuda_graphs, threads
+    def __init__(self, device: str, workers: int, *, threads: int | None = None) -> None:
+        self._threads = threads
         self.device, self.workers, self.capacity = device, workers, 2 * workers
         self._context = processes()
         self._has_foreign_code = [False] * workers
@@ -103,7 +103,7 @@ class LocalProcesses:
             1,
             mp_context=self._context,
             initializer=_start_worker,
-            initargs=(self._queues[number], surroundings(), self.device, self.cuda_graphs, self._threads),
+            initargs=(self._queues[number], surroundings(), self.device, self._threads),
         )
 
     def submit(self, task: Task) -> "Future[Done]":
@@ -211,26 +211,24 @@ def _start_quiet_tracker() -> None:
 _worker: dict[str, Any] = {}
 
 
-def _start_worker(
-    queue: Any, around: tuple[Mapping[str, str], str], device: str, cuda_graphs: bool, threads: int | None
-) -> None:
+def _start_worker(queue: Any, around: tuple[Mapping[str, str], str], device: str, threads: int | None) -> None:
     # Ctrl-C reaches the whole process group, but only the parent process decides which workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     take_over(*around)
-    _worker.update(queue=queue, device=device, cuda_graphs=cuda_graphs)
+    _worker.update(queue=queue, device=device)
     prepare_process(device, threads)
 
 
 def _carry_out_in_worker(task: Task) -> Done:
-    return carry_out(task, _worker["device"], _worker["queue"].put, cuda_graphs=_worker["cuda_graphs"])
+    return carry_out(task, _worker["device"], _worker["queue"].put)
 
 
-def open_executor(device: str, workers: int, *, cuda_graphs: bool = False, processes_only: bool = False) -> Executor:
+def open_executor(device: str, workers: int, *, processes_only: bool = False) -> Executor:
     """Return an executor on this machine: one worker is this process, more are as many local processes.
 
     `processes_only` makes one worker a process of its own too, so that its trainings can be ended.
     """
     if workers == 1 and not processes_only:
-        return InProcess(device, cuda_graphs=cuda_graphs)
-    return LocalProcesses(device, workers, cuda_graphs=cuda_graphs)
+        return InProcess(device)
+    return LocalProcesses(device, workers)

@@ -111,7 +111,7 @@ Done = Trained | RunRecord
 WriteFiles = Callable[[], None]
 
 
-def carry_out(task: Task, device: str, report: Callable[[Tick], None], *, cuda_graphs: bool = False) -> Done:
+def carry_out(task: Task, device: str, report: Callable[[Tick], None]) -> Done:
     """Carry out a task and write its files. Each file is written completely or not at all.
 
     All executors call this function. It checks the data before and after the work. If they have moved, nothing is
@@ -125,24 +125,24 @@ def carry_out(task: Task, device: str, report: Callable[[Tick], None], *, cuda_g
         TouchedFileError: The data were written meanwhile; the task can be tried again.
     """
     if not is_foreign(task):
-        done, write = _worked(task, device, report, cuda_graphs)
+        done, write = _worked(task, device, report)
     else:
         watch()
         remember_sources(task.sources)
         names = _names(task)
         known = (source.file for digest, source in task.sources.items() if any(digest in name for name in names))
         with findable(known):
-            done, write = _worked(task, device, report, cuda_graphs)
+            done, write = _worked(task, device, report)
         check_loaded(names)
     write()
     return done
 
 
 def _worked(
-    task: Task, device: str, report: Callable[[Tick], None], cuda_graphs: bool
+    task: Task, device: str, report: Callable[[Tick], None]
 ) -> tuple[Trained, WriteFiles] | tuple[RunRecord, WriteFiles]:
     with unchanged([files_of(samples) for samples in task.samples]):
-        return _train(task, device, report, cuda_graphs) if isinstance(task, TrainTask) else _evaluate(task, device)
+        return _train(task, device, report) if isinstance(task, TrainTask) else _evaluate(task, device)
 
 
 def is_foreign(task: Task) -> bool:
@@ -161,9 +161,7 @@ def _names(task: Task) -> list[str]:
     return list(dict.fromkeys([*names, *(metric for metric in metrics if SourceName.parse(metric))]))
 
 
-def _train(
-    task: TrainTask, device: str, report: Callable[[Tick], None], cuda_graphs: bool
-) -> tuple[Trained, WriteFiles]:
+def _train(task: TrainTask, device: str, report: Callable[[Tick], None]) -> tuple[Trained, WriteFiles]:
     spec = task.job.spec
     report(Tick(spec.fingerprint, 0))
     recorder = None if task.observed_on is None else CurveRecorder(spec, task.observed_on, device)
@@ -174,7 +172,7 @@ def _train(
             recorder(model, iterations)
         report(Tick(spec.fingerprint, iterations))
 
-    trained = train_fold(spec, task.data, device=device, observe=observe, record=embeddings, cuda_graphs=cuda_graphs)
+    trained = train_fold(spec, task.data, device=device, observe=observe, record=embeddings)
 
     def write() -> None:
         if task.weights is None:

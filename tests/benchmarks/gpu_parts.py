@@ -25,7 +25,7 @@ from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_arrays
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.training.step_monitor import StepMonitor
-from protocols.training.torch_state import isolated_random_numbers, record_graph
+from protocols.training.torch_state import isolated_random_numbers
 from protocols.trunks.embedding_model import EmbeddingModel
 from reproduce.execution.devices import prepare_process
 from results.spec.training_spec import ImageSettings
@@ -69,12 +69,11 @@ def training_step(trunk: str, batch: int, way: str, setup: Setup) -> Callable[[]
     Args:
         trunk: Name of the trunk; its weights are random.
         batch: Images per batch.
-        way: `float32`, `amp`, or either with `+graphs`.
+        way: `float32` or `amp`.
         setup: Device and sizes.
     """
     device, side = setup.device, 32 if setup.smoke else 227
-    precision = "amp" if way.startswith("amp") else "float32"
-    model = EmbeddingModel(TrunkSpec(name=trunk, weights="random"), 128, precision=precision).place(device)  # type: ignore[arg-type]
+    model = EmbeddingModel(TrunkSpec(name=trunk, weights="random"), 128, precision=way).place(device)  # type: ignore[arg-type]
     model.train()
     loss = ProxyAnchorLoss(CLASSES, 128).to(device)
     parameters = [*model.parameters(), *loss.parameters()]
@@ -82,8 +81,6 @@ def training_step(trunk: str, batch: int, way: str, setup: Setup) -> Callable[[]
     images = torch.randint(0, 256, (batch, 3, side, side), dtype=torch.uint8, device=device)
     labels = torch.arange(batch, device=device) // 4
     monitor = StepMonitor(device)
-    if way.endswith("+graphs") and not record_graph(model, images):
-        raise RuntimeError("no CUDA graph could be recorded")
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
@@ -125,7 +122,7 @@ def steps(setup: Setup) -> None:
     trunks, batches = (("small_conv",), (8,)) if setup.smoke else (("bn_inception", "resnet50"), (32, 180))
     for trunk in trunks:
         for batch in batches:
-            for way in ("float32", "amp", "float32+graphs", "amp+graphs"):
+            for way in ("float32", "amp"):
                 name = f"{trunk}, batch {batch}, {way}"
                 try:
                     with isolated_random_numbers(str(setup.device)):
@@ -205,7 +202,7 @@ def gpu_tests(setup: Setup) -> None:
     """The tests that are marked `gpu`, by outcome."""
     command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider", "tests"]
     if setup.smoke:
-        command[-1] = "tests/protocols/training/test_cuda_graphs.py"
+        command[-1] = "tests/protocols/training/train_fold/test_precision.py"
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = done.stdout.strip().splitlines()
     failures = [line for line in lines if line.startswith(("FAILED", "ERROR"))]

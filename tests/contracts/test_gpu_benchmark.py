@@ -34,12 +34,10 @@ def test_all_limits_together_stay_below_nine_minutes() -> None:
     assert sum(gpu.LIMITS.values()) <= 530
 
 
-@pytest.mark.filterwarnings("ignore:no CUDA graphs")
-def test_steps_are_measured_and_a_way_that_fails_costs_only_itself(tmp_path: Path) -> None:
+def test_steps_are_measured(tmp_path: Path) -> None:
     rates = part("steps", tmp_path)
     assert rates["small_conv, batch 8, float32"]["median"] > 0
     assert rates["small_conv, batch 8, amp"]["median"] > 0
-    assert rates["small_conv, batch 8, float32+graphs"] == {"failed": "no CUDA graph could be recorded"}
 
 
 def test_both_augmentations_are_measured(tmp_path: Path) -> None:

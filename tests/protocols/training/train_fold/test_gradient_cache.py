@@ -196,13 +196,6 @@ def test_a_training_with_dropout_is_repeatable(dataset: Dataset, monkeypatch: py
     assert one.result.curve == other.result.curve
 
 
-def test_cuda_graphs_are_left_out_in_one_line(dataset: Dataset) -> None:
-    spec, data = toy_fold(dataset, PROXIES, settings(gradient_cache=4))
-    with pytest.warns(UserWarning, match="no CUDA graphs with gradient_cache: the training goes on") as caught:
-        train_fold(spec, data, cuda_graphs=True)
-    assert len(caught) == 1
-
-
 @pytest.mark.parametrize(
     ("dataset_name", "trunk", "said"),
     [

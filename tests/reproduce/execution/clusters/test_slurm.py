@@ -289,7 +289,6 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path, monkeypatch):
         (("--slurm", "time=60"), "--slurm: submitit is not installed ("),
         (("--slurm", "partition=gpu"), "--slurm: time= is missing"),
         (("--slurm", "time=60", "--ray", "local"), "--ray and --slurm: choose one of them"),
-        (("--slurm", "time=60", "--cuda-graphs"), "--cuda-graphs: not with --ray or --slurm"),
     ],
 )
 def test_the_command_line_refuses_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):
