@@ -34,7 +34,7 @@ class Record(BaseModel):
 
 
 class Spec(Record):
-    """A record that keeps its fingerprint when its class gets another field.
+    """A record that is written as before, and keeps its fingerprint, when its class gets another field.
 
     Attributes:
         optional: Names of the fields that are not written while they have their default. A new field belongs here.
@@ -45,5 +45,7 @@ class Spec(Record):
     @model_serializer(mode="wrap")
     def _without_optional_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields = type(self).model_fields
-        unused = {name for name in self.optional if getattr(self, name) == fields[name].default}
+        unused = {
+            name for name in self.optional if getattr(self, name) == fields[name].get_default(call_default_factory=True)
+        }
         return {name: value for name, value in handler(self).items() if name not in unused}

@@ -32,7 +32,7 @@ from reproduce.execution.tasks import Trained, TrainTask
 from reproduce.outputs.find_runs import NamedExperiment
 from reproduce.store_care.check_files import read_tensors
 from results.records.artifacts import last_epoch_path, vectors_path, weights_path
-from results.records.provenance import mixed_versions
+from results.records.provenance import mixed_math, mixed_versions
 from results.records.records import FoldResult, Provenance
 from results.spec.data_choice import EMBEDDED, DataChoice
 from results.spec.experiment_spec import Experiment
@@ -124,6 +124,8 @@ def _different_surroundings(stored: Provenance, again: Provenance) -> Iterator[s
         yield f"processor {again.processor} instead of {stored.processor}"
     for package, versions in mixed_versions([stored, again]).items():
         yield f"{package} {' and '.join(versions)}"
+    for name, values in mixed_math([stored, again]).items():
+        yield f"{name} {' and '.join(values)}"
 
 
 @dataclass(frozen=True)

