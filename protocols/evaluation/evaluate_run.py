@@ -20,11 +20,10 @@ from protocols.metrics.retrieval import QueryScores, normalized, query_scores, s
 from protocols.samples import evaluation_batches_of
 from protocols.training.build_method import RefusedError, component_class
 from protocols.training.principal_components import reduced_by_themselves
-from protocols.training.torch_state import device_name
+from protocols.training.torch_state import torch_provenance, use_precision
 from protocols.trunks.embed import embed_crops
 from protocols.trunks.embedding_model import EmbeddingModel, trained_model
 from protocols.users_files.sources import SourceError
-from results.records.provenance import provenance
 from results.records.records import ClassScores, RunRecord, Scores, TestCurve, TestPoint
 from results.spec.training_spec import FoldSpec
 
@@ -129,7 +128,7 @@ def _record(
         last_epoch=_mean(last_folds) if last_folds else None,
         training_version=first.training_version,
         wall_time=job.training_time + time.perf_counter() - started,
-        provenance=provenance(device_name(torch.device(device)), torch.get_num_threads()),
+        provenance=torch_provenance(torch.device(device)),
     )
 
 
@@ -156,7 +155,8 @@ def embed_test(
     device: torch.device,
     batch: int = BATCH,
 ) -> Embedded:
-    """Embed the test images with every model of a run."""
+    """Embed the test images with every model of a run, in the precision of its training."""
+    use_precision(specs[0].training.precision)
     kind = normalization_of(specs[0])
     # All folds of a run use the same crops.
     crops = {s.images: evaluation_batches_of(data.images, s.images, device, batch=batch) for s in specs}

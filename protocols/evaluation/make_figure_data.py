@@ -18,6 +18,7 @@ from protocols.metrics.neighbours import nearest
 from protocols.metrics.retrieval import normalized
 from protocols.samples import Samples
 from protocols.training.embedding_recorder import proxies_of_classes
+from protocols.training.torch_state import use_precision
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import trained_model
 from results.records.artifacts import FigureData
@@ -55,6 +56,7 @@ def figure_data_of(
     kind, shown = embedded.kind, embedded.by_model[0].cpu()
     rows = _spread(data.images.labels, _TEST_CLASSES, _TEST_IMAGES)
     train = _spread(first.train.labels, _TRAIN_CLASSES, _TRAIN_IMAGES)
+    use_precision(first.spec.training.precision)
     model = trained_model(first.spec, first.weights, device)
     shown_training = normalized(embed(model, first.train.select(train), first.spec.images, device), kind)
     targets = np.searchsorted(np.unique(first.train.labels), first.train.labels)

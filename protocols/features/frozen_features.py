@@ -28,9 +28,8 @@ from protocols.features.feature_rows import (
 from protocols.images.packed_images import LabelledImages
 from protocols.progress import Progress
 from protocols.samples import evaluation_batches_of
-from protocols.training.torch_state import device_name, isolated_random_numbers
+from protocols.training.torch_state import isolated_random_numbers, torch_provenance, use_precision
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
-from results.records.provenance import provenance
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 from results.values import fingerprint_of
@@ -85,6 +84,7 @@ def _compute(
     partial = folder.with_name(folder.name + ".partial")
     rows, first = _prepared(partial, len(images), trunk_width(trunk.spec))
     left = images.select(np.arange(first, len(images)))
+    use_precision("float32")
     with isolated_random_numbers(str(device)):
         for batch in _features(left, trunk, device):
             rows[first : first + len(batch)] = batch.cpu().numpy()
@@ -93,11 +93,10 @@ def _compute(
             (partial / "done").write_text(str(first))
             if progress:
                 progress(first, len(images))
-    origin = provenance(device_name(device), torch.get_num_threads()).model_dump(mode="json")
     description = {
         "version": FEATURES_VERSION,
         "trunk": trunk.spec.model_dump(mode="json"),
-        "provenance": origin,
+        "provenance": torch_provenance(device).model_dump(mode="json"),
     }
     describe_features(partial, description)
     (partial / "done").unlink()

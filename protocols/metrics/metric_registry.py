@@ -11,6 +11,7 @@ from protocols.metrics.clustering import nmi
 from protocols.metrics.covering import covering_radius
 from protocols.metrics.retrieval import retrieval_scores, sides
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
+from protocols.training.torch_state import exact_products
 from protocols.users_files.checks import try_metric, value_of_source
 from protocols.users_files.sources import hashed_name
 from results.spec.source_names import SourceName
@@ -45,6 +46,7 @@ def check_metric_names(names: Sequence[str]) -> None:
             raise ValueError(f"metric {name!r} is named twice")
 
 
+@exact_products()
 def measure(
     names: Sequence[str], embeddings: Tensor, labels: Tensor, is_query: NDArray[np.bool_] | None
 ) -> dict[str, float]:

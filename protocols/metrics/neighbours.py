@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from protocols.metrics.faiss_search import faiss_search, searches_by_faiss
+from protocols.training.torch_state import exact_products
 
 CHUNK_ELEMENTS = 1 << 22
 """Number of distances in memory at once; 2^22 float32 are 16 MiB, which fits into the cache of many processors."""
@@ -98,7 +99,8 @@ def torch_search(references: Tensor) -> _Search:
         nonlocal memory
         if len(memory) < len(queries):
             memory = references.new_empty(len(queries), len(norms))
-        products = torch.mm(queries, columns, out=memory[: len(queries)])
+        with exact_products():
+            products = torch.mm(queries, columns, out=memory[: len(queries)])
         # The squared distance without the query's own norm, which does not change the order.
         distances = torch.add(norms, products, alpha=-2, out=products)[:, : len(references)]
         if without is not None:

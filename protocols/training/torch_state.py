@@ -1,12 +1,90 @@
-"""What torch does for a training: random numbers, deterministic kernels, chunks, the device's name."""
+"""What torch does for a training: precision, random numbers, deterministic kernels, chunks, and where it ran."""
 
+import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
+
+from results.records.provenance import provenance
+from results.records.records import Provenance
+from results.spec.training_spec import Precision
+
+_TAKES_TF32: dict[Precision, bool] = {"float32": False, "tf32": True, "amp": True}
+
+_OF_PRODUCTS: Any = torch.backends.cuda.matmul
+_OF_CONVOLUTIONS: tuple[Any, ...] = (torch.backends.cudnn,)
+_SETTING = "allow_tf32"
+_VALUES: dict[bool, Any] = {False: False, True: True}
+if hasattr(torch.backends.cudnn, "conv"):
+    # Since torch 2.9. Mixed with these, reading the settings above is an error of torch.
+    _OF_CONVOLUTIONS = (torch.backends.cudnn.conv, torch.backends.cudnn.rnn)
+    _SETTING, _VALUES = "fp32_precision", {False: "ieee", True: "tf32"}
+
+
+def use_precision(precision: Precision) -> None:
+    """Set for this process how a GPU computes products and convolutions of float32 numbers.
+
+    torch's own default takes TF32 in convolutions and not in products. `float32` takes it nowhere, `tf32` and `amp` in
+    both: under `amp` this concerns the loss and whatever else is not in bfloat16. A CPU computes float32 in all three.
+    """
+    for operation in (_OF_PRODUCTS, *_OF_CONVOLUTIONS):
+        setattr(operation, _SETTING, _VALUES[_TAKES_TF32[precision]])
+
+
+@contextmanager
+def exact_products() -> Iterator[None]:
+    """Take no TF32 in products inside. Scores need it: TF32 has three digits, and near images would change places."""
+    before = getattr(_OF_PRODUCTS, _SETTING)
+    setattr(_OF_PRODUCTS, _SETTING, _VALUES[False])
+    try:
+        yield
+    finally:
+        setattr(_OF_PRODUCTS, _SETTING, before)
+
+
+def torch_provenance(device: torch.device) -> Provenance:
+    """Describe the origin of a number that torch computed on a device, and that is finished now.
+
+    The version of torch names its build. Numbers from a GPU also have CUDA, cuDNN, the driver and the settings that
+    decide how it rounds.
+    """
+    versions, math = {"torch": str(torch.__version__)}, {}
+    if device.type == "cuda":
+        found = {"cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "driver": _driver()}
+        versions |= {package: str(version) for package, version in found.items() if version}
+        math = _math_settings()
+    return provenance(device_name(device), torch.get_num_threads(), versions, math)
+
+
+def _math_settings() -> dict[str, str]:
+    settings = {
+        "products": getattr(_OF_PRODUCTS, _SETTING),
+        "convolutions": getattr(_OF_CONVOLUTIONS[0], _SETTING),
+        "sums in bfloat16": torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction,
+        "deterministic kernels": torch.are_deterministic_algorithms_enabled(),
+        "cuDNN's search for kernels": torch.backends.cudnn.benchmark,
+    }
+    variables = ("CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE")
+    return {key: str(value) for key, value in settings.items()} | {
+        name: os.environ[name] for name in variables if name in os.environ
+    }
+
+
+@cache
+def _driver() -> str | None:
+    """Version of the GPU's driver; None if nvidia-smi does not tell it."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return said.partition("\n")[0].strip() or None
 
 
 def device_name(device: torch.device) -> str:

@@ -24,10 +24,14 @@ from protocols.training.fold_data import FoldData
 from protocols.training.optimizer import LearningRates, build_optimizer
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
-from protocols.training.torch_state import device_name, embed_in_chunks, isolated_random_numbers
+from protocols.training.torch_state import (
+    embed_in_chunks,
+    isolated_random_numbers,
+    torch_provenance,
+    use_precision,
+)
 from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import EmbeddingModel, model_of
-from results.records.provenance import provenance
 from results.records.records import CurvePoint, FoldResult, Scores
 from results.spec.training_spec import FoldSpec, TrainingSettings
 from results.values import derive_seed
@@ -101,10 +105,11 @@ def train_fold(
     data.check(spec)
     # The CPU's bfloat16 kernels leave some gradients unset. Filled memory makes them NaN, which ends the training.
     fill_memory = device == "cpu" and spec.training.precision == "amp"
+    use_precision(spec.training.precision)
     with isolated_random_numbers(device, fill_memory=fill_memory):
         training = _Training(spec, data, torch.device(device), observe, record)
         stopped_by, reason = training.run()
-    result = training.result(stopped_by, reason, time.perf_counter() - started)
+        result = training.result(stopped_by, reason, time.perf_counter() - started)
     chosen_earlier = spec.checkpoint_epoch is not None and spec.checkpoint_epoch < spec.training.max_epochs
     last_weights = weights_on_cpu(training.model) if stopped_by == "max_epochs" and chosen_earlier else None
     return TrainedFold(result, training.checkpoint.weights, training.checkpoint.class_vectors, last_weights)
@@ -308,5 +313,5 @@ class _Training:
             stopped_by=stopped_by,
             curve=tuple(self.curve),
             wall_time=wall_time,
-            provenance=provenance(device_name(self.device), torch.get_num_threads()),
+            provenance=torch_provenance(self.device),
         )

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from itertools import pairwise
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +12,7 @@ from torch.nn.utils import convert_conv2d_weight_memory_format
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, first_line, identified, tag_of
 from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError, read_weights
-from results.spec.training_spec import FoldSpec
+from results.spec.training_spec import FoldSpec, Precision
 from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 
 
@@ -110,7 +109,7 @@ class EmbeddingModel(nn.Module):
         spec: The trunk, its weights, input format, batch normalisation and pooling.
         embedding_size: Output dimensions d of the embedder's linear layer; None gives the pooled features.
         embedder_bias: Whether the linear layer has a bias.
-        precision: `float32`, or `amp` for mixed precision.
+        precision: `amp` for mixed precision. `float32` and `tf32` differ in settings of the process only.
         embedder: Hidden layers of the embedder.
         on_features: Whether the inputs are features (n, c), which are computed already. Of the trunk only their number
             matters; no weights are read.
@@ -128,7 +127,7 @@ class EmbeddingModel(nn.Module):
         embedding_size: int | None,
         *,
         embedder_bias: bool = True,
-        precision: Literal["float32", "amp"] = "float32",
+        precision: Precision = "float32",
         embedder: EmbedderSpec | None = None,
         on_features: bool = False,
     ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from reports.wording import listed
-from results.records.provenance import mixed_versions
+from results.records.provenance import mixed_math, mixed_versions
 from results.records.records import Provenance, RunRecord
 from results.store.experiment_results import MeasuredExperiment
 
@@ -36,11 +36,22 @@ def _machines(experiments: Sequence[MeasuredExperiment]) -> Iterator[str]:
     for things, name in (("systems", "host_system"), ("processors", "processor"), ("numbers of threads", "threads")):
         if found := _differing(experiments, partial(_on_cpu, name)):
             yield f"Runs on a CPU were made with different {things} ({listed(found)}). They round differently."
-    settings = [one.summary.experiment.for_row(run.method).training for one, run in _runs(experiments)]
-    precisions = sorted({training.precision for training in settings})
+    precisions = sorted({_precision(one, run) for one, run in _runs(experiments)})
     if len(precisions) > 1:
-        words = listed([{"amp": "mixed precision"}.get(precision, precision) for precision in precisions])
+        words = listed([_PRECISIONS.get(precision, precision) for precision in precisions])
         yield f"Runs were made in different precision ({words}). They round differently."
+        return  # The settings below follow from it.
+    for name, found in _mixed(experiments, mixed_math).items():
+        yield f"Runs on a GPU were made with different settings of {name} ({listed(found)}). They round differently."
+
+
+_PRECISIONS = {"amp": "mixed precision", "tf32": "TF32"}
+
+
+def _precision(one: MeasuredExperiment, run: RunRecord) -> str:
+    precision = one.summary.experiment.for_row(run.method).training.precision
+    # A CPU has no TF32.
+    return "float32" if precision == "tf32" and run.provenance.device == "cpu" else precision
 
 
 def _on_cpu(name: str, origin: Provenance) -> str:
@@ -50,15 +61,23 @@ def _on_cpu(name: str, origin: Provenance) -> str:
 
 def _code(experiments: Sequence[MeasuredExperiment]) -> Iterator[str]:
     tests, trainings = _origins(experiments)
-    versions = mixed_versions(tests)
-    for package, found in mixed_versions(trainings).items():
-        versions[package] = sorted({*versions.get(package, []), *found})
-    for package, found in sorted(versions.items()):
+    for package, found in _mixed(experiments, mixed_versions).items():
         yield f"Runs were made with different versions of {package} ({listed(found)}). They can give other numbers."
     if any(origin.tree_dirty for origin in (*tests, *trainings)):
         yield "Some runs were made with uncommitted changes. Their commit alone is not enough to repeat them."
     if commits := _differing(experiments, lambda origin: origin.commit[:7]):
         yield f"Runs were made with {len(commits)} commits of the code ({listed(commits)})."
+
+
+def _mixed(
+    experiments: Sequence[MeasuredExperiment], mixed: Callable[[list[Provenance]], dict[str, list[str]]]
+) -> dict[str, list[str]]:
+    """Return the names, sorted, whose values differ among tests or among trainings, with these values."""
+    found: dict[str, set[str]] = {}
+    for origins in _origins(experiments):
+        for name, values in mixed(origins).items():
+            found.setdefault(name, set()).update(values)
+    return {name: sorted(values) for name, values in sorted(found.items())}
 
 
 def _differing(experiments: Sequence[MeasuredExperiment], read: Callable[[Provenance], str]) -> list[str]:

@@ -9,12 +9,13 @@ from pydantic import Field, JsonValue, model_validator
 from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 from results.values import Record, Spec, fingerprint_of
 
+Precision = Literal["float32", "tf32", "amp"]
+
 TRAINING_VERSION = 2
 """Version of the training. Raise it with every change that alters outcomes: old results then no longer match.
 
 Version 1 used slower kernels on a CPU (memory layout, optimizer), which round differently.
 """
-
 
 KINDS = ("loss", "miner", "regularizer", "distance", "reducer")
 """The kinds of components that a method can have."""
@@ -220,14 +221,13 @@ class TrainingSettings(Spec):
     """Length, optimizer and precision of one training (specification, sections 5 and 6).
 
     Attributes:
-        iterations_per_epoch: Iterations of an epoch; None makes an epoch one pass over the training images, as in the
-            papers.
+        iterations_per_epoch: Iterations of an epoch; None makes it one pass over the training images, as in the papers.
         validate_every: Epochs between two validations.
         patience: The training stops when more than this many epochs have passed since the best validation.
         schedule: Schedule of the learning rates; None keeps them constant.
         clip_value: Largest absolute value of a gradient's entries, applied after `clip_norm`; None does not clip.
         clip_norm: Largest norm of all gradients of network and loss together; None does not clip.
-        precision: `amp` computes trunk and embedder in mixed precision on a GPU.
+        precision: How a GPU computes. `amp` is bfloat16 in trunk and embedder, and `tf32` in the rest.
         gradient_cache: The network computes a batch in chunks of this many images, twice, and keeps no more in memory
             than one chunk needs; the loss sees the whole batch. None computes a batch at once.
     """
@@ -243,7 +243,7 @@ class TrainingSettings(Spec):
     schedule: RateSchedule | None = None
     clip_value: float | None = Field(default=None, gt=0)
     clip_norm: float | None = Field(default=None, gt=0)
-    precision: Literal["float32", "amp"] = "float32"
+    precision: Precision = "float32"
     gradient_cache: int | None = Field(default=None, ge=1)
 
     def steps_per_epoch(self, training_images: int) -> int:

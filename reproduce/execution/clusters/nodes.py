@@ -14,12 +14,13 @@ from pathlib import Path
 import torch
 
 from protocols.processes import THREAD_VARIABLES
+from protocols.training.torch_state import torch_provenance
 from protocols.trunks.weights import WEIGHTS_VARIABLE
 from reproduce.errors import InputError
 from reproduce.execution.local import LocalProcesses
 from reproduce.execution.tasks import Done, Task, carry_out, is_foreign
 from reproduce.monitoring.observer import Tick
-from results.records.provenance import mixed_versions, provenance
+from results.records.provenance import mixed_versions
 from results.records.records import Provenance
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
@@ -127,7 +128,7 @@ def code_version() -> CodeVersion:
         for path in sorted((_CHECKOUT / folder).rglob("*.py")):
             digest.update(path.relative_to(_CHECKOUT).as_posix().encode() + b"\0")
             digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return CodeVersion(digest.hexdigest(), provenance("cpu", 1))
+    return CodeVersion(digest.hexdigest(), torch_provenance(torch.device("cpu")))
 
 
 def difference(here: CodeVersion, there: CodeVersion) -> str:

@@ -8,6 +8,7 @@ from protocols.datasets.folder import open_folder
 from protocols.features import frozen_features
 from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
 from protocols.images.batch_source import EvaluationCrops
+from protocols.training.torch_state import use_precision
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
@@ -38,6 +39,20 @@ def test_features_are_those_of_the_trunk_in_the_order_of_the_images(dataset, tmp
     assert np.array_equal(featured.images.labels, dataset.images.labels)
     assert featured.fingerprint == dataset.fingerprint
     assert featured.pictures is dataset.images
+
+
+def test_features_are_in_float32_whatever_was_trained_before(dataset, tmp_path, monkeypatch):
+    seen = set()
+    features = EmbeddingModel.features
+
+    def spy(model, images):
+        seen.add((torch.backends.cuda.matmul.fp32_precision, torch.backends.cudnn.conv.fp32_precision))
+        return features(model, images)
+
+    monkeypatch.setattr(EmbeddingModel, "features", spy)
+    use_precision("amp")
+    with_features(dataset, TRUNK, tmp_path / "cache", "cpu")
+    assert seen == {("ieee", "ieee")}
 
 
 def test_features_are_computed_once(dataset, tmp_path, monkeypatch):

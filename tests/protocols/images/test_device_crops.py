@@ -10,6 +10,8 @@ from PIL import Image
 
 from protocols.images import device_crops as batched
 from protocols.images.device_crops import Windows, resized_windows
+from protocols.training.torch_state import use_precision
+from results.spec.training_spec import Precision
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -128,9 +130,9 @@ def test_threads_do_not_matter() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("tf32", [True, False])
-def test_a_gpu_gives_the_same_bits(tf32: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", tf32)
+@pytest.mark.parametrize("precision", ["tf32", "float32"])
+def test_a_gpu_gives_the_same_bits(precision: Precision) -> None:
+    use_precision(precision)
     case = _case(MIXED * 4, 227, 3)
     crops = resized_windows(case.pixels.cuda(), case.windows, 3, 227)
     np.testing.assert_array_equal(crops.cpu().numpy(), case.expected)

@@ -90,6 +90,38 @@ def test_a_published_table_warns_of_experiments_that_differ():
     assert not any("precision" in note for note in join(published_table("mlrc_cub200"), filled[:1]).notes)
 
 
+def in_precisions(*precisions, on):
+    """An experiment for each precision; runs on a GPU have its settings of rounding."""
+    kinds = {"float32": "ieee", "tf32": "tf32", "amp": "tf32"}
+    return [
+        experiment(
+            precision,
+            {**MLRC, "training": {**MLRC.get("training", {}), "precision": precision}},
+            [
+                replace_run(run, provenance=made(device=on, math={} if on == "cpu" else {"products": kinds[precision]}))
+                for run in runs_of("triplet", [0.56, 0.57])
+            ],
+        ).measured
+        for precision in precisions
+    ]
+
+
+def test_precision_is_told_once_and_other_settings_of_rounding_where_it_is_equal():
+    gpu = "NVIDIA H100"
+    (note,) = mixed_origins(*in_precisions("float32", "tf32", on=gpu))
+    assert "different precision (float32 and TF32)" in note
+    alike = in_precisions("float32", "float32", on=gpu)
+    assert mixed_origins(*alike) == []
+    forced = [replace_run(run, provenance=made(device=gpu, math={"products": "tf32"})) for run in alike[1].records]
+    (note,) = mixed_origins(alike[0], replace(alike[1], records=tuple(forced)))
+    assert "different settings of products (ieee and tf32)" in note
+
+
+def test_on_a_cpu_tf32_does_not_round_differently():
+    assert mixed_origins(*in_precisions("float32", "tf32", on="cpu")) == []
+    assert mixed_origins(*in_precisions("float32", "amp", on="cpu")) != []
+
+
 def test_a_warning_is_said_once_on_the_page():
     found = said(warnings_of(two_machines({"device": "cuda"}), unfinished=False))
     assert sum("different devices" in sentence for sentence in found) == 1

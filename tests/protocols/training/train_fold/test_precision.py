@@ -1,4 +1,4 @@
-"""Mixed precision in a training: how far it may move a result, and what it must leave alone."""
+"""The precision of a training: where it reaches, how far it may move a result, and what it must leave alone."""
 
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.jobs import EvaluateJob
 from protocols.splits import mlrc_split
+from protocols.training.torch_state import use_precision
 from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.training_spec import MethodSpec, TrainingSettings
@@ -56,24 +57,39 @@ def test_a_mixed_training_goes_where_the_exact_one_goes(dataset: Dataset, method
     assert mixed.result.curve[-1].loss == pytest.approx(exact.result.curve[-1].loss, rel=0.03)
 
 
+def _arithmetic(model: EmbeddingModel) -> tuple[str, bool, str, str]:
+    backends = torch.backends
+    kinds = backends.cuda.matmul.fp32_precision, backends.cudnn.conv.fp32_precision
+    return model.precision, torch.is_autocast_enabled("cpu"), *kinds
+
+
 def test_the_precision_reaches_training_and_test_evaluation(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: set[tuple[str, bool]] = set()
+    seen: set[tuple[str, bool, str, str]] = set()
     forward = EmbeddingModel.forward
 
     def spy(model: EmbeddingModel, images: torch.Tensor) -> torch.Tensor:
-        model.trunk.register_forward_hook(lambda *_: seen.add((model.precision, torch.is_autocast_enabled("cpu"))))
+        model.trunk.register_forward_hook(lambda *_: seen.add(_arithmetic(model)))
         return forward(model, images)
 
     monkeypatch.setattr(EmbeddingModel, "forward", spy)
-    for precision in ("float32", "amp"):
+    for precision, kind in (("float32", "ieee"), ("tf32", "tf32"), ("float32", "ieee"), ("amp", "tf32")):
         seen.clear()
+        expected = (precision, precision == "amp", kind, kind)
         spec, data = toy_fold(dataset, UNTRAINED, settings(precision=precision), images=IMAGES_16)
         weights = train_fold(spec, data).weights
-        assert seen == {(precision, precision == "amp")}
+        assert seen == {expected}
         seen.clear()
+        use_precision("amp" if precision == "float32" else "float32")
         job = EvaluateJob((spec,), "mlrc", {}, 0, 0, 1.0)
         evaluate_run(job, [weights], data_for_testing(dataset, mlrc_split(dataset.n_classes)))
-        assert seen == {(precision, precision == "amp")}
+        assert seen == {expected}
+
+
+def test_on_a_cpu_tf32_is_float32_under_another_name(dataset: Dataset) -> None:
+    exact, other = _trained(dataset, PROXIES, "float32"), _trained(dataset, PROXIES, "tf32")
+    assert same_weights(exact.weights, other.weights)
+    assert exact.result.curve == other.result.curve
+    assert exact.result.fingerprint != other.result.fingerprint
 
 
 def test_checkpoints_do_not_tell_the_layout(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +108,7 @@ def test_checkpoints_do_not_tell_the_layout(dataset: Dataset, monkeypatch: pytes
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("precision", ["float32", "amp"])
+@pytest.mark.parametrize("precision", ["float32", "tf32", "amp"])
 @pytest.mark.parametrize("augmentation", ["faithful", "device"])
 def test_a_gpu_goes_there_too(dataset: Dataset, precision: str, augmentation: str) -> None:
     exact = _trained(dataset, CONTRASTIVE, "float32").result

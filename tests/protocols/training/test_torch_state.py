@@ -1,0 +1,110 @@
+"""Precision as torch's settings, and the origin of numbers that torch computed."""
+
+import subprocess
+import warnings
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from protocols.metrics.retrieval import retrieval_scores
+from protocols.training import torch_state
+from protocols.training.torch_state import exact_products, torch_provenance, use_precision
+from results.records.records import Provenance
+
+CUDA, CPU = torch.device("cuda"), torch.device("cpu")
+
+
+def flags() -> tuple[str, str, str]:
+    """torch's settings for products, convolutions and recurrent layers."""
+    cudnn = torch.backends.cudnn
+    return torch.backends.cuda.matmul.fp32_precision, cudnn.conv.fp32_precision, cudnn.rnn.fp32_precision
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    yield
+    use_precision("float32")
+
+
+@pytest.mark.parametrize(("precision", "meant"), [("float32", "ieee"), ("tf32", "tf32"), ("amp", "tf32")])
+def test_a_precision_sets_products_and_convolutions_without_a_warning(precision, meant) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for before in ("float32", "amp"):
+            use_precision(before)
+            use_precision(precision)
+            assert flags() == (meant,) * 3
+
+
+def test_it_also_sets_them_after_code_that_used_torchs_older_names() -> None:
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    use_precision("float32")
+    assert flags() == ("ieee",) * 3
+
+
+def test_another_precision_is_refused() -> None:
+    with pytest.raises(KeyError, match="float16"):
+        use_precision("float16")  # type: ignore[arg-type]
+
+
+def test_what_decides_ranks_is_computed_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    product = torch.mm
+
+    def mm(*args: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        seen.append(flags()[0])
+        return product(*args, out=out)
+
+    use_precision("tf32")
+    monkeypatch.setattr(torch, "mm", mm)
+    retrieval_scores(torch.randn(8, 3), torch.arange(8) // 2)
+    assert set(seen) == {"ieee"}
+    assert flags() == ("tf32",) * 3
+    with pytest.raises(ZeroDivisionError), exact_products():
+        raise ZeroDivisionError
+    assert flags() == ("tf32",) * 3
+
+
+def test_numbers_from_a_cpu_have_nothing_of_a_gpu() -> None:
+    made = torch_provenance(CPU)
+    assert made.device == "cpu"
+    assert made.versions["torch"] == torch.__version__
+    assert not {"cuda", "cudnn", "driver"} & made.versions.keys()
+    assert "math" not in made.model_dump()
+    assert Provenance.model_validate(made.model_dump()) == made
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "NVIDIA something")
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(torch.backends.cudnn, "version", lambda: 91900)
+    torch_state._driver.cache_clear()
+    yield
+    torch_state._driver.cache_clear()
+
+
+def test_numbers_from_a_gpu_tell_what_computed_them(gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0, "580.65.06\n580.65.06\n")
+    )
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "0")
+    use_precision("tf32")
+    made = torch_provenance(CUDA)
+    assert made.device == "NVIDIA something"
+    assert {key: made.versions[key] for key in ("cuda", "cudnn", "driver")} == {
+        "cuda": "13.0",
+        "cudnn": "91900",
+        "driver": "580.65.06",
+    }
+    assert (made.math["products"], made.math["convolutions"]) == ("tf32", "tf32")
+    assert made.math["NVIDIA_TF32_OVERRIDE"] == "0"
+    assert Provenance.model_validate_json(made.model_dump_json()) == made
+
+
+def test_a_driver_that_nobody_tells_is_left_out(gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    made = torch_provenance(CUDA)
+    assert "driver" not in made.versions
+    assert made.versions["cuda"] == "13.0"
