@@ -17,14 +17,10 @@ from results.spec.training_spec import Precision
 
 _TAKES_TF32: dict[Precision, bool] = {"float32": False, "tf32": True, "amp": True}
 
-_OF_PRODUCTS: Any = torch.backends.cuda.matmul
-_OF_CONVOLUTIONS: tuple[Any, ...] = (torch.backends.cudnn,)
-_SETTING = "allow_tf32"
-_VALUES: dict[bool, Any] = {False: False, True: True}
-if hasattr(torch.backends.cudnn, "conv"):
-    # Since torch 2.9. Mixed with these, reading the settings above is an error of torch.
-    _OF_CONVOLUTIONS = (torch.backends.cudnn.conv, torch.backends.cudnn.rnn)
-    _SETTING, _VALUES = "fp32_precision", {False: "ieee", True: "tf32"}
+# torch's type hints do not know these settings. Those per operation came with torch 2.9.
+_PRODUCTS: Any = torch.backends.cuda.matmul
+_CUDNN: Any = torch.backends.cudnn
+_PER_OPERATION = hasattr(_CUDNN, "conv")
 
 
 def use_precision(precision: Precision) -> None:
@@ -33,19 +29,41 @@ def use_precision(precision: Precision) -> None:
     torch's own default takes TF32 in convolutions and not in products. `float32` takes it nowhere, `tf32` and `amp` in
     both: under `amp` this concerns the loss and whatever else is not in bfloat16. A CPU computes float32 in all three.
     """
-    for operation in (_OF_PRODUCTS, *_OF_CONVOLUTIONS):
-        setattr(operation, _SETTING, _VALUES[_TAKES_TF32[precision]])
+    tf32 = _TAKES_TF32[precision]
+    _use_in_products(tf32)
+    # The older names are set first, everywhere: torch.export reads them, and fails where the newer ones disagree.
+    _CUDNN.allow_tf32 = tf32
+    if _PER_OPERATION:
+        _CUDNN.conv.fp32_precision = _CUDNN.rnn.fp32_precision = _kind(tf32)
+
+
+def _use_in_products(tf32: bool) -> None:
+    _PRODUCTS.allow_tf32 = tf32
+    if _PER_OPERATION:
+        _PRODUCTS.fp32_precision = _kind(tf32)
+
+
+def _kind(tf32: bool) -> str:
+    return "tf32" if tf32 else "ieee"
 
 
 @contextmanager
 def exact_products() -> Iterator[None]:
     """Take no TF32 in products inside. Scores need it: TF32 has three digits, and near images would change places."""
-    before = getattr(_OF_PRODUCTS, _SETTING)
-    setattr(_OF_PRODUCTS, _SETTING, _VALUES[False])
+    before = _in_products()
+    _use_in_products(False)
     try:
         yield
     finally:
-        setattr(_OF_PRODUCTS, _SETTING, before)
+        _use_in_products(before)
+
+
+def _in_products() -> bool:
+    return bool(_PRODUCTS.fp32_precision == "tf32" if _PER_OPERATION else _PRODUCTS.allow_tf32)
+
+
+def _in_convolutions() -> bool:
+    return bool(_CUDNN.conv.fp32_precision == "tf32" if _PER_OPERATION else _CUDNN.allow_tf32)
 
 
 def torch_provenance(device: torch.device) -> Provenance:
@@ -64,8 +82,8 @@ def torch_provenance(device: torch.device) -> Provenance:
 
 def _math_settings() -> dict[str, str]:
     settings = {
-        "products": getattr(_OF_PRODUCTS, _SETTING),
-        "convolutions": getattr(_OF_CONVOLUTIONS[0], _SETTING),
+        "TF32 in products": _in_products(),
+        "TF32 in convolutions": _in_convolutions(),
         "sums in bfloat16": torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction,
         "deterministic kernels": torch.are_deterministic_algorithms_enabled(),
         "cuDNN's search for kernels": torch.backends.cudnn.benchmark,
