@@ -20,6 +20,12 @@ from results.spec.mlrc_constants import FOLDS
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
+GPU_THREADS = 2
+"""Threads and cores of a training on a GPU, whose host only starts kernels and prepares batches.
+
+A constant, so that a node's GPUs are all used whatever its cores are: nodes with two cores per GPU are common.
+"""
+
 _LIBRARIES = ("torch", "pytorch_metric_learning.losses", "pytorch_metric_learning.miners", "pydantic", "PIL.Image")
 """What processes are forked with. The suite is not among it: another copy of it may be installed than the one here."""
 
@@ -38,26 +44,28 @@ def processes() -> ForkServerContext | SpawnContext:
     return context
 
 
-def threads_per_training() -> int:
-    """Return the number of threads of one training on this machine.
+def threads_per_training(device: str = "cpu") -> int:
+    """Return the number of threads of one training on a device of this machine: `GPU_THREADS` on a GPU.
 
-    It depends only on the number of cores. If it depended on the number of workers, floats would be added in another
-    order, and results would change with `--workers`.
+    On a CPU it depends only on the number of cores. If it depended on the number of workers, floats would be added in
+    another order, and results would change with `--workers`.
     """
-    return max(1, (os.cpu_count() or 1) // FOLDS)
+    return GPU_THREADS if device.startswith("cuda") else max(1, (os.cpu_count() or 1) // FOLDS)
 
 
 @contextmanager
-def starting() -> Iterator[None]:
-    """Start processes within the block.
+def starting(threads: int | None = None) -> Iterator[None]:
+    """Start processes within the block; without a number of threads each has `threads_per_training()` of a CPU.
 
     They take the thread counts from the environment, where libraries read them. They do not look for modules in the
     current folder before they know where this process looks. They never see Ctrl-C, which in a terminal reaches all
-    processes of a command: blocked, it arrives here at the end of the block.
+    processes of a command: blocked, it arrives here at the end of the block. The same holds for the signals of SLURM,
+    which reach all processes of a job, if this process has a handler for them.
     """
-    variables = {**dict.fromkeys(THREAD_VARIABLES, str(threads_per_training())), "PYTHONSAFEPATH": "1"}
+    variables = {**dict.fromkeys(THREAD_VARIABLES, str(threads or threads_per_training())), "PYTHONSAFEPATH": "1"}
     before = {name: os.environ.get(name) for name in variables}
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handled = {number for number in (signal.SIGTERM, signal.SIGUSR2) if callable(signal.getsignal(number))}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, *handled})
     os.environ.update(variables)
     try:
         yield

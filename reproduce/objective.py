@@ -69,7 +69,8 @@ class Objective:
         if len(loaded) > 1:
             raise InputError(f"{experiment}: has several panels; use one of {', '.join(loaded)}")
         ((name, opened),) = loaded.items()
-        self.device, self.workers = check_device(device), workers or default_workers()
+        self.device = check_device(device)
+        self.workers = workers or default_workers(self.device)
         self.session: Session = open_session(
             name, opened, storage_paths(store, None, None, None), None, device=self.device
         )

@@ -93,6 +93,8 @@ def _compute(
             (partial / "done").write_text(str(first))
             if progress:
                 progress(first, len(images))
+    if device.type == "cuda":
+        torch.cuda.empty_cache()  # Other processes train on this GPU next.
     description = {
         "version": FEATURES_VERSION,
         "trunk": trunk.spec.model_dump(mode="json"),

@@ -135,9 +135,21 @@ def host_threads(device: torch.device) -> int:
     return min(4, os.cpu_count() or 1) if device.type == "cuda" else 0
 
 
+_sharing = 1
+
+
+def share_gpu(trainings: int) -> None:
+    """Tell this process how many trainings run on its GPU at the same time. They change no number, only `has_room`."""
+    global _sharing
+    _sharing = trainings
+
+
 def has_room(device: torch.device, n_bytes: int, most: int) -> bool:
-    """Tell whether a GPU can keep data beside a training; always False for a CPU."""
-    return device.type == "cuda" and n_bytes <= min(most, torch.cuda.mem_get_info(device)[0] // 4)
+    """Tell whether a GPU can keep data beside a training; always False for a CPU.
+
+    Trainings that share a GPU (`share_gpu`) start together and see the same free memory, so each may take its part.
+    """
+    return device.type == "cuda" and n_bytes <= min(most, torch.cuda.mem_get_info(device)[0] // 4) // _sharing
 
 
 def page_locked(pixels: Tensor, device: torch.device) -> Tensor:

@@ -75,7 +75,7 @@ def plan(
     timings = opened.timings() if opened else []
     # The cores of this machine say nothing about another one.
     elsewhere = rate is not None or gpu is not None
-    at_a_time = workers or (1 if elsewhere else default_workers())
+    at_a_time = workers or (1 if elsewhere else default_workers(torch_device))
     with with_writable_cache(where) as paths:
         for session in open_sessions(experiment, choices, paths, console, plan=True):
             plans = plan_trainings.plan(session, opened, timings)

@@ -133,7 +133,7 @@ def run(
         _say_other_data(session, console)
         # A cluster's number of workers and their speed are not known before it is open.
         if ray is None:
-            ask_before_run(session, features_on, workers or default_workers(), yes=yes, console=console)
+            ask_before_run(session, features_on, workers or default_workers(features_on), yes=yes, console=console)
         started = time.perf_counter()
         finished = run_experiment.run(session, start_executor, console, trackers, training_timeout)
         show_table(finished.table, console)
@@ -165,7 +165,7 @@ def _local_factory(device: str, workers: int | None, *, processes_only: bool) ->
     from reproduce.execution.local import open_executor
 
     torch_device = check_device(device)
-    return lambda: open_executor(torch_device, workers or default_workers(), processes_only=processes_only)
+    return lambda: open_executor(torch_device, workers or default_workers(torch_device), processes_only=processes_only)
 
 
 def _cluster_factory(

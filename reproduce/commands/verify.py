@@ -69,7 +69,7 @@ def verify(
         again = DataAgain(
             lambda key: folders.root_of(key, datasets), paths.cache, torch_device, bars.of("reading images")
         )
-        count = min(workers or default_workers(), len(drawn.drawn))
+        count = min(workers or default_workers(torch_device), len(drawn.drawn))
         executor = open_executor(torch_device, count)
         outcomes = []
         for training, compared in train_again(drawn.drawn, again, where.artifacts, executor, bars.of("training again")):

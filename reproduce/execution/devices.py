@@ -6,7 +6,8 @@ import platform
 
 import torch
 
-from protocols.processes import threads_per_training
+from protocols.images.batch_source import share_gpu
+from protocols.processes import GPU_THREADS, threads_per_training
 from reproduce.errors import InputError
 from results.spec.mlrc_constants import FOLDS
 
@@ -15,6 +16,9 @@ LARGEST_BLOCK = 2**30
 
 MOST_KEPT = 2**31 - 1
 """Most bytes of free memory at the end of the heap that are kept."""
+
+_FULL = ("CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
+"""How CUDA and its libraries say that a GPU has no memory left, where torch has no class of its own for it."""
 
 # Parameters of mallopt, from glibc's malloc.h.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
@@ -52,22 +56,63 @@ def check_device(device: str) -> str:
     return device
 
 
-def default_workers() -> int:
+def spread(device: str) -> list[str]:
+    """Return the devices that local trainings are spread over: all visible GPUs for `cuda`, else the device itself."""
+    found = range(torch.cuda.device_count()) if device == "cuda" else ()
+    return [f"cuda:{index}" for index in found] or [device]
+
+
+def default_workers(device: str) -> int:
     """Return how many trainings run at the same time: four, or one per core if there are fewer.
 
-    The same on a GPU: a training with small batches does not fill it, and four share it.
+    On GPUs four for each, since a training with small batches does not fill one, if there are `GPU_THREADS` cores for
+    each training, and at least one for each GPU.
     """
-    return min(FOLDS, os.cpu_count() or 1)
+    cores = os.cpu_count() or 1
+    if not device.startswith("cuda"):
+        return min(FOLDS, cores)
+    gpus = len(spread(device))
+    return max(gpus, min(FOLDS * gpus, cores // GPU_THREADS))
 
 
-def prepare_process(device: str, threads: int | None = None) -> None:
-    """Set the number of threads in a process that trains, how it keeps memory, and a GPU's deterministic kernels.
+def prepare_process(device: str, threads: int | None = None, sharing: int = 1) -> None:
+    """Set how a process trains: its GPU, its number of threads, and how it keeps memory.
 
-    Without a number of threads it is `threads_per_training()`.
+    Args:
+        threads: None takes `threads_per_training` of the device.
+        sharing: Number of trainings on the process's GPU at the same time.
     """
-    torch.set_num_threads(threads or threads_per_training())
+    use_gpu(device)
+    share_gpu(sharing)
+    torch.set_num_threads(threads or threads_per_training(device))
     keep_freed_memory()
-    if device.startswith("cuda"):
-        # Without this variable cuBLAS may choose kernels whose sums differ from run to run.
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.backends.cudnn.benchmark = False
+
+
+def use_gpu(device: str) -> None:
+    """Make a GPU the current device of this process, with deterministic kernels; do nothing for a CPU.
+
+    Call it before anything else on the GPU: page-locked memory, streams and libraries take the current device, which is
+    the first GPU otherwise.
+    """
+    if not device.startswith("cuda"):
+        return
+    # Without this variable cuBLAS may choose kernels whose sums differ from run to run.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.backends.cudnn.benchmark = False
+    if torch.device(device).index is not None:
+        torch.cuda.set_device(device)
+
+
+def is_full(error: BaseException) -> bool:
+    """Tell whether an error says that a GPU has no memory left."""
+    return isinstance(error, torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and any(words in str(error) for words in _FULL)
+    )
+
+
+def does_not_fit(error: BaseException) -> InputError:
+    """Return the error of a task that ran out of memory although it was alone on its GPU."""
+    return InputError(
+        f"alone on the GPU, it needs more memory than is free ({str(error).splitlines()[0]}); end other programs on "
+        "this GPU, or set training.gradient_cache, training.precision: amp or a smaller training.batch_size"
+    )

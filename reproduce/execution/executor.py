@@ -1,5 +1,6 @@
 """The interface of executors, which carry out tasks in this process, in local processes or on a cluster."""
 
+import pickle
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Protocol
@@ -12,8 +13,20 @@ class WorkerDiedError(Exception):
     """A process, a job or a node ended while it ran a task. The other tasks continue."""
 
 
+def sendable(error: Exception) -> Exception:
+    """Return an error as another process can read it: one that cannot be unpickled becomes its name and message."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return WorkerDiedError(f"{type(error).__name__}: {error}".splitlines()[0])
+    return error
+
+
 class Executor(Protocol):
     """Carries out tasks and gives a future for each.
+
+    A task that runs out of a GPU's memory beside others begins again with fewer beside it, and its future waits for
+    that. Only one that was alone fails, with InputError.
 
     Attributes:
         device: Device that the tasks run on: cpu, cuda or cuda:N.

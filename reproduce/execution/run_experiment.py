@@ -186,8 +186,9 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
     )
     for note in notes_on_data(session):
         console.print(note, highlight=False, markup=False)
+    threads = threads_per_training(executor.device)
     console.print(
-        f"device {executor.device}, {executor.workers} training(s) at a time, {threads_per_training()} thread(s) "
+        f"device {executor.device}, {executor.workers} training(s) at a time, {threads} thread(s) "
         f"each; nearest neighbours by {backend(str(executor.device))}; store {session.paths.shown_store}",
         highlight=False,
     )

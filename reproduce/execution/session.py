@@ -28,6 +28,7 @@ from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError, all_of
 from reproduce.execution.check_settings import check_components
+from reproduce.execution.devices import use_gpu
 from reproduce.storage import StoragePaths, open_store
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.records.trials import TrialLog, TrialsInMemory
@@ -157,6 +158,7 @@ def open_session(
         def featured(dataset: Dataset, row: Experiment) -> Dataset:
             if outline:
                 return with_noise(dataset, row.trunk)
+            use_gpu(device)
             return with_features(dataset, FrozenTrunk(row.trunk, row.images), where.cache, device, computing)
 
         rows = {card.key: experiment.for_row(card.key) for card in cards}

@@ -136,7 +136,9 @@ BY_PYTEST = [
 DOWNLOADS = ["python -m reproduce data fetch cub200 --to ."]
 # Needs a cluster; tests/reproduce/execution/clusters/test_slurm.py runs such jobs on this machine.
 ON_CLUSTERS = [
-    "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --slurm partition=gpu,time=240,gpus=1,mem=16 --workers 48"
+    "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --slurm partition=gpu,time=240,gpus=1,mem=16 --workers 48",
+    "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --slurm partition=gpu,time=240,gpus=1,mem=32,batch=4 "
+    "--workers 17",
 ]
 # Two minutes; tests/reproduce/commands/test_bench.py and the tests of its measurements call it at tiny sizes.
 MINUTES = ["python -m reproduce bench"]

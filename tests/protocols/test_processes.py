@@ -22,6 +22,32 @@ def test_children_that_start_in_the_block_do_not_see_ctrl_c():
         child.wait()
 
 
+@pytest.mark.parametrize("handled", [True, False])
+def test_children_leave_the_signals_of_slurm_to_a_parent_that_handles_them(handled) -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR2)}
+    heard = []
+    try:
+        for number in before:
+            signal.signal(number, (lambda *received: heard.append(received[0])) if handled else signal.SIG_DFL)
+        with starting():
+            child = subprocess.Popen(["sleep", "30"])
+        for number in before:
+            child.send_signal(number)
+        if handled:
+            for number in before:
+                signal.raise_signal(number)
+            assert heard == list(before), "here they arrive"
+            time.sleep(0.3)
+            assert child.poll() is None
+        else:
+            assert child.wait(20) < 0
+        child.kill()
+        child.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def change_everything() -> bool:
     torch.set_default_dtype(torch.float64)
     torch.nn.functional.normalize = None  # type: ignore[assignment]

@@ -17,6 +17,7 @@ from protocols.processes import THREAD_VARIABLES
 from protocols.training.torch_state import torch_provenance
 from protocols.trunks.weights import WEIGHTS_VARIABLE
 from reproduce.errors import InputError
+from reproduce.execution.devices import does_not_fit, is_full
 from reproduce.execution.local import LocalProcesses
 from reproduce.execution.tasks import Done, Task, carry_out, is_foreign
 from reproduce.monitoring.observer import Tick
@@ -49,19 +50,24 @@ def environment_of_workers(threads: int) -> dict[str, str]:
     return variables
 
 
-def outcome_of(task: Task, device: str, threads: int, report: Callable[[Tick], None]) -> Done | Exception:
+def outcome_of(
+    task: Task, device: str, threads: int, report: Callable[[Tick], None], sharing: int = 1
+) -> Done | Exception:
     """Carry out a task on a node; one with foreign code in a process of its own, since this one may get other tasks.
 
-    An error is returned and not raised, since a cluster wraps errors into its own.
+    An error is returned and not raised, since a cluster wraps errors into its own. `sharing` is the number of trainings
+    on the GPU at the same time.
     """
     try:
-        return _apart(task, device, threads, report) if is_foreign(task) else carry_out(task, device, report)
+        if is_foreign(task):
+            return _apart(task, device, threads, report, sharing)
+        return carry_out(task, device, report)
     except Exception as error:
-        return error
+        return does_not_fit(error) if sharing == 1 and is_full(error) else error
 
 
-def _apart(task: Task, device: str, threads: int, report: Callable[[Tick], None]) -> Done:
-    with closing(LocalProcesses(device, 1, threads=threads)) as executor:
+def _apart(task: Task, device: str, threads: int, report: Callable[[Tick], None], sharing: int) -> Done:
+    with closing(LocalProcesses(device, 1, threads=threads, shares=sharing)) as executor:
         future = executor.submit(task)
         while not future.done():
             wait([future], timeout=0.5)

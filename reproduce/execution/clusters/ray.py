@@ -9,21 +9,23 @@ numbers equal those of a run without Ray (on the same kind of processor).
 import logging
 import os
 import socket
+from collections import deque
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from protocols.processes import threads_per_training
+from protocols.processes import GPU_THREADS, THREAD_VARIABLES, threads_per_training
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.clusters.nodes import environment_of_workers, first_line, outcome_of
 from reproduce.execution.clusters.ray_nodes import Room, check_nodes, room_in, usable_nodes
-from reproduce.execution.devices import prepare_process
+from reproduce.execution.devices import is_full, prepare_process
 from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
 
+_LOG = logging.getLogger(__name__)
 _LOCAL = "local"
 _REACH_SECONDS = 10
 _END_SECONDS = 10
@@ -45,7 +47,7 @@ class RayCluster:
         address: `auto` or `HOST:PORT` for a cluster that this machine belongs to, `ray://HOST:PORT` for another
             cluster, `local` to start Ray on this machine until `close`.
         device: cpu, cuda, or auto for cuda if a node has a GPU.
-        workers: Trainings at the same time; None for one per GPU, or on CPUs for as many as the cores allow.
+        workers: Trainings at the same time at most; None for one per GPU, or on CPUs for as many as the cores allow.
         folders: Folders that all nodes must share, besides this checkout.
 
     Raises:
@@ -57,6 +59,7 @@ class RayCluster:
         self._ray = import_ray()
         self._threads = threads_per_training()
         self._unfinished: dict[Future[Done], Any] = {}
+        self._full: deque[tuple[Future[Done], Task, int]] = deque()
         self._connect()
         try:
             room = self._check_room(device, folders)
@@ -70,7 +73,7 @@ class RayCluster:
         arguments: dict[str, Any] = {}
         if self.address == _LOCAL:
             # None: Ray counts the cores of this machine.
-            cores = None if self._requested_workers is None else self._requested_workers * self._threads
+            cores = self._requested_workers and self._requested_workers * max(self._threads, GPU_THREADS)
             arguments = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": _LOCAL_OBJECTS}
             # Any machine that reaches Ray can run programs on it, so Ray must listen to this machine only.
             arguments["_node_ip_address"] = "127.0.0.1"
@@ -92,17 +95,17 @@ class RayCluster:
     def _check_room(self, device: str, folders: tuple[Path, ...]) -> Room:
         nodes = self._ray.nodes()
         room = room_in(nodes, device, self._requested_workers, self._threads)
-        check_nodes(self._ray, usable_nodes(nodes, room.device, self._threads), folders)
+        check_nodes(self._ray, usable_nodes(nodes, room.device, room.threads), folders)
         return room
 
     def _prepare(self, room: Room) -> None:
         ray = self._ray
-        self._room = room
+        self._room, self._sharing = room, room.sharing
         # Ray does not retry a failed task, since the scheduler counts and stores failures. A process that has used one
-        # GPU cannot switch to another, so it ends after its training.
-        self._carry_out = ray.remote(
-            num_cpus=self._threads, num_gpus=room.gpu_share, max_retries=0, max_calls=1 if room.gpu_share else 0
-        )(_carry_out_on_node)
+        # GPU cannot switch to another, so it ends after its training. The nodes' other variables are set already.
+        variables = {"env_vars": dict.fromkeys(THREAD_VARIABLES, str(room.threads))}
+        on_gpu = {"max_calls": 1, "runtime_env": variables} if room.sharing else {}
+        self._carry_out = ray.remote(num_cpus=room.threads, max_retries=0, **on_gpu)(_carry_out_on_node)
         self._mailbox = _mailbox(ray).remote()
         self._next_progress = self._mailbox.take.remote()
 
@@ -114,20 +117,41 @@ class RayCluster:
         future: Future[Done] = Future()
         future.set_running_or_notify_cancel()
         try:
-            ref = self._carry_out.remote(task, self.device, self._threads, self._mailbox)
-            self._unfinished[future] = ref
-            ref.future().add_done_callback(lambda done: self._settle(future, done))
+            self._begin(future, task)
         except (OSError, RuntimeError, self._ray.exceptions.RayError) as error:
             raise self._fail_unfinished(error) from error
         return future
 
-    def _settle(self, future: "Future[Done]", done: "Future[Done | Exception]") -> None:
+    def _begin(self, future: "Future[Done]", task: Task) -> None:
+        sharing = self._sharing
+        carry_out = self._carry_out.options(num_gpus=1 / sharing if sharing else 0)
+        ref = carry_out.remote(task, self.device, self._room.threads, sharing, self._mailbox)
+        self._unfinished[future] = ref
+        ref.future().add_done_callback(lambda done: self._settle(future, task, sharing, done))
+
+    def _begin_again(self) -> None:
+        """Give the tasks to Ray again that found their GPU full. Each gets a larger part of one."""
+        while self._full:
+            future, task, sharing = self._full[0]
+            if sharing == self._sharing:
+                self._sharing -= 1
+                _LOG.warning(
+                    "a GPU is too small for %d trainings at the same time; from now on %d", sharing, sharing - 1
+                )
+            if not future.done():
+                self._begin(future, task)
+            self._full.popleft()
+
+    def _settle(self, future: "Future[Done]", task: Task, sharing: int, done: "Future[Done | Exception]") -> None:
         # The future may already have the error of a lost cluster.
         with suppress(InvalidStateError):
             try:
                 outcome = done.result()
             except Exception as error:
                 outcome = WorkerDiedError(f"{type(error).__name__}, {first_line(error)}")
+            if isinstance(outcome, Exception) and is_full(outcome):
+                self._full.append((future, task, sharing))
+                return
             if isinstance(outcome, Exception):
                 future.set_exception(outcome)
             else:
@@ -149,6 +173,7 @@ class RayCluster:
             self._fail_unfinished(ConnectionError("the connection is closed"))
             return []
         try:
+            self._begin_again()
             ready, _ = self._ray.wait([self._next_progress], timeout=0)
             if not ready:
                 return []
@@ -189,6 +214,7 @@ class RayCluster:
             if refs:
                 self._ray.wait(refs, num_returns=len(refs), timeout=_END_SECONDS)
         self._unfinished.clear()
+        self._full.clear()
         self._ray.shutdown()
 
 
@@ -201,9 +227,14 @@ def import_ray() -> Any:
     return ray
 
 
-def _carry_out_on_node(task: Task, device: str, threads: int, mailbox: Any) -> Done | Exception:
-    prepare_process(device, threads)
-    return outcome_of(task, device, threads, lambda tick: mailbox.put.remote(tick.fingerprint, tick.iterations))
+def _carry_out_on_node(task: Task, device: str, threads: int, sharing: int, mailbox: Any) -> Done | Exception:
+    sharing = max(1, sharing)
+    prepare_process(device, threads, sharing)
+
+    def report(tick: Tick) -> None:
+        mailbox.put.remote(tick.fingerprint, tick.iterations)
+
+    return outcome_of(task, device, threads, report, sharing)
 
 
 def _mailbox(ray: Any) -> Any:

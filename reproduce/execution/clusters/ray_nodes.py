@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from protocols.processes import GPU_THREADS
 from reproduce.errors import InputError
 from reproduce.execution.clusters.nodes import (
     cannot_import,
@@ -28,12 +29,14 @@ class Room:
     Attributes:
         device: cpu or cuda.
         workers: How many trainings run at the same time.
-        gpu_share: Part of a GPU that each training gets; 0 on CPUs.
+        sharing: How many trainings share a GPU; 0 on CPUs.
+        threads: Threads and cores of each training.
     """
 
     device: str
     workers: int
-    gpu_share: float
+    sharing: int
+    threads: int
 
 
 def usable_nodes(nodes: Sequence[Node], device: str, threads: int) -> list[Node]:
@@ -45,24 +48,30 @@ def usable_nodes(nodes: Sequence[Node], device: str, threads: int) -> list[Node]
     ]
 
 
-def room_in(nodes: Sequence[Node], device: str, workers: int | None, threads: int) -> Room:
+def room_in(nodes: Sequence[Node], device: str, workers: int | None, cpu_threads: int) -> Room:
     """Apply `--device` and `--workers` to the nodes of a cluster; raise InputError if no node can run a training.
 
-    Without a number of workers there is one per GPU, or on CPUs as many as the cores allow. If there are more workers
-    than GPUs, each GPU is shared by the same number of trainings, rounded up.
+    A training has `cpu_threads` cores on a CPU, and `GPU_THREADS` beside a GPU. Without a number of workers there is
+    one per GPU, or on CPUs as many as the cores allow. If there are more workers than GPUs, each GPU is shared by the
+    same number of trainings, rounded up. Workers for which a node has no cores are left out, since Ray would fill some
+    GPUs and leave others idle.
     """
     check_kind_of_device(device, "--ray")
     if device == "auto":
-        device = "cuda" if usable_nodes(nodes, "cuda", threads) else "cpu"
+        device = "cuda" if usable_nodes(nodes, "cuda", GPU_THREADS) else "cpu"
+    threads = cpu_threads if device == "cpu" else GPU_THREADS
     usable = usable_nodes(nodes, device, threads)
     if not usable:
         wanted = f"{threads} core(s)" + (" and a GPU" if device == "cuda" else "")
         raise InputError(f"--ray: no node of the cluster has {wanted} for a training on {device}")
+    by_cores = [int(_amount(node, "CPU")) // threads for node in usable]
     if device == "cpu":
-        return Room(device, workers or sum(int(_amount(node, "CPU")) // threads for node in usable), 0)
-    gpus = sum(int(_amount(node, "GPU")) for node in usable)
-    workers = workers or gpus
-    return Room(device, workers, 1 / math.ceil(workers / gpus))
+        return Room(device, workers or sum(by_cores), 0, threads)
+    room = [(cores, int(_amount(node, "GPU"))) for cores, node in zip(by_cores, usable, strict=True)]
+    gpus = sum(min(each) for each in room)
+    sharing = math.ceil(min(workers or gpus, sum(by_cores)) / gpus)
+    at_most = sum(min(cores, sharing * gpus_of_node) for cores, gpus_of_node in room)
+    return Room(device, min(workers or gpus, at_most), sharing, threads)
 
 
 def _amount(node: Node, resource: str) -> float:

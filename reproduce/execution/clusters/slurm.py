@@ -8,6 +8,7 @@ those of a run without SLURM (on the same kind of processor).
 
 import itertools
 import logging
+import math
 import pickle
 import shlex
 import shutil
@@ -73,12 +74,13 @@ class SlurmArrays:
     """How long an outcome may take to appear on the shared file system after its job ended."""
 
     def __init__(self, settings: SlurmSettings, device: str, workers: int | None, where: StoragePaths) -> None:
-        self._threads = threads_per_training()
         self.settings, self.device = settings, _checked_device(device, settings)
+        self._threads = threads_per_training(self.device)
+        self._side_by_side = settings.side_by_side(self._threads) if self.device == "cuda" else 1
         if settings.cpus is not None and settings.cpus < self._threads:
             raise InputError(
-                f"--slurm cpus={settings.cpus}: a training has {self._threads} threads, as on this machine; use at "
-                f"least cpus={self._threads}"
+                f"--slurm cpus={settings.cpus}: a training has {self._threads} threads; use at least "
+                f"cpus={self._threads}"
             )
         self.workers = workers or JOBS
         self.capacity = self.workers * settings.batch
@@ -102,8 +104,9 @@ class SlurmArrays:
         variables = [f"{name}={value}" for name, value in environment_of_workers(self._threads).items()]
         python = shlex.join(["env", *variables, sys.executable])
         settings = self.settings
-        # A job whose time ends is requeued as long as it has finished a training in each of its times.
-        limits = {f"{self.cluster}_max_num_timeout": settings.batch - 1, f"{self.cluster}_python": python}
+        # A job whose time ends is requeued as long as it has finished trainings in each of its times.
+        times = math.ceil(settings.batch / self._side_by_side)
+        limits = {f"{self.cluster}_max_num_timeout": times - 1, f"{self.cluster}_python": python}
         try:
             executor = submitit.AutoExecutor(self._folder, cluster=self.cluster, **limits)
         except RuntimeError as error:
@@ -111,7 +114,7 @@ class SlurmArrays:
         executor.update_parameters(
             name="reproduce",
             timeout_min=settings.time,
-            cpus_per_task=settings.cpus or self._threads,
+            cpus_per_task=settings.cpus or self._threads * self._side_by_side,
             gpus_per_node=settings.gpus,
             slurm_array_parallelism=self.workers,
             **({} if settings.mem is None else {"mem_gb": settings.mem}),
@@ -198,7 +201,14 @@ class SlurmArrays:
 
     def _batch(self, tasks: dict[int, Task]) -> SlurmBatch:
         return SlurmBatch(
-            tasks, self._folder, self._marks, self._version, self.device, self._threads, self.settings.time
+            tasks,
+            self._folder,
+            self._marks,
+            self._version,
+            self.device,
+            self._threads,
+            self.settings.time,
+            self._side_by_side,
         )
 
     def _collect(self, member: _Member) -> None:

@@ -1,14 +1,18 @@
-"""A job of a SLURM cluster: what it asks for, and the batch of tasks that it carries out one after another.
+"""A job of a SLURM cluster: what it asks for, and the batch of tasks that it carries out.
 
-Each outcome is a file of its own in a shared folder. A job that is pre-empted is requeued; it starts again, leaves out
-the tasks whose outcomes are there, and restarts the task that was interrupted. A training is a pure function, so the
-numbers stay the same.
+On a CPU the tasks follow one another. On a GPU they run side by side, in a pool of processes inside the job. Each
+outcome is a file of its own in a shared folder. A job that is pre-empted is requeued; it starts again, leaves out the
+tasks whose outcomes are there, and restarts those that were interrupted. A training is a pure function, so the numbers
+stay the same.
 """
 
 import pickle
 import socket
 from collections.abc import Mapping
+from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import closing
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +21,13 @@ from reproduce.execution.clusters.nodes import (
     CodeVersion,
     code_version,
     difference,
-    first_line,
     other_code,
     outcome_of,
     unseen_folder,
 )
 from reproduce.execution.devices import prepare_process
-from reproduce.execution.executor import WorkerDiedError
+from reproduce.execution.executor import sendable
+from reproduce.execution.local import LocalProcesses
 from reproduce.execution.tasks import Done, Task
 from reproduce.monitoring.observer import Tick
 from results.whole_files import write_whole
@@ -42,9 +46,9 @@ class SlurmSettings:
         time: Limit in minutes.
         partition: Name of the partition; None for the cluster's default.
         gpus: GPUs per job, 0 or 1.
-        cpus: Cores per job; None for as many as a training has threads.
+        cpus: Cores per job; None for as many as its trainings have threads.
         mem: Memory per job in GB; None for the cluster's default.
-        batch: Trainings per job, one after another.
+        batch: Trainings per job: one after another, or with a GPU side by side.
     """
 
     time: int
@@ -53,6 +57,10 @@ class SlurmSettings:
     cpus: int | None = None
     mem: int | None = None
     batch: int = 1
+
+    def side_by_side(self, threads: int) -> int:
+        """Return how many trainings of this number of threads a job with a GPU runs at the same time."""
+        return self.batch if self.cpus is None else max(1, min(self.batch, self.cpus // threads))
 
 
 _LEAST = {"time": SHORTEST_MINUTES, "gpus": 0, "cpus": 1, "mem": 1, "batch": 1}
@@ -97,6 +105,7 @@ class SlurmBatch:
         device: cpu or cuda.
         threads: Threads per training.
         minutes: Time limit of the job.
+        side_by_side: How many tasks run at the same time.
     """
 
     tasks: Mapping[int, Task]
@@ -106,26 +115,57 @@ class SlurmBatch:
     device: str
     threads: int
     minutes: int
+    side_by_side: int = 1
 
     def __call__(self) -> None:
         """Carry out the tasks that have no outcome yet, and write each outcome as soon as it is known."""
+        left, unusable = self._left(), self._unusable()
+        if unusable is not None:
+            for number in left:
+                self._write(number, unusable)
+        elif self.side_by_side == 1:
+            self._one_by_one(left)
+        elif left:
+            self._together(left)
+
+    def _left(self) -> dict[int, Task]:
+        return {number: task for number, task in self.tasks.items() if not outcome_path(self.folder, number).exists()}
+
+    def _one_by_one(self, tasks: Mapping[int, Task]) -> None:
         from submitit.core.utils import UncompletedJobError
 
         prepare_process(self.device, self.threads)
-        unusable = self._unusable()
-        for number, task in self.tasks.items():
-            if outcome_path(self.folder, number).exists():
-                continue
-            outcome = unusable or self._carry_out(number, task)
+        for number, task in tasks.items():
+            outcome = outcome_of(task, self.device, self.threads, partial(self._report, number))
             # submitit raises this error inside the training when the job is at its time limit for the last time.
-            ended = isinstance(outcome, UncompletedJobError)
-            if ended:
-                outcome = InputError(
-                    f"--slurm time={self.minutes}: a training needs more than {self.minutes} minutes; use a longer time"
-                )
-            write_whole(outcome_path(self.folder, number), _pickled(outcome))
-            if ended:
+            if isinstance(outcome, UncompletedJobError):
+                self._write(number, self._too_short())
                 return
+            self._write(number, outcome)
+
+    def _together(self, tasks: Mapping[int, Task]) -> None:
+        from submitit.core.utils import UncompletedJobError
+
+        numbers = {task.job.fingerprint: number for number, task in tasks.items()}
+        workers = min(self.side_by_side, len(tasks))
+        with closing(LocalProcesses(self.device, workers, threads=self.threads)) as executor:
+            try:
+                futures = {executor.submit(task): number for number, task in tasks.items()}
+                while futures:
+                    done, _ = wait(futures, timeout=0.5, return_when=FIRST_COMPLETED)
+                    for tick in executor.ticks():
+                        self._report(numbers[tick.fingerprint], tick)
+                    for future in done:
+                        error = future.exception()
+                        self._write(futures.pop(future), future.result() if error is None else error)
+            except UncompletedJobError:  # From submitit's handler, which runs in this thread.
+                for number in self._left():
+                    self._write(number, self._too_short())
+
+    def _too_short(self) -> InputError:
+        return InputError(
+            f"--slurm time={self.minutes}: a training needs more than {self.minutes} minutes; use a longer time"
+        )
 
     def checkpoint(self) -> Any:
         """Return what submitit requeues: the same batch, since outcomes are kept in files."""
@@ -142,12 +182,13 @@ class SlurmBatch:
             return InputError(f"{node} {other_code(other)}")
         return None
 
-    def _carry_out(self, number: int, task: Task) -> Done | Exception:
-        def report(tick: Tick) -> None:
-            with progress_path(self.folder, number).open("a") as file:
-                file.write(f"{tick.fingerprint} {tick.iterations}\n")
+    def _report(self, number: int, tick: Tick) -> None:
+        with progress_path(self.folder, number).open("a") as file:
+            file.write(f"{tick.fingerprint} {tick.iterations}\n")
 
-        return outcome_of(task, self.device, self.threads, report)
+    def _write(self, number: int, outcome: Done | BaseException) -> None:
+        content = pickle.dumps(sendable(outcome) if isinstance(outcome, Exception) else outcome)
+        write_whole(outcome_path(self.folder, number), content)
 
 
 def outcome_path(folder: Path, number: int) -> Path:
@@ -158,15 +199,3 @@ def outcome_path(folder: Path, number: int) -> Path:
 def progress_path(folder: Path, number: int) -> Path:
     """Return the file with the progress of a task: fingerprint and iterations, a line per report."""
     return folder / f"{number}.progress"
-
-
-def _pickled(outcome: Done | Exception) -> bytes:
-    """Pickle an outcome. An error that cannot be unpickled is replaced by its name and message."""
-    try:
-        content = pickle.dumps(outcome)
-        pickle.loads(content)
-    except Exception:
-        if not isinstance(outcome, Exception):
-            raise
-        return pickle.dumps(WorkerDiedError(f"{type(outcome).__name__}: {first_line(outcome)}"))
-    return content

@@ -43,9 +43,11 @@ def test_auto_uses_a_gpu_if_there_is_one(monkeypatch):
 
 
 def test_the_default_number_of_workers(monkeypatch):
-    for cores, workers in ((1, 1), (2, 2), (64, 4), (None, 1)):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    # On a CPU, on one of the eight GPUs, on all of them: two cores for each training, and no GPU without one.
+    for cores, workers in ((1, (1, 1, 8)), (2, (2, 1, 8)), (16, (4, 4, 8)), (128, (4, 4, 32)), (None, (1, 1, 8))):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
-        assert default_workers() == workers
+        assert tuple(map(default_workers, ("cpu", "cuda:1", "cuda"))) == workers
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The capacity of a cluster's nodes, in examples counted by hand."""
 
+import math
+
 import pytest
 
 from reproduce.errors import InputError
@@ -25,14 +27,16 @@ def test_nodes_without_the_cores_or_the_gpu_are_not_used():
     ("device", "workers", "threads", "room"),
     [
         # A training does not spread over nodes: three cores hold one of two threads.
-        ("cpu", None, 2, Room("cpu", 1 + 8, 0)),
-        ("cpu", None, 4, Room("cpu", 4, 0)),
-        ("cpu", 5, 2, Room("cpu", 5, 0)),
-        ("auto", None, 2, Room("cuda", 2, 1.0)),
-        ("cuda", 1, 2, Room("cuda", 1, 1.0)),
-        ("cuda", 2, 2, Room("cuda", 2, 1.0)),
-        ("cuda", 3, 2, Room("cuda", 3, 0.5)),
-        ("cuda", 5, 2, Room("cuda", 5, 1 / 3)),
+        ("cpu", None, 2, Room("cpu", 1 + 8, 0, 2)),
+        ("cpu", None, 4, Room("cpu", 4, 0, 4)),
+        ("cpu", 5, 2, Room("cpu", 5, 0, 2)),
+        ("auto", None, 64, Room("cuda", 2, 1, 2)),
+        ("cuda", 1, 64, Room("cuda", 1, 1, 2)),
+        ("cuda", 2, 64, Room("cuda", 2, 1, 2)),
+        ("cuda", 3, 64, Room("cuda", 3, 2, 2)),
+        ("cuda", 5, 64, Room("cuda", 5, 3, 2)),
+        # Eight trainings have cores, so more than four on each GPU would leave it partly empty.
+        ("cuda", 100, 64, Room("cuda", 8, 4, 2)),
     ],
 )
 def test_workers_and_their_share_of_a_gpu(device, workers, threads, room):
@@ -40,14 +44,42 @@ def test_workers_and_their_share_of_a_gpu(device, workers, threads, room):
 
 
 def test_auto_means_cpu_if_no_node_has_a_gpu():
-    assert room_in([HEAD, SMALL], "auto", None, 1) == Room("cpu", 3, 0)
+    assert room_in([HEAD, SMALL], "auto", None, 1) == Room("cpu", 3, 0, 1)
+
+
+def gpus_in_use(nodes, room):
+    """Give trainings to nodes as Ray does, which fills a GPU before it takes the next; count the GPUs with one."""
+    left, used = room.workers, 0
+    for each in nodes:
+        cores, gpus = (int(each["Resources"][kind]) for kind in ("CPU", "GPU"))
+        here = min(left, cores // room.threads, gpus * room.sharing)
+        left, used = left - here, used + math.ceil(here / room.sharing)
+    assert left == 0
+    return used
+
+
+@pytest.mark.parametrize("cores", [16, 64, 128])
+@pytest.mark.parametrize("nodes", [1, 20])
+@pytest.mark.parametrize("per_gpu", [None, 1, 2, 4])
+def test_all_gpus_of_a_node_are_used_whatever_its_cores_are(cores, nodes, per_gpu):
+    each = [node(f"{number}", CPU=cores, GPU=8) for number in range(nodes)]
+    # The driver may have any number of cores: a quarter of 128 was once asked for each training.
+    room = room_in(each, "auto", per_gpu and per_gpu * 8 * nodes, cpu_threads=32)
+    assert gpus_in_use(each, room) == 8 * nodes
+    assert room.workers == nodes * min(8 * (per_gpu or 1), cores // 2)
+
+
+def test_the_smaller_of_cores_and_gpus_is_the_room():
+    assert room_in([node(CPU=8, GPU=8)], "cuda", None, 1) == Room("cuda", 4, 1, 2)
+    # The small node has cores for four trainings, two on each of two GPUs; the large one for all.
+    assert room_in([node(CPU=8, GPU=8), node(CPU=64, GPU=8)], "cuda", 24, 1) == Room("cuda", 4 + 16, 2, 2)
 
 
 @pytest.mark.parametrize(
     ("nodes", "device", "said"),
     [
         (CLUSTER, "cuda:1", "device 'cuda:1': with --ray use cpu, cuda or auto"),
-        ([HEAD, SMALL], "cuda", r"no node of the cluster has 2 core\(s\) and a GPU"),
+        ([HEAD, node(CPU=1, GPU=8)], "cuda", r"no node of the cluster has 2 core\(s\) and a GPU"),
         ([HEAD], "auto", r"no node of the cluster has 2 core\(s\) for a training on cpu"),
     ],
 )

@@ -226,7 +226,7 @@ def test_a_submission_asks_slurm_for_what_the_option_says_and_is_cancelled(tmp_p
         assert f"#SBATCH --{option}" in lines
     assert "#SBATCH --job-name=reproduce" in lines
     command = next(line for line in lines if line.startswith("srun "))
-    assert f" env OMP_NUM_THREADS={threads_per_training()} " in command
+    assert f" env OMP_NUM_THREADS={threads_per_training('cuda')} " in command
     assert f" {sys.executable} -u -m submitit.core._submit " in command
     assert sorted((tmp_path / "bin" / "cancelled").read_text().split()) == ["17_0", "17_1"]
     assert all(isinstance(future.exception(10), WorkerDiedError) for future in futures)
@@ -277,7 +277,7 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path, monkeypatch):
     for device, message in (("cuda:1", "SLURM chooses which GPU"), ("cuda", "the jobs ask for no GPU; add gpus=1")):
         with pytest.raises(InputError, match=message):
             LocalJobs(SlurmSettings(time=60), device, 1, paths(tmp_path))
-    monkeypatch.setattr("reproduce.execution.clusters.slurm.threads_per_training", lambda: 4)
+    monkeypatch.setattr("reproduce.execution.clusters.slurm.threads_per_training", lambda device: 4)
     with pytest.raises(InputError, match=r"cpus=2: a training has 4 threads.*use at least cpus=4"):
         jobs(tmp_path, cpus=2)
     assert not (tmp_path / "artifacts").exists()

@@ -1,6 +1,7 @@
 """One job of an array, called in this process: what it writes, what it leaves out, and which nodes it refuses."""
 
 import pickle
+from contextlib import nullcontext
 
 import pytest
 
@@ -11,6 +12,7 @@ from reproduce.execution.clusters.nodes import CodeVersion, code_version, mark
 from reproduce.execution.clusters.slurm_job import SlurmBatch, outcome_path, progress_path
 from reproduce.execution.executor import WorkerDiedError
 from reproduce.execution.tasks import Trained, TrainTask
+from tests.support.scheduling import without_time
 from tests.support.small_problem import TRIPLET, small_problem
 
 pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
@@ -85,6 +87,36 @@ def test_at_the_time_limit_the_option_is_named_and_the_other_tasks_are_left(tmp_
     assert isinstance(first, InputError)
     assert str(first) == "--slurm time=60: a training needs more than 60 minutes; use a longer time"
     assert second is None
+
+
+def test_on_a_gpu_a_job_trains_its_batch_side_by_side(tmp_path):
+    """The pool of processes has no GPU here; the numbers are those of one after another."""
+    alone, together = batch(tmp_path), batch(tmp_path, side_by_side=2)
+    alone()
+    apart = outcomes(alone)
+    for path in alone.folder.iterdir():
+        path.unlink()
+    together()
+    assert without_time([each.result for each in outcomes(together)]) == without_time([each.result for each in apart])
+    assert progress_path(together.folder, 8).read_text().endswith(" 6\n")
+
+
+@pytest.mark.parametrize("requeued", [False, True])
+def test_side_by_side_the_end_of_a_job_is_heard_in_its_main_thread(tmp_path, monkeypatch, requeued):
+    """At the time limit submitit's handler raises its error, or after it has queued the job again, SystemExit."""
+    member = batch(tmp_path, side_by_side=2)
+    outcome_path(member.folder, 7).write_bytes(pickle.dumps("finished before"))
+    handled = SystemExit(-1) if requeued else submitit_errors.UncompletedJobError("timed-out too many times")
+
+    def signalled(*_, **__):
+        raise handled
+
+    monkeypatch.setattr(slurm_job, "wait", signalled)
+    with pytest.raises(SystemExit) if requeued else nullcontext():
+        member()
+    first, second = outcomes(member)
+    assert first == "finished before"
+    assert second is None if requeued else "a training needs more than 60 minutes" in str(second)
 
 
 class PickyError(Exception):

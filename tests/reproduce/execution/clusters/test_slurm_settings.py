@@ -13,6 +13,13 @@ def test_pairs_are_read_and_the_rest_has_defaults():
     )
 
 
+def test_a_batch_on_a_gpu_runs_side_by_side_as_far_as_its_cores_allow():
+    assert read_slurm_settings("time=60,gpus=1,batch=4").side_by_side(2) == 4
+    assert read_slurm_settings("time=60,gpus=1,batch=4,cpus=6").side_by_side(2) == 3
+    assert read_slurm_settings("time=60,gpus=1,batch=4,cpus=64").side_by_side(2) == 4
+    assert read_slurm_settings("time=60,gpus=1").side_by_side(2) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
