@@ -1,6 +1,6 @@
 """How fast a machine trains: by the trainings in the store, as given, or by a small table of machines."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -26,7 +26,12 @@ _RESNET50_OPERATIONS = 8.18e9
 and additions that torchvision's documentation gives."""
 
 _FEATURE_STEPS = 5
-"""How many times as many steps per second a training on features makes. It computes no trunk."""
+"""How many times as many steps per second a training on features makes. It computes no trunk, so of about 1,000
+operations that the host starts in a step only the 125 to 240 of the loss and the optimizer are left."""
+
+_HOST_STEPS = 140
+"""Most steps per second of one training on any GPU: the host needs about 7 ms (5 to 9) to start the operations of a
+step of BN-Inception, one by one. Nobody has measured it. Several trainings side by side have a host each."""
 
 
 @dataclass(frozen=True)
@@ -49,23 +54,36 @@ class Machine:
     """A kind of machine in the table.
 
     Attributes:
-        resnet50: Images per second in training of ResNet-50 at 224 pixels, in float32 (TF32 on a GPU); on a CPU with
-            one thread.
-        steps: Most optimizer steps per second, estimated. Small networks on a GPU wait for the start of kernels.
-        source: Source of `resnet50`.
+        resnet50: Images per second in training of ResNet-50 at 224 pixels, by precision, if nothing waits for the host;
+            on a CPU with one thread. A precision that is not named has the rate of float32.
+        steps: Most optimizer steps per second, estimated.
+        source: Source of the rates that are not estimates.
+        published: The precisions whose rate is from the source.
     """
 
-    resnet50: float
-    steps: float
-    source: str = "estimated"
+    resnet50: Mapping[str, float]
+    steps: float = _HOST_STEPS
+    source: str = ""
+    published: tuple[str, ...] = ()
 
 
+# H100: a step of BN-Inception at batch 32 has 0.4e12 operations with its backward. In float32 that is 8.5 ms at 70 % of
+# its data sheet (67e12 a second). TF32 is taken to need 5 ms: convolutions this small use a sixth of its tensor cores,
+# and about 9 GB go to and from memory, which takes 2.7 ms. Both are turned into images of ResNet-50. amp: the A100's
+# published rate times 1.65, the ratio of the speeds of their memories.
+# A100 in float32: V100's 367 images a second from the same source, times the ratio of their data sheets.
+# 4090: half of the A100's speed of memory, which decides in amp; in float32 and TF32 arithmetic makes up for a part.
 MACHINES = {
-    "h100": Machine(1700, 60),
-    "a100": Machine(938, 50, "from NVIDIA DeepLearningExamples, ResNet50 v1.5 for PyTorch, 1 x A100 80GB, TF32"),
-    "4090": Machine(700, 60),
-    "cpu": Machine(3, 200),
+    "h100": Machine({"float32": 1900, "tf32": 3200, "amp": 4000}),
+    "a100": Machine(
+        {"float32": 460, "tf32": 938, "amp": 2470},
+        source="from NVIDIA DeepLearningExamples, ResNet50 v1.5 for PyTorch, 1 x A100 80GB",
+        published=("tf32", "amp"),
+    ),
+    "4090": Machine({"float32": 650, "tf32": 700, "amp": 1200}),
+    "cpu": Machine({"float32": 3}, steps=200),
 }
+"""Nothing in this table was measured by this suite."""
 
 
 def rows_word(problem: Problem) -> str:
@@ -79,21 +97,29 @@ def given_rates(training: float) -> Rates:
 
 
 def machine_rates(name: str, problem: Problem) -> Rates | str:
-    """Return the rate of a machine of the table, or the reason why it is not known.
+    """Return the rate of one training alone on a machine of the table, or the reason why it is not known.
 
-    ResNet-50's rate is scaled by the operations of the trunk. Networks with many small operations per weight, such as
-    EfficientNet, are slower than this says.
+    It is that of the slower one of host and device. The device's is ResNet-50's in this precision, scaled by the
+    operations of the trunk. Networks with many small operations per weight, such as EfficientNet, are slower than this
+    says.
     """
-    machine, batch = MACHINES[name], problem.training.batch_size
-    if problem.trunk.is_input_features:
-        steps = _FEATURE_STEPS * machine.steps
-        return Rates(steps * batch, f"for {name}: {steps:.0f} optimizer steps a second (estimated)")
+    machine, training = MACHINES[name], problem.training
+    on_features = problem.trunk.is_input_features
+    steps = machine.steps * (_FEATURE_STEPS if on_features else 1)
+    limited = Rates(steps * training.batch_size, f"for {name}: {steps:.0f} optimizer steps a second (estimated)")
+    if on_features:
+        return limited
     try:
-        rate = machine.resnet50 * _RESNET50_OPERATIONS / operations(problem.fold_specs(ANY_METHOD, "calibration", 0)[0])
+        needed = operations(problem.fold_specs(ANY_METHOD, "calibration", 0)[0]) / _RESNET50_OPERATIONS
     except TrunkError as error:
         return str(error)
-    source = f"for {name}: ResNet-50's rate ({machine.source}), scaled by the operations of this trunk"
-    return Rates(min(rate, machine.steps * batch), source)
+    precision = training.precision if training.precision in machine.resnet50 else "float32"
+    rate = machine.resnet50[precision] / needed
+    if limited.training <= rate:
+        return limited
+    source = machine.source if precision in machine.published else "estimated"
+    scaled = f"ResNet-50's rate in {precision} ({source}), scaled by the operations of this trunk"
+    return Rates(rate, f"for {name}: {scaled}")
 
 
 def stored_rates(problem: Problem, stored: Sequence[Timing]) -> Rates | str:
