@@ -55,9 +55,10 @@ docs/images/%.svg: docs/images/%.dot
 bench: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks $(ARGS)
 
-# At most 9 minutes on a GPU; writes results/measured/bench_gpu.json. ARGS='--images FOLDER' adds a short run on CUB.
-bench-gpu: $(VENV)/dev.stamp
-	$(RUN) -m tests.benchmarks.gpu $(ARGS)
+# On a GPU; goes on with results/measured/bench_gpu.json. Installs nothing: packaging/gpu_machine.sh is for machines without
+# network, and a machine that has all packages needs no $(VENV).
+bench-gpu:
+	$(or $(wildcard $(RUN)),$(PYTHON)) -m tests.benchmarks.gpu $(ARGS)
 
 # Simulates tables for some minutes; writes results/measured/calibration.json, its figure, and board_calibration.json.
 calibrate: $(VENV)/dev.stamp
