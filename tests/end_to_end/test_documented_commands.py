@@ -133,7 +133,8 @@ BY_PYTEST = [
     ".venv/bin/python -m pytest -q tests/test_house.py -k circle",
 ]
 # Over a gigabyte from a publisher's server; tests/reproduce/commands/test_data.py fetches from a server of its own.
-DOWNLOADS = ["python -m reproduce data fetch cub200 --to ."]
+# Packages; tests/contracts/test_gpu_machine.py runs the script with a stand-in for pip.
+DOWNLOADS = ["python -m reproduce data fetch cub200 --to .", "packaging/gpu_machine.sh"]
 # Needs a cluster; tests/reproduce/execution/clusters/test_slurm.py runs such jobs on this machine.
 ON_CLUSTERS = [
     "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --slurm partition=gpu,time=240,gpus=1,mem=16 --workers 48",
