@@ -13,6 +13,12 @@ from protocols.training.torch_state import exact_products
 CHUNK_ELEMENTS = 1 << 22
 """Number of distances in memory at once; 2^22 float32 are 16 MiB, which fits into the cache of many processors."""
 
+GPU_CHUNK_ELEMENTS = 1 << 27
+"""The same on a GPU, where the host waits after every part: 512 MiB of distances. Chosen without a measurement."""
+
+_GPU_BYTES = 16
+"""Bytes on a GPU for each distance, its keys and the selection; a part takes at most a quarter of the free memory."""
+
 LEAST_ROWS = 128
 """Smallest number of queries at once, even if their distances are more; products with fewer rows are slow."""
 
@@ -60,7 +66,7 @@ def nearest_in_parts(
     """Find neighbours like `nearest`, as many as each query needs, for a part of the queries at a time.
 
     Queries that need few neighbours are searched apart from those that need many. A part has at most about
-    `CHUNK_ELEMENTS` distances.
+    `CHUNK_ELEMENTS` distances, on a GPU `GPU_CHUNK_ELEMENTS`.
 
     Args:
         queries: (q, d).
@@ -78,14 +84,21 @@ def nearest_in_parts(
     search = torch_search(references)
     if searches_by_faiss(queries, deepest):
         search = faiss_search(references, search)
-    rows_of_a_part = max(LEAST_ROWS, CHUNK_ELEMENTS // max(1, len(references)))
+    rows_of_a_part = max(LEAST_ROWS, _elements_at_once(queries.device) // max(1, len(references)))
     # Depths 1, 2, 3 to 4, 5 to 8, ... are one group each.
     group_of_query = depths.double().log2().ceil()
     for group in group_of_query[depths > 0].unique():
         of_group = (group_of_query == group).nonzero().flatten()
         k = int(depths[of_group].max())
         for rows in of_group.split(rows_of_a_part):
-            yield rows, search(queries[rows.to(queries.device)], k, rows if exclude_self else None).cpu()
+            there = rows.to(queries.device)
+            yield rows, search(queries[there], k, there if exclude_self else None).cpu()
+
+
+def _elements_at_once(device: torch.device) -> int:
+    if device.type != "cuda":
+        return CHUNK_ELEMENTS
+    return min(GPU_CHUNK_ELEMENTS, torch.cuda.mem_get_info(device)[0] // (4 * _GPU_BYTES))
 
 
 def torch_search(references: Tensor) -> _Search:
@@ -104,7 +117,7 @@ def torch_search(references: Tensor) -> _Search:
         # The squared distance without the query's own norm, which does not change the order.
         distances = torch.add(norms, products, alpha=-2, out=products)[:, : len(references)]
         if without is not None:
-            distances[torch.arange(len(queries)), without] = torch.inf
+            distances[torch.arange(len(queries), device=queries.device), without] = torch.inf
         return smallest(distances, k)
 
     return search
