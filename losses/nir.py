@@ -83,8 +83,8 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     4.6 for self-regularisation.
     """
 
-    MEANING = 2
-    """Version 1 was around SoftTriple's version 1."""
+    MEANING = 3
+    """Version 1 was around SoftTriple's version 1. Version 2 had more operations in its flow, which round differently."""
 
     needs = Needs(warmup_epochs=1)
 

@@ -42,16 +42,23 @@ def losses_of(result: FoldResult) -> list[float]:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_step_waits_only_where_the_method_must(dataset: Dataset, name: str) -> None:
+def test_a_step_waits_only_where_the_method_must(dataset: Dataset, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the losses and scores are those of the CPU."""
+    place = EmbeddingModel.place
+
+    def with_channels_last(model: EmbeddingModel, device: torch.device) -> EmbeddingModel:
+        model.channels_last_on_cpu = True
+        return place(model, device)
+
+    # As on the device: another order in memory rounds otherwise, which some losses amplify from step to step.
+    monkeypatch.setattr(EmbeddingModel, "place", with_channels_last)
     # At a higher rate some methods collapse; then rounding decides the order of nearly equal embeddings.
-    spec, data = toy_fold(dataset, METHODS[name], settings(lr=1e-3, iterations_per_epoch=STEPS, max_epochs=2))
+    lr = 1e-4 if name == "smooth_ap" else 1e-3
+    spec, data = toy_fold(dataset, METHODS[name], settings(lr=lr, iterations_per_epoch=STEPS, max_epochs=2))
     on_cpu = train_fold(spec, data).result
     with pretended_device() as mode, waits_of_steps(mode) as steps:
         result = train_fold(spec, data, device=DEVICE).result
-    # The device has the channels last in memory, which rounds otherwise; steep losses amplify it from step to step.
-    assert losses_of(result)[:2] == pytest.approx(losses_of(on_cpu)[:2], rel=1e-3)
-    assert losses_of(result)[2:] == pytest.approx(losses_of(on_cpu)[2:], rel=0.02)
+    assert losses_of(result) == pytest.approx(losses_of(on_cpu), rel=1e-3)
     assert result.best_map_at_r == pytest.approx(on_cpu.best_map_at_r, abs=0.05)
     assert (result.status, result.iterations, len(steps)) == ("ok", 2 * STEPS, 2 * STEPS)
     # The first step of an epoch may read state that changed since: once per epoch, which are 100 steps under MLRC.

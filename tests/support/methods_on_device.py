@@ -29,7 +29,7 @@ WAITS_PER_STEP = {
     # pytorch-metric-learning's classes as they are, which list pairs or triplets, or pick entries by masks.
     **{"angular": 2, "circle": 13, "epshn": 8, "intra_pair_variance": 4, "large_margin_softmax": 3},
     **{"lifted_structure": 2, "lifted_structure_generalized": 3, "margin_distance_weighted": 20, "nca": 4},
-    **{"npair": 6, "pnp": 7, "ranked_list": 16, "sphereface": 3, "subcenter_arcface": 3, "supcon": 5},
+    **{"npair": 6, "p2sgrad": 1, "pnp": 7, "ranked_list": 16, "sphereface": 3, "subcenter_arcface": 3, "supcon": 5},
     **{"threshold_consistent_margin": 7, "triplet_semihard": 4, "tuplet_margin": 2},
 }
 """The methods whose loss or miner needs waits, with their number in a step; all others have none."""
