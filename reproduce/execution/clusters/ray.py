@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from protocols.processes import GPU_THREADS, THREAD_VARIABLES, threads_per_training
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.execution.clusters.nodes import environment_of_workers, first_line, outcome_of
@@ -55,7 +57,7 @@ class RayCluster:
     """
 
     def __init__(self, address: str, device: str, workers: int | None, folders: tuple[Path, ...]) -> None:
-        self.address, self._requested_workers = address, workers
+        self.address, self._requested_workers, self._kind = address, workers, device
         self._ray = import_ray()
         self._threads = threads_per_training()
         self._unfinished: dict[Future[Done], Any] = {}
@@ -73,7 +75,8 @@ class RayCluster:
         arguments: dict[str, Any] = {}
         if self.address == _LOCAL:
             # None: Ray counts the cores of this machine.
-            cores = self._requested_workers and self._requested_workers * max(self._threads, GPU_THREADS)
+            threads = GPU_THREADS if self._kind != "cpu" and torch.cuda.is_available() else self._threads
+            cores = None if self._requested_workers is None else self._requested_workers * threads
             arguments = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": _LOCAL_OBJECTS}
             # Any machine that reaches Ray can run programs on it, so Ray must listen to this machine only.
             arguments["_node_ip_address"] = "127.0.0.1"
