@@ -1,10 +1,11 @@
-"""The README's table of findings: what kept records say, in a row each."""
+"""What kept records say: the README's table of findings, and what the start of the embedder is worth."""
 
 from collections.abc import Collection
 from operator import attrgetter
 from typing import Literal
 
 import numpy as np
+from scipy import stats
 
 from results.store.experiment_results import MeasuredExperiment
 
@@ -63,3 +64,29 @@ def _row(what: str, means: Collection[float], record: str) -> str:
     low, high = min(means), max(means)
     value = f"{low:.1f} %" if len(means) == 1 else f"{low:.1f} to {high:.1f} %"
     return f"| {what} | {value} | [record](results/measured/{record}.json) |"
+
+
+def starts_markdown() -> str:
+    """Return P@1 from torch's start and from that of Proxy-Anchor's code, by loss and size of the embedding."""
+    records = [f"embedder_start_{start}_frozen_cub200_subset" for start in ("torch", "kaiming")]
+    torch_start, kaiming_start = map(_runs, records)
+    titles = MeasuredExperiment.kept(records[0]).summary.methods
+    rows = ["| loss | dimensions | torch's start | n | Kaiming, fan-out | n | difference |"]
+    rows.append("|---|--:|--:|--:|--:|--:|--:|")
+    for (method, size), before in sorted(torch_start.items()):
+        after = kaiming_start[method, size]
+        interval = stats.ttest_ind(after, before, equal_var=False).confidence_interval()
+        difference, half = np.mean(after) - np.mean(before), (interval.high - interval.low) / 2
+        cells = [titles[method], f"{size}", f"{np.mean(before):.2f}", f"{len(before)}"]
+        cells += [f"{np.mean(after):.2f}", f"{len(after)}", f"{difference:+.2f} ± {half:.2f}"]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _runs(record: str) -> dict[tuple[str, int], list[float]]:
+    """Separated P@1 of all runs in percent, by loss and dimensions."""
+    runs: dict[tuple[str, int], list[float]] = {}
+    for run in MeasuredExperiment.kept(record).records:
+        loss = run.method.partition("__")[0]
+        runs.setdefault((loss, run.dimensions), []).append(100 * run.separated.precision_at_1)
+    return runs

@@ -5,7 +5,9 @@ to the papers' claims stand between `claims: NAME of EXPERIMENT` and `end of cla
 datasets between `claims elsewhere: NAME of EXPERIMENT` and `end of claims elsewhere`, the ± that papers print between
 `printed deviations` and `end of printed deviations`. How often a method is called
 different from itself stands between `same method` and `end of same method`, the simulated errors and powers between
-`calibration` and `end of calibration`, and the README's table of findings between `findings` and `end of findings`.
+`calibration` and `end of calibration`, the README's table of findings between `findings` and `end of findings`,
+what the embedder's start is worth between `starts` and `end of starts`, and how much searches vary between `search
+variance` and `end of search variance`.
 """
 
 import re
@@ -20,8 +22,9 @@ from results.whole_files import write_whole
 from tests.benchmarks.board_calibration import board_calibration_markdown, board_markdown
 from tests.benchmarks.calibration import calibration_markdown
 from tests.benchmarks.kept_claims import claims_elsewhere_markdown, claims_markdown, printed_deviations_markdown
-from tests.benchmarks.kept_findings import findings_markdown
+from tests.benchmarks.kept_findings import findings_markdown, starts_markdown
 from tests.benchmarks.same_method import counts_markdown
+from tests.benchmarks.search_variance import search_variance_markdown
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -66,6 +69,8 @@ _MARKDOWN: dict[str, Callable[[str], str]] = {
     "board": lambda _: board_markdown(),
     "calibration": lambda _: calibration_markdown(),
     "findings": lambda _: findings_markdown(),
+    "search variance": lambda _: search_variance_markdown(),
+    "starts": lambda _: starts_markdown(),
 }
 _MARKED = re.compile(
     rf"(?P<opening><!-- (?P<kind>{'|'.join(_MARKDOWN)})(?:: (?P<what>[^>]+))? -->)\n.*?<!-- end of (?P=kind) -->",

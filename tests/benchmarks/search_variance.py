@@ -1,0 +1,185 @@
+"""`python -m tests.benchmarks.search_variance`: how much a search varies, from the kept records with repeated searches.
+
+It reads every record of `results/measured` whose methods were searched three times or more, and writes
+`results/measured/search_variance.json` and its figure. The first k trials of a search are a search of k trials. To
+measure a record anew::
+
+    python -m reproduce run reality_check/glyphs --searches 6 --trials 20
+    python -m reproduce table reality_check/glyphs --format json > results/measured/reality_check_glyphs.json
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy import stats
+
+from reports.figures.style import BLUE, INK, new_figure, styled, svg_of
+from results.spec.experiment_spec import PrimaryScore
+from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.statistics.measured_noise import kept_measurements, setting_phrase
+from results.statistics.primary_comparison import primary_score
+from results.statistics.run_values import by_search, values_by_run
+from results.store.experiment_results import FOLDER, MeasuredExperiment
+from results.whole_files import write_whole
+
+FEWEST_SEARCHES = 3
+BUDGETS = (5, 10, 15, 20, 30, 50)
+OUT = FOLDER / "search_variance.json"
+FIGURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "search_variance.svg"
+
+
+class Deviation(NamedTuple):
+    """A standard deviation in points with its 95 % interval, for normal values."""
+
+    value: float
+    low: float
+    high: float
+    degrees: int
+
+
+def deviation_of(samples: Iterable[Sequence[float]]) -> Deviation | None:
+    """Pool the deviation within samples of scores; None if no sample has two."""
+    own = [100 * np.asarray(sample) for sample in samples if len(sample) > 1]
+    degrees = sum(len(sample) - 1 for sample in own)
+    if not degrees:
+        return None
+    squares = sum(float(np.var(sample)) * len(sample) for sample in own)
+    low, high = (float(np.sqrt(squares / stats.chi2.ppf(quantile, degrees))) for quantile in (0.975, 0.025))
+    return Deviation(float(np.sqrt(squares / degrees)), low, high, degrees)
+
+
+def varied(measured: MeasuredExperiment, score: PrimaryScore) -> dict[str, Any]:
+    """Say how much the searches of a record vary, by method and pooled.
+
+    The mean of a search contains the chance of its runs, so the deviation between searches does too; that of the runs
+    of one setting stands beside it.
+    """
+    values = values_by_run(measured.records, score.metric, score.embeddings)
+    runs = {
+        method: list(by_search(values[method]).values()) for method in values if method in measured.searched_methods
+    }
+    runs = {method: own for method, own in runs.items() if len(own) >= FEWEST_SEARCHES}
+    means = {method: [float(np.mean(search)) for search in own] for method, own in runs.items()}
+    trials = {method: _trials(measured, method) for method in runs}
+    budgets = [count for count in BUDGETS if count <= measured.summary.trials]
+    best = {count: {method: [max(scores[:count]) for scores in trials[method]] for method in runs} for count in budgets}
+    gains = {
+        f"{few} to {many}": 100
+        * float(np.mean([np.mean(best[many][method]) - np.mean(best[few][method]) for method in runs]))
+        for few, many in pairwise(budgets)
+    }
+    return {
+        "methods": {
+            method: {
+                "title": measured.summary.methods[method],
+                "means_of_searches": means[method],
+                "between_searches": deviation_of([means[method]]),
+                "between_runs": deviation_of(runs[method]),
+                "worst_below_median": 100 * float(np.median(means[method]) - min(means[method])),
+            }
+            for method in runs
+        },
+        "between_searches": deviation_of(means.values()),
+        "between_runs": deviation_of(search for own in runs.values() for search in own),
+        "share_of_the_worst": _share_of_the_worst(means.values()),
+        "best_validation_score_by_trials": {count: deviation_of(best[count].values()) for count in budgets},
+        "gain_of_more_trials": gains,
+    }
+
+
+def _trials(measured: MeasuredExperiment, method: str) -> list[Sequence[float]]:
+    return [search.scores for (key, _), search in sorted(measured.searches.items()) if key == method]
+
+
+def _share_of_the_worst(means: Iterable[Sequence[float]]) -> dict[str, float]:
+    """Return the share of the squares between searches that the lowest of each method has: found, and if normal."""
+    own = [np.asarray(values) for values in means]
+
+    def share(samples: Iterable[Any]) -> float:
+        centred = [sample - sample.mean() for sample in samples]
+        return float(sum(sample.min() ** 2 for sample in centred) / sum((sample**2).sum() for sample in centred))
+
+    generator = np.random.default_rng(0)
+    drawn = [share(generator.normal(size=len(values)) for values in own) for _ in range(2_000)]
+    return {"found": share(own), "normal": float(np.mean(drawn)), "normal_95": float(np.quantile(drawn, 0.95))}
+
+
+def kept_variation() -> dict[str, dict[str, Any]]:
+    """Return what all kept records with repeated searches say, by the name of the record."""
+    found = {}
+    for name, measured in kept_measurements():
+        if measured.repeats_searches and measured.searches:
+            score = primary_score(measured)
+            said = varied(measured, score)
+            if said["methods"]:
+                about = {
+                    "setting": setting_phrase(measured),
+                    "score": f"{score.embeddings} {HEADLINE_METRICS[score.metric]}",
+                    "trials": measured.summary.trials,
+                }
+                found[Path(name).stem] = about | said
+    return found
+
+
+@styled
+def search_variance_figure(found: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """Draw each search's distance from the mean of its method, a panel for each record; grey is the deviation."""
+    figure = new_figure(0.6 + sum(0.55 + 0.24 * len(said["methods"]) for said in found.values()))
+    heights = [1 + len(said["methods"]) for said in found.values()]
+    panels = figure.subplots(len(found), 1, height_ratios=heights, squeeze=False).flat
+    for axes, (name, said) in zip(panels, found.items(), strict=True):
+        methods = list(said["methods"].values())
+        for place, method in enumerate(methods):
+            means = 100 * np.asarray(method["means_of_searches"])
+            axes.plot(means - means.mean(), [place] * len(means), "o", color=BLUE, markersize=4, alpha=0.75)
+        deviation = said["between_searches"].value
+        axes.axvspan(-deviation, deviation, color="0.9", zorder=0)
+        axes.axvline(0, color=INK, linewidth=0.9)
+        axes.set_yticks(range(len(methods)), [method["title"] for method in methods])
+        axes.set_ylim(len(methods) - 0.5, -0.5)
+        axes.set_xlabel(f"{said['score']}: points from the mean of the method's searches")
+        axes.set_title(f"{name}: {said['trials']} trials", loc="left", fontsize="medium")
+    return figure
+
+
+def search_variance_markdown(numbers: str | None = None) -> str:
+    """Return numbers in JSON, by default the kept ones, as two tables in Markdown."""
+    found = json.loads(numbers or OUT.read_text(encoding="utf-8"))
+    deviations = [
+        "| record | loss | searches × trials | between searches | between runs | worst search below the median |"
+    ]
+    deviations.append("|---|---|--:|--:|--:|--:|")
+    budgets = ["| record | trials | best validation MAP@R differs between searches by | gain since the trials above |"]
+    budgets.append("|---|--:|--:|--:|")
+    for name, said in found.items():
+        for method in said["methods"].values():
+            count = f"{len(method['means_of_searches'])} × {said['trials']}"
+            cells = [name, method["title"], count, *map(_cell, (method["between_searches"], method["between_runs"]))]
+            deviations.append(f"| {' | '.join(cells)} | {method['worst_below_median']:.2f} |")
+        gains = ["", *(f"{gain:+.2f}" for gain in said["gain_of_more_trials"].values())]
+        for (trials, deviation), gain in zip(said["best_validation_score_by_trials"].items(), gains, strict=True):
+            budgets.append(f"| {name} | {trials} | {_cell(deviation)} | {gain} |")
+    return "\n".join([*deviations, "", *budgets])
+
+
+def _cell(deviation: Sequence[float] | None) -> str:
+    if deviation is None:
+        return "-"
+    value, low, high, _ = deviation
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+
+
+def main() -> None:
+    """Write the numbers and draw the figure."""
+    found = kept_variation()
+    write_whole(OUT, json.dumps(found, indent=1) + "\n")
+    write_whole(FIGURE, svg_of(search_variance_figure(found)))
+
+
+if __name__ == "__main__":
+    main()
