@@ -1,13 +1,8 @@
 """`python -m tests.benchmarks.kept_tables`: draws the tables of kept records in README.md and docs/ again.
 
-A page shows the record `results/measured/NAME.json` between the comments `table: NAME` and `end of table`. The answers
-to the papers' claims stand between `claims: NAME of EXPERIMENT` and `end of claims`, and those to claims about other
-datasets between `claims elsewhere: NAME of EXPERIMENT` and `end of claims elsewhere`, the ± that papers print between
-`printed deviations` and `end of printed deviations`. How often a method is called
-different from itself stands between `same method` and `end of same method`, the simulated errors and powers between
-`calibration` and `end of calibration`, the README's table of findings between `findings` and `end of findings`,
-what the embedder's start is worth between `starts` and `end of starts`, and how much searches vary between `search
-variance` and `end of search variance`.
+What is drawn stands on a page between the comments `KIND` and `end of KIND`; `_MARKDOWN` has the kinds. `table: NAME`
+is the record `results/measured/NAME.json`; `claims: NAME of EXPERIMENT`, and the same with `claims elsewhere`, are the
+papers' claims that it answers.
 """
 
 import re
@@ -21,6 +16,7 @@ from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole
 from tests.benchmarks.board_calibration import board_calibration_markdown, board_markdown
 from tests.benchmarks.calibration import calibration_markdown
+from tests.benchmarks.deviations import deviations_markdown
 from tests.benchmarks.kept_claims import claims_elsewhere_markdown, claims_markdown, printed_deviations_markdown
 from tests.benchmarks.kept_findings import findings_markdown, starts_markdown
 from tests.benchmarks.same_method import counts_markdown
@@ -68,6 +64,7 @@ _MARKDOWN: dict[str, Callable[[str], str]] = {
     "board calibration": lambda _: board_calibration_markdown(),
     "board": lambda _: board_markdown(),
     "calibration": lambda _: calibration_markdown(),
+    "deviations": lambda _: deviations_markdown(),
     "findings": lambda _: findings_markdown(),
     "search variance": lambda _: search_variance_markdown(),
     "starts": lambda _: starts_markdown(),
