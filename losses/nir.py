@@ -84,7 +84,7 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     """
 
     MEANING = 3
-    """Version 1 was around SoftTriple's version 1. Version 2 had more operations in its flow, which round differently."""
+    """Version 1 was around SoftTriple's version 1. Version 2 had a flow that rounded differently."""
 
     needs = Needs(warmup_epochs=1)
 
