@@ -101,7 +101,8 @@ def test_fingerprints_of_every_kept_run_and_its_trainings(name: str) -> None:
             )
         )
         names = tuple(spec.fingerprint for spec in specs)
-        if record.method in MEANING_HAS_CHANGED and record.training_version == 1:
+        # The records have NIR of before its flow rounded differently.
+        if record.method in NIR or (record.method in MEANING_HAS_CHANGED and record.training_version == 1):
             assert names != record.fold_fingerprints, f"{record.method}: old results would be taken for new ones"
             continue
         assert names == record.fold_fingerprints, (record.method, record.run)
