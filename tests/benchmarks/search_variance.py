@@ -113,7 +113,7 @@ def kept_variation() -> dict[str, dict[str, Any]]:
     """Return what all kept records with repeated searches say, by the name of the record."""
     found = {}
     for name, measured in kept_measurements():
-        if measured.repeats_searches and measured.searches:
+        if measured.searches and measured.summary.experiment.search.searches >= FEWEST_SEARCHES:
             score = primary_score(measured)
             said = varied(measured, score)
             if said["methods"]:
