@@ -21,8 +21,8 @@ WIDENING = 2.0
 """Factor of an assumed deviation in tests."""
 
 FEWEST_DEGREES, FEWEST_TRIALS = 10, 10
-"""A record with fewer degrees of freedom, or a search of fewer trials, says too little: short searches vary more than
-their first trials of a longer one do."""
+"""A record with fewer degrees of freedom or trials says too little, and no record speaks for a search of fewer trials:
+short searches vary more than their first trials of a longer one do."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def kept_search_deviations(score: PrimaryScore, trials: int) -> tuple[tuple[Meas
     """Return the deviations of all records in `results/measured` that say enough, for searches of so many trials."""
     found = []
     for name, kept in kept_measurements():
-        if kept.repeats_searches and kept.searches and trials >= FEWEST_TRIALS:
+        if kept.repeats_searches and kept.searches and min(trials, kept.summary.trials) >= FEWEST_TRIALS:
             deviation = search_deviation(kept, score, trials, name)
             if deviation is not None and deviation.degrees >= FEWEST_DEGREES and deviation.deviation > 0:
                 found.append((kept, deviation))

@@ -44,6 +44,13 @@ def test_the_nearest_record_has_the_same_kind_of_training_and_data():
     assert "frozen" in nearest_search_deviation(features, PrimaryScore()).record, "no record that trains a network"
 
 
+def test_a_record_of_short_searches_is_not_near() -> None:
+    short = MeasuredExperiment.kept("mlrc_frozen_cub200_later_losses_subset")
+    assert short.summary.trials == 5
+    assert search_deviation(short, PrimaryScore()).degrees >= 10
+    assert "same_method" in nearest_search_deviation(experiment(BIRDS, trials=10), PrimaryScore()).record
+
+
 @pytest.mark.parametrize("trials", [1, 9])
 def test_no_record_is_near_a_search_of_few_trials(trials):
     assert nearest_search_deviation(experiment(trials=trials), PrimaryScore()) is None
