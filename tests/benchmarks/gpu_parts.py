@@ -25,15 +25,14 @@ from protocols.images.batch_source import BatchSource
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_arrays
 from protocols.metrics.retrieval import normalized, retrieval_scores
-from protocols.splits import as_ranges, mlrc_split
 from protocols.training.embedding_recorder import EpochEnd
-from protocols.training.fold_data import fold_data
 from protocols.training.step_monitor import StepMonitor
 from protocols.training.torch_state import isolated_random_numbers, use_precision
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.spec.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, TrainingSettings
+from results.spec.training_spec import ImageSettings, TrainingSettings
 from results.spec.trunk_spec import TrunkSpec
+from tests.support.toys import toy_fold
 
 CLASSES = 100
 PRECISIONS = ("float32", "tf32", "amp")
@@ -137,29 +136,21 @@ def whole_loop(setup: Setup) -> dict[str, Piece]:
         noise = np.random.default_rng(0)
         labels = np.arange(CLASSES).repeat(per_class)
         images = noise.integers(0, 256, (len(labels), height, height * 4 // 3, 3), dtype=np.uint8)
-        classes = mlrc_split(CLASSES).folds[0]
         with tempfile.TemporaryDirectory() as folder:
             names = tuple(f"{row:05}" for row in range(len(labels)))
             packing = pack_arrays(images, Path(folder) / "noise")
             dataset = from_packing("noise", tuple(f"class {c}" for c in range(CLASSES)), names, labels, packing)
-            spec = FoldSpec(
-                dataset=dataset.name,
-                data_fingerprint=dataset.fingerprint,
-                split="mlrc",
-                fold=0,
-                train_classes=as_ranges(classes.train),
-                validation_classes=as_ranges(classes.validation),
-                images=ImageSettings(crop=height // 2 if setup.smoke else 227, augmentation=augmentation),  # type: ignore[arg-type]
-                trunk=TrunkSpec(name=trunk, weights="random"),
-                embedding_size=128,
-                method=MethodSpec(name="contrastive", loss=Component(name="ContrastiveLoss")),
+            spec, data = toy_fold(
+                dataset,
                 training=TrainingSettings(
                     iterations_per_epoch=2 if setup.smoke else 100,
                     max_epochs=4,
                     validate_every=2,
                     precision=precision,  # type: ignore[arg-type]
                 ),
-                seed=0,
+                images=ImageSettings(crop=height // 2 if setup.smoke else 227, augmentation=augmentation),  # type: ignore[arg-type]
+                trunk=TrunkSpec(name=trunk, weights="random"),
+                embedding_size=128,
             )
             # The time after each epoch; the training has waited for the device before.
             times: list[float] = []
@@ -168,7 +159,6 @@ def whole_loop(setup: Setup) -> dict[str, Piece]:
                 times.append(time.perf_counter())
                 note({"epochs": epoch.epoch})
 
-            data = fold_data(dataset, classes)
             result = train_fold(spec, data, device=str(setup.device), record=at_end).result
         alone, with_validation = times[3] - times[2], times[4] - times[3]
         note(

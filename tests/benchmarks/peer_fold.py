@@ -22,8 +22,6 @@ from scipy import stats
 from protocols.datasets.cub200 import list_cub200
 from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
-from protocols.splits import as_ranges, mlrc_split
-from protocols.training.fold_data import fold_data
 from protocols.training.train_fold import train_fold
 from reproduce.config.experiment_file import load_experiments
 from reproduce.execution.devices import prepare_process
@@ -38,6 +36,7 @@ from results.spec.training_spec import (
 from results.spec.trunk_spec import TrunkSpec
 from tests.benchmarks.bench_record import BenchRow
 from tests.benchmarks.peer_training import FoldWork, train_by_pml
+from tests.support.toys import toy_fold
 
 CONTRASTIVE = MethodSpec(
     name="contrastive", loss=Component(name="ContrastiveLoss", arguments={"pos_margin": 0.0, "neg_margin": 0.5})
@@ -55,20 +54,8 @@ def fold_work(
     name: str, bar: float, dataset: Dataset, files: list[Path] | None, workers: int, **changes: Any
 ) -> FoldWork:
     """Make a work of the first fold of a dataset; `changes` are the images, the trunk and the training."""
-    classes = mlrc_split(dataset.n_classes).folds[0]
-    spec = FoldSpec(
-        dataset=dataset.name,
-        data_fingerprint=dataset.fingerprint,
-        split="mlrc",
-        fold=0,
-        train_classes=as_ranges(classes.train),
-        validation_classes=as_ranges(classes.validation),
-        embedding_size=128,
-        method=CONTRASTIVE,
-        seed=0,
-        **changes,
-    )
-    return FoldWork(name, bar, spec, fold_data(dataset, classes), files, workers)
+    spec, data = toy_fold(dataset, CONTRASTIVE, embedding_size=128, seed=0, **changes)
+    return FoldWork(name, bar, spec, data, files, workers)
 
 
 def glyphs(rounds: int) -> list[BenchRow]:
