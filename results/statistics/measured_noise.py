@@ -85,8 +85,8 @@ def _variance(records: Sequence[RunRecord], metric: str, kind: Kind) -> tuple[fl
     folds = {len(record.fold_scores) for record in trained}
     if kind == "concatenated" or metric not in Scores.model_fields or len(folds) != 1:
         single = kind == "single" and folds != {1}
-        return (0.0, 0) if single else _pooled(_run_samples(trained, metric, kind))
-    variance, degrees = _pooled(_fold_samples(trained, metric))
+        return (0.0, 0) if single else pooled_variance(_run_samples(trained, metric, kind))
+    variance, degrees = pooled_variance(_fold_samples(trained, metric))
     # The folds' models are trained independently, so their mean has the variance of one model over their number.
     return variance / (folds.pop() if kind == "separated" else 1), degrees
 
@@ -113,8 +113,8 @@ def _group(record: RunRecord) -> tuple[object, ...]:
     return record.dataset, record.method, record.search, record.seed
 
 
-def _pooled(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
-    """Variance within the samples, and its degrees of freedom."""
+def pooled_variance(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
+    """Return the variance within samples, and its degrees of freedom; a sample of one has none."""
     repeated = [values for values in samples if len(values) > 1]
     degrees = sum(len(values) - 1 for values in repeated)
     squares = sum(float(np.var(values)) * len(values) for values in repeated)

@@ -6,14 +6,13 @@ them again gives a fourth of the true deviation. So the deviation is assumed fro
 simulations no more than 5 % of the claims are wrong as long as the true deviation is at most twice the record's.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from results.spec.experiment_spec import Experiment, PrimaryScore
-from results.statistics.measured_noise import kept_measurements, setting_phrase
+from results.statistics.measured_noise import kept_measurements, pooled_variance, setting_phrase
 from results.statistics.run_values import by_search, values_by_run
 from results.store.experiment_results import MeasuredExperiment
 
@@ -65,7 +64,8 @@ def search_deviation(
     repeated = {method: own for method, own in means.items() if len(own) > 1 and method in measured.searched_methods}
     if not repeated:
         return None
-    deviation, degrees = _pooled(repeated.values())
+    variance, degrees = pooled_variance(repeated.values())
+    deviation = float(np.sqrt(variance))
     if trials is not None and trials < measured.summary.trials:
         best = {
             count: [
@@ -74,8 +74,8 @@ def search_deviation(
             ]
             for count in (trials, measured.summary.trials)
         }
-        of_few, of_all = (_pooled(scores)[0] for scores in best.values())
-        deviation *= max(1.0, of_few / of_all)
+        of_few, of_all = (pooled_variance(scores)[0] for scores in best.values())
+        deviation *= max(1.0, float(np.sqrt(of_few / of_all)))
     largest = max(float(np.ptp(own)) for own in repeated.values())
     return SearchDeviation(deviation, degrees, largest, name, measured.summary.trials, setting_phrase(measured))
 
@@ -116,10 +116,3 @@ def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> Sea
         )
 
     return min(near, key=distance)[1] if near else None
-
-
-def _pooled(samples: Iterable[list[float]]) -> tuple[float, int]:
-    """Standard deviation within the samples, and its degrees of freedom."""
-    repeated = [np.asarray(sample) for sample in samples]
-    degrees = sum(len(sample) - 1 for sample in repeated)
-    return float(np.sqrt(sum(float(np.var(sample)) * len(sample) for sample in repeated) / degrees)), degrees

@@ -21,7 +21,7 @@ from scipy import stats
 from reports.figures.style import BLUE, INK, new_figure, styled, svg_of
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.measured_noise import kept_measurements, setting_phrase
+from results.statistics.measured_noise import kept_measurements, pooled_variance, setting_phrase
 from results.statistics.primary_comparison import primary_score
 from results.statistics.run_values import by_search, values_by_run
 from results.store.experiment_results import FOLDER, MeasuredExperiment
@@ -44,13 +44,12 @@ class Deviation(NamedTuple):
 
 def deviation_of(samples: Iterable[Sequence[float]]) -> Deviation | None:
     """Pool the deviation within samples of scores; None if no sample has two."""
-    own = [100 * np.asarray(sample) for sample in samples if len(sample) > 1]
-    degrees = sum(len(sample) - 1 for sample in own)
+    variance, degrees = pooled_variance(samples)
     if not degrees:
         return None
-    squares = sum(float(np.var(sample)) * len(sample) for sample in own)
-    low, high = (float(np.sqrt(squares / stats.chi2.ppf(quantile, degrees))) for quantile in (0.975, 0.025))
-    return Deviation(float(np.sqrt(squares / degrees)), low, high, degrees)
+    deviation = 100 * float(np.sqrt(variance))
+    low, high = (deviation * float(np.sqrt(degrees / stats.chi2.ppf(end, degrees))) for end in (0.975, 0.025))
+    return Deviation(deviation, low, high, degrees)
 
 
 def varied(measured: MeasuredExperiment, score: PrimaryScore) -> dict[str, Any]:
@@ -115,14 +114,12 @@ def kept_variation() -> dict[str, dict[str, Any]]:
     for name, measured in kept_measurements():
         if measured.searches and measured.summary.experiment.search.searches >= FEWEST_SEARCHES:
             score = primary_score(measured)
-            said = varied(measured, score)
-            if said["methods"]:
-                about = {
-                    "setting": setting_phrase(measured),
-                    "score": f"{score.embeddings} {HEADLINE_METRICS[score.metric]}",
-                    "trials": measured.summary.trials,
-                }
-                found[Path(name).stem] = about | said
+            about = {
+                "setting": setting_phrase(measured),
+                "score": f"{score.embeddings} {HEADLINE_METRICS[score.metric]}",
+                "trials": measured.summary.trials,
+            }
+            found[Path(name).stem] = about | varied(measured, score)
     return found
 
 
