@@ -50,7 +50,7 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_short_run_only_says_its_forecast(session: Session) -> None:
     text = said(session)
     assert "at most 204 trainings to do, forecast: about " in text
-    assert "images a second, for cpu: ResNet-50's rate (estimated)" in text
+    assert "6,400 images a second, for cpu: 200 optimizer steps a second (estimated)" in text
     assert "folder_small is made" not in text
 
 
