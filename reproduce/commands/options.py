@@ -97,7 +97,12 @@ class Choices:
     skip_broken_images: Skip = False
     min_images: MinImages = None
     methods: Annotated[
-        str | None, typer.Option("--methods", help="Methods or paths of method cards, separated by commas.")
+        str | None,
+        typer.Option(
+            "--methods",
+            help="Methods or paths of method cards, separated by commas, in place of the file's; behind a plus sign, "
+            "as in +my_loss.yaml, beside them.",
+        ),
     ] = None
     trials: Annotated[int | None, typer.Option("--trials", help="Number of search trials per method.")] = None
     reproductions: Annotated[

@@ -17,7 +17,8 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
         overrides: New values by dotted key; None changes nothing. `image_size` sets the crop and scales the resize
             before it, so that the crop shows the same part of an image. `trunk` is the name of another trunk, with its
             own weights. `frozen` freezes the trunk, and takes back the settings that have no effect then. `compare` is
-            that of the primary score. `metrics` come behind those of the settings.
+            that of the primary score. `metrics` come behind those of the settings, `methods` only if the first begins
+            with a plus sign.
     """
     changed = dict(settings)
     given = {key: value for key, value in overrides.items() if value is not None}
@@ -36,6 +37,8 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
         changed["primary"] = {**(changed.get("primary") or {}), "compare": compare}
     if (metrics := given.pop("metrics", None)) is not None:
         changed["metrics"] = list(dict.fromkeys([*changed.get("metrics", []), *metrics]))
+    if (methods := given.get("methods")) and methods[0].startswith("+"):
+        given["methods"] = list(dict.fromkeys([*changed["methods"], methods[0][1:], *methods[1:]]))
     for key, value in given.items():
         changed = _replaced(changed, key.split("."), value)
     return changed

@@ -47,6 +47,13 @@ def test_metrics_come_behind_those_of_the_file() -> None:
         assert experiment.metrics == (*of_file[name].metrics, "recall@4", "./mine.py:spread"), "each of them once"
 
 
+def test_methods_stand_in_place_of_those_of_the_file_or_beside_them() -> None:
+    of_file = load_experiment("quickstart", {}).methods
+    assert load_experiment("quickstart", Choices(methods="triplet").overrides()).methods == ("triplet",)
+    beside = Choices(methods="+triplet,contrastive,./mine.yaml").overrides()
+    assert load_experiment("quickstart", beside).methods == (*of_file, "triplet", "./mine.yaml"), "each of them once"
+
+
 def test_no_option_changes_nothing() -> None:
     assert load_experiment("mlrc_cub200", Choices().overrides()) == load_experiment("mlrc_cub200", {})
 
