@@ -239,13 +239,17 @@ def look_notes(measured: MeasuredExperiment) -> list[str]:
 
 
 def close_trials(measured: MeasuredExperiment, titles: Mapping[str, str] | None = None) -> list[str]:
-    """Name the searches whose second-best trial lies within the noise of the best."""
-    names = titles or measured.summary.methods
-    close = [pair for pair in runners_up(measured) if pair.within_noise]
+    """Name the searches whose second-best trial lies within the noise of the best; count them if searches repeat."""
+    names, compared = titles or measured.summary.methods, runners_up(measured)
+    close = [pair for pair in compared if pair.within_noise]
     if not close:
         return []
-    several = len({search for _, search in measured.searches}) > 1
-    cases = [_close_pair(names[pair.method], pair, several) for pair in close]
+    if any(pair.search for pair in compared):
+        return [
+            f"In {len(close)} of {counted(len(compared), 'search')} the two best trials lie within the noise of their "
+            "scores, so trained again another setting could win. The intervals over searches contain this."
+        ]
+    cases = [_close_pair(names[pair.method], pair) for pair in close]
     return [
         "The two best trials of these searches lie within the noise of their scores, so trained again another setting "
         f"could win: {'; '.join(cases)}."
@@ -289,10 +293,9 @@ def _shares(names: Mapping[str, str], counts: Sequence[CutOff]) -> list[str]:
     return [f"{share} of {'each of ' if len(titles) > 1 else ''}{listed(titles)}" for share, titles in by_share.items()]
 
 
-def _close_pair(title: str, pair: RunnerUp, several: bool) -> str:
-    search = f", search {pair.search}" if several else ""
+def _close_pair(title: str, pair: RunnerUp) -> str:
     return (
-        f"{title}{search}, validation MAP@R {100 * pair.best:.2f} and {100 * pair.second:.2f} with a run-to-run "
+        f"{title}, validation MAP@R {100 * pair.best:.2f} and {100 * pair.second:.2f} with a run-to-run "
         f"deviation of {100 * pair.noise:.2f} (another order in about {100 * pair.chance_of_another_order:.0f} % of "
         "repetitions)"
     )

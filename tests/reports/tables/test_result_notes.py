@@ -149,6 +149,14 @@ def test_close_trials_are_named_with_their_scores():
     assert close_trials(with_trainings()) == []
 
 
+def test_close_trials_of_repeated_searches_are_counted():
+    world = with_trainings()
+    again = tuple(run.model_copy(update={"search": 1}) for run in world.records)
+    searches = {**CLOSE, ("contrastive", 1): SearchTrials((0.3, 0.1))}
+    (note,) = close_trials(replace(world, records=(*world.records, *again), searches=searches))
+    assert note.startswith("In 1 of 3 searches the two best trials lie within the noise of their scores")
+
+
 def at_the_ends(searches=1):
     """Triplet's margin is 0.1 in every search, the lowest value that was searched."""
     world = repeated(searches)
