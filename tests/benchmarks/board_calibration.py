@@ -7,7 +7,7 @@ the functions of the board. Beside them stands what a plain average of the score
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -35,6 +35,7 @@ RATIOS = (1.0, 3.0)
 MEANS = (4.0, 8.0)
 """True mean differences, in standard errors."""
 DEGREES = 10
+FEW_PAIRS = 15
 RECORDS = ("mlrc_frozen_cub200_subset", "all_methods_glyphs")
 
 
@@ -70,9 +71,9 @@ def cells(tables: int) -> Iterator[dict[str, Any]]:
         yield simulate(number, datasets, spread, ratio, tables)
 
 
-def kept_board() -> Board:
-    """The board of the two largest kept records, which differ in their trunks."""
-    sources = [Source(name, f"{name}.json", MeasuredExperiment.kept(name)) for name in RECORDS]
+def kept_board(records: Sequence[str] = RECORDS) -> Board:
+    """The board of kept records, by default of two that differ in their trunks."""
+    sources = [Source(name, f"{name}.json", MeasuredExperiment.kept(name)) for name in records]
     return boards_of(sources, mixed=True).boards[0]
 
 
@@ -114,10 +115,12 @@ def board_calibration_markdown() -> str:
     )
 
 
-def board_markdown() -> str:
-    """Return the pairs of the board of the kept records that it tells apart, as a table in Markdown."""
-    board = kept_board()
+def board_markdown(records: str) -> str:
+    """Return the pairs that the board of these kept records tells apart as a table in Markdown; all pairs if few."""
+    board = kept_board(records.split(", "))
     table = board_table(board)
+    if len(table.rows) <= FEW_PAIRS:
+        return to_markdown(table).strip()
     told = [
         row for row, pair in zip(table.rows, sorted_pairs(board.pairs()), strict=True) if pair.verdict != "cannot tell"
     ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, answer_claims
 from reports.published.eligibility import StoredExperiment
-from reports.tables.claims_table import difference_words, range_words, verdict_counts
+from reports.tables.claims_table import difference_words, verdict_counts
 from reports.tables.differences import size_words
 from reports.wording import counted
 from reproduce.config.deviations import deviations, mlrc_experiment
@@ -31,6 +31,11 @@ def claims_elsewhere_markdown(name: str, measured: MeasuredExperiment) -> str:
     Nothing is said about the claimed sizes, since these belong to the claim's dataset.
     """
     return _markdown(name, measured, elsewhere=True)
+
+
+def elsewhere_counts(name: str, measured: MeasuredExperiment) -> str:
+    """Count what a record shows of claims about other datasets than its own, in words."""
+    return verdict_counts([answer for claims in _answered(name, measured, elsewhere=True) for _, answer in claims])
 
 
 def printed_deviations_markdown() -> str:
@@ -61,7 +66,11 @@ def _row_of_spreads(column: PublishedColumn) -> str:
     return _line((column.dataset, title, _KINDS[column.kind], str(len(spreads)), deviation, noise, tables))
 
 
-def _markdown(name: str, measured: MeasuredExperiment, elsewhere: bool) -> str:
+_Alike = list[list[tuple[AnsweredClaim, ExperimentAnswer]]]
+"""Claims with their answers; those that one comparison answers alike are together."""
+
+
+def _answered(name: str, measured: MeasuredExperiment, elsewhere: bool) -> _Alike:
     summary = measured.summary
     stored = StoredExperiment(name, measured, deviations(name, summary), mlrc_experiment(summary.dataset))
     alike: dict[tuple[object, ...], list[tuple[AnsweredClaim, ExperimentAnswer]]] = {}
@@ -69,16 +78,21 @@ def _markdown(name: str, measured: MeasuredExperiment, elsewhere: bool) -> str:
         answer = next(iter(one.elsewhere), None) if elsewhere else one.runs
         if answer is not None:
             alike.setdefault((answer.verdict, answer.comparison), []).append((one, answer))
-    answers = [answer for claims in alike.values() for _, answer in claims]
-    papers = len({one.claim.source for claims in alike.values() for one, _ in claims})
+    return list(alike.values())
+
+
+def _markdown(name: str, measured: MeasuredExperiment, elsewhere: bool) -> str:
+    summary, alike = measured.summary, _answered(name, measured, elsewhere)
+    answers = [answer for claims in alike for _, answer in claims]
+    papers = len({one.claim.source for claims in alike for one, _ in claims})
     where = summary.dataset if elsewhere else "Here"
     head = [
         f"From {counted(papers, 'paper')}, {verdict_counts(answers)}. Conditions: {answers[0].setting}.",
         "",
-        f"| Claim | Score | Claimed | {where} | Answer | At the end of its range |",
+        f"| Claim | Score | Claimed | {where} | Answer | At an end of its ranges |",
         "|---|---|---|--:|---|---|",
     ]
-    return "\n".join([*head, *(_row(claims, summary.methods, elsewhere) for claims in alike.values())])
+    return "\n".join([*head, *(_row(claims, summary.methods, elsewhere) for claims in alike)])
 
 
 def _row(claims: Sequence[tuple[AnsweredClaim, ExperimentAnswer]], titles: dict[str, str], elsewhere: bool) -> str:
@@ -89,7 +103,7 @@ def _row(claims: Sequence[tuple[AnsweredClaim, ExperimentAnswer]], titles: dict[
         _of_datasets([one for one, _ in claims]) if elsewhere else _of_places([one for one, _ in claims]),
         difference_words(answer.answer.pair),
         _answer(answer, [] if elsewhere else [one.claim for one, own in claims if own.answer.claimed == "excluded"]),
-        range_words(answer, titles),
+        ", ".join(dict.fromkeys(titles[end.method] for end in answer.range_ends)),
     )
     return _line(cells)
 

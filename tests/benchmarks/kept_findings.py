@@ -1,69 +1,131 @@
-"""What kept records say: the README's table of findings, and what the start of the embedder is worth."""
+"""What kept records say: the README's table, short tables of scores, and what a start of the embedder is worth."""
 
+import json
 from collections.abc import Collection
-from operator import attrgetter
-from typing import Literal
 
 import numpy as np
 from scipy import stats
 
+from reports.tables.formats import to_markdown
+from reports.tables.result_table import result_cells, table_of
+from reports.tables.table import Column, Row, Table
+from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.store.experiment_results import MeasuredExperiment
+from tests.benchmarks.board_calibration import kept_board
+from tests.benchmarks.kept_claims import elsewhere_counts
+from tests.benchmarks.search_variance import OUT
+
+BOARD = ("reality_check_birds_subset", "reality_check_glyphs", "reality_check_handwriting")
+_GLYPHS = "reality_check_glyphs"
+_COMPONENTS = "mlrc_frozen_cub200_subset"
 
 
 def findings_markdown() -> str:
-    """Return the table in Markdown: separated MAP@R in percent, as one mean or from the lowest to the highest."""
-    rows = [*_from_components(), _from_random(), _one_loss(), *_fine_tuned()]
-    return "\n".join(["| what was trained | separated MAP@R | record |", "|---|--:|---|", *rows])
+    """Return the questions that kept records answer, each with its answer and its record, as a table in Markdown."""
+    rows = [_over_datasets(), _searches(), _highest(), _claims(), _frozen(), _start(), _fine_tuned()]
+    return "\n".join(["| question | answer | record |", "|---|---|---|", *rows])
 
 
-def _from_components() -> list[str]:
-    record = "mlrc_frozen_cub200_subset"
-    means = _means(record)
-    untrained, components = (means.pop(method) for method in ("untrained", "pretrained_pca"))
-    return [
-        _row("nothing: the 1280 features", [untrained], record),
-        _row("nothing: 128 principal components", [components], record),
-        _row(f"{len(means)} losses, start at the principal components", means.values(), record),
+def scores_markdown(record: str) -> str:
+    """Return a record's results in Markdown without notes: its primary score first, then two of single models."""
+    measured = MeasuredExperiment.kept(record)
+    table, score = table_of(measured), primary_score(measured)
+    shown = ((score.embeddings, score.metric), ("separated", "map_at_r"), ("separated", "precision_at_1"))
+    columns = [Column(HEADLINE_METRICS[metric], group=kind) for kind, metric in shown]
+    rows = []
+    for row in table.rows:
+        cells = result_cells(row)
+        rows.append(Row.single(row.head, [*(cells[column] for column in shown), row.lines[0].cells[0]], sign=row.sign))
+    short = Table("", "", (*columns, table.columns[0]), tuple(rows))
+    return "\n".join(line for line in to_markdown(short).splitlines() if line.startswith("|"))
+
+
+def _over_datasets() -> str:
+    board = kept_board(BOARD)
+    pairs = board.pairs()
+    told = [pair for pair in pairs if pair.verdict == "consistent"]
+    sides = [(pair.a, pair.b) if pair.ahead[0] else (pair.b, pair.a) for pair in told]
+    names = "; ".join(f"{board.methods[above]} above {board.methods[below]}" for above, below in sides)
+    depends = sum(pair.verdict == "depends on the dataset" for pair in pairs)
+    answer = f"{len(told)} of {len(pairs)} pairs of {len(board.methods)} losses{f' ({names})' if names else ''}"
+    answer += f"; {depends} depend on the dataset, the others cannot be told"
+    return _row("Which differences are the same on birds, glyphs and handwriting?", answer, *BOARD)
+
+
+def _searches() -> str:
+    said = json.loads(OUT.read_text(encoding="utf-8"))
+    answers = [
+        f"by {said[record]['between_searches'][0]:.2f} points of concatenated MAP@R {where}, runs of one setting by "
+        f"{said[record]['between_runs'][0]:.2f}"
+        for record, where in ((_GLYPHS, "on glyphs"), ("same_method_frozen_cub200_subset", "on frozen birds"))
     ]
+    return _row("How far apart do searches of one loss end (deviation)?", "; ".join(answers), "search_variance")
 
 
-def _from_random() -> str:
+def _highest() -> str:
+    measured = MeasuredExperiment.kept(_GLYPHS)
+    comparison = primary_comparison(measured)
+    assert comparison is not None
+    others = [method for method in comparison.methods if method != comparison.highest]
+    pairs = [comparison.pair(comparison.highest, method) for method in others]
+    tied = sum(pair is not None and pair.better is None for pair in pairs)
+    means = [100 * own.mean for own in comparison.values.values()]
+    answer = (
+        f"{measured.summary.methods[comparison.highest]} is highest, {tied} others are not shown to be worse; "
+        f"{min(means):.1f} to {max(means):.1f} % concatenated MAP@R"
+    )
+    return _row(f"Which of {len(means)} losses is the best on glyphs?", answer, _GLYPHS)
+
+
+def _claims() -> str:
+    counts = elsewhere_counts("reality_check/glyphs", MeasuredExperiment.kept(_GLYPHS))
+    return _row("Are the papers' claims seen on glyphs?", counts, _GLYPHS)
+
+
+def _frozen() -> str:
+    means = _means(_COMPONENTS)
+    untrained, components = means.pop("untrained"), means.pop("pretrained_pca")
+    answer = (
+        f"yes: {len(means)} losses have {_range(means.values())} separated MAP@R, the 1280 features {untrained:.1f} %, "
+        f"their 128 principal components {components:.1f} %"
+    )
+    return _row("Does training help on frozen features of birds?", answer, _COMPONENTS)
+
+
+def _start() -> str:
     record = "mlrc_frozen_cub200_random_start_subset"
-    names = MeasuredExperiment.kept(record).summary.methods.values()
-    return _row(f"{' and '.join(names)}, random start", _means(record).values(), record)
+    titles, random, components = MeasuredExperiment.kept(record).summary.methods, _means(record), _means(_COMPONENTS)
+    answer = "; ".join(
+        f"{title} {components[method]:.1f} % from principal components, {random[method]:.1f} % from a random start"
+        for method, title in titles.items()
+    )
+    return _row("What is the embedder's start worth there?", answer, record)
 
 
-def _one_loss() -> str:
-    record = "same_method_frozen_cub200_subset"
-    summary = MeasuredExperiment.kept(record).summary
-    (loss,) = summary.methods.values()
-    searches = _means(record, "search").values()
-    what = f"{loss} alone, {len(searches)} independent searches of {summary.trials} trials"
-    return _row(what, searches, record)
-
-
-def _fine_tuned() -> list[str]:
+def _fine_tuned() -> str:
     record = "cub200_small_subset"
     means = _means(record)
     untrained = means.pop("untrained")
-    return [
-        _row("at 96 pixels, nothing: the 1280 features", [untrained], record),
-        _row(f"at 96 pixels, the trunk too: {len(means)} losses", means.values(), record),
-    ]
+    answer = f"{len(means)} losses have {_range(means.values())} separated MAP@R, the raw features {untrained:.1f} %"
+    return _row("What does fine-tuning at 96 pixels give?", answer, record)
 
 
-def _means(record: str, group: Literal["method", "search"] = "method") -> dict[str | int, float]:
-    """Mean over runs of separated MAP@R in percent, by group, in the order of the experiment's runs."""
-    values: dict[str | int, list[float]] = {}
+def _means(record: str) -> dict[str, float]:
+    """Mean over runs of separated MAP@R in percent, by method, in the order of the experiment's runs."""
+    values: dict[str, list[float]] = {}
     for run in MeasuredExperiment.kept(record).records:
-        values.setdefault(attrgetter(group)(run), []).append(100 * run.separated.map_at_r)
-    return {key: float(np.mean(of_group)) for key, of_group in values.items()}
+        values.setdefault(run.method, []).append(100 * run.separated.map_at_r)
+    return {method: float(np.mean(own)) for method, own in values.items()}
 
 
-def _row(what: str, means: Collection[float], record: str) -> str:
-    low, high = min(means), max(means)
-    value = f"{low:.1f} %" if len(means) == 1 else f"{low:.1f} to {high:.1f} %"
-    return f"| {what} | {value} | [record](results/measured/{record}.json) |"
+def _range(means: Collection[float]) -> str:
+    return f"{min(means):.1f} to {max(means):.1f} %"
+
+
+def _row(question: str, answer: str, *records: str) -> str:
+    links = ", ".join(f"[{number}](results/measured/{record}.json)" for number, record in enumerate(records, start=1))
+    return f"| {question} | {answer} | {links} |"
 
 
 def starts_markdown() -> str:

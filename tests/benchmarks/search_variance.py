@@ -84,6 +84,7 @@ def varied(measured: MeasuredExperiment, score: PrimaryScore) -> dict[str, Any]:
         },
         "between_searches": deviation_of(means.values()),
         "between_runs": deviation_of(search for own in runs.values() for search in own),
+        "p_if_equal_for_all_losses": float(stats.bartlett(*means.values()).pvalue) if len(means) > 1 else None,
         "share_of_the_worst": _share_of_the_worst(means.values()),
         "best_validation_score_by_trials": {count: deviation_of(best[count].values()) for count in budgets},
         "gain_of_more_trials": gains,
@@ -146,14 +147,17 @@ def search_variance_figure(found: Mapping[str, Mapping[str, Any]]) -> Figure:
 def search_variance_markdown(numbers: str | None = None) -> str:
     """Return numbers in JSON, by default the kept ones, as two tables in Markdown."""
     found = json.loads(numbers or OUT.read_text(encoding="utf-8"))
-    deviations = ["| record | losses | searches × trials | between searches | between runs | lowest search's share |"]
-    deviations.append("|---|--:|--:|--:|--:|--:|")
+    deviations = [
+        "| record | losses | searches × trials | between searches | p, if all equal | between runs | lowest's share |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
     budgets = ["| record | trials | best validation MAP@R differs between searches by | gain since the trials above |"]
     budgets.append("|---|--:|--:|--:|")
     for name, said in found.items():
         searches, share = len(next(iter(said["methods"].values()))["means_of_searches"]), said["share_of_the_worst"]
         cells = [name, str(len(said["methods"])), f"{searches} × {said['trials']}"]
-        cells += [_cell(said["between_searches"]), _cell(said["between_runs"])]
+        p = said["p_if_equal_for_all_losses"]
+        cells += [_cell(said["between_searches"]), "-" if p is None else f"{p:.2f}", _cell(said["between_runs"])]
         cells.append(f"{share['found']:.0%} ({share['normal']:.0%}, {share['normal_95']:.0%})".replace("%", " %"))
         deviations.append(f"| {' | '.join(cells)} |")
         gains = ["", *(f"{gain:+.2f}" for gain in said["gain_of_more_trials"].values())]
