@@ -1,7 +1,7 @@
 """What kept records say: the README's table, short tables of scores, and what a start of the embedder is worth."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from scipy import stats
@@ -23,7 +23,7 @@ _COMPONENTS = "mlrc_frozen_cub200_subset"
 
 def findings_markdown() -> str:
     """Return the questions that kept records answer, each with its answer and its record, as a table in Markdown."""
-    rows = [_over_datasets(), _searches(), _highest(), _claims(), _frozen(), _start(), _fine_tuned()]
+    rows = [_over_datasets(), _searches(), _highest(), _first(), _claims(), _frozen(), _start(), _fine_tuned()]
     return "\n".join(["| question | answer | record |", "|---|---|---|", *rows])
 
 
@@ -76,6 +76,28 @@ def _highest() -> str:
         f"{min(means):.1f} to {max(means):.1f} % concatenated MAP@R"
     )
     return _row(f"Which of {len(means)} losses is the best on glyphs?", answer, _GLYPHS)
+
+
+def first_places(means: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Return how often each method is the highest if one of its values is drawn for each, the most often first."""
+    values = {method: np.asarray(own) for method, own in means.items()}
+    shares = {
+        method: float(
+            np.mean([np.prod([(of < value).mean() for key, of in values.items() if key != method]) for value in own])
+        )
+        for method, own in values.items()
+    }
+    return {method: share for method, share in sorted(shares.items(), key=lambda one: -one[1]) if share > 0}
+
+
+def _first() -> str:
+    measured = MeasuredExperiment.kept(_GLYPHS)
+    comparison = primary_comparison(measured)
+    assert comparison is not None
+    shares = first_places({method: own.units for method, own in comparison.values.items()})
+    titles = measured.summary.methods
+    answer = ", ".join(f"{titles[method]} in {100 * share:.0f} %" for method, share in shares.items())
+    return _row("And if each is searched once, who is first?", f"{answer} of the choices of a search of each", _GLYPHS)
 
 
 def _claims() -> str:
