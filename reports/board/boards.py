@@ -17,6 +17,7 @@ from results.statistics.comparison_result import ComparisonResult, MethodValues,
 from results.statistics.datasets import (
     Agreement,
     PairOverDatasets,
+    agreement_by_chance,
     agreements,
     difference_on,
     mean_ranks,
@@ -107,7 +108,12 @@ class Board:
     @cached_property
     def agreements(self) -> tuple[Agreement, ...]:
         """How far every two datasets agree on the order of the methods."""
-        return agreements({one.name: self._means(one) for one in self.datasets})
+        return agreements(self._by_dataset())
+
+    @cached_property
+    def agreement_by_chance(self) -> float:
+        """How often random orders of the methods agree as much."""
+        return agreement_by_chance(self._by_dataset())
 
     @cached_property
     def by_rank(self) -> list[str]:
@@ -124,6 +130,9 @@ class Board:
 
     def _pair(self, a: str, b: str) -> PairOverDatasets:
         return pair_over_datasets(a, b, [difference_on(one.comparison, a, b) for one in self.datasets], self.units)
+
+    def _by_dataset(self) -> dict[str, list[float]]:
+        return {one.name: self._means(one) for one in self.datasets}
 
     def _means(self, dataset: BoardDataset) -> list[float]:
         return [dataset.values[key].mean for key in self.methods]

@@ -211,6 +211,18 @@ def agreements(means: Mapping[str, Sequence[float]]) -> tuple[Agreement, ...]:
     )
 
 
+def agreement_by_chance(means: Mapping[str, Sequence[float]], draws: int = 1_000) -> float:
+    """Return how often random orders agree at least as much as these, on average over every two datasets."""
+    generator, given = np.random.default_rng(0), [np.asarray(own, dtype=float) for own in means.values()]
+
+    def agreed(orders: Sequence[Numbers]) -> float:
+        return float(np.mean([_same_order(one, other) for one, other in combinations(orders, 2)]))
+
+    found = agreed(given)
+    # Rounding must not make equal shares unequal.
+    return float(np.mean([agreed([generator.permutation(own) for own in given]) > found - 1e-9 for _ in range(draws)]))
+
+
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Compute Spearman's rank correlation; equal values have their mean rank."""
     ranks = [mean_ranks(first), mean_ranks(second)]
@@ -226,7 +238,7 @@ def mean_ranks(values: Sequence[float]) -> Numbers:
     return np.asarray(above.sum(axis=1) + (equal.sum(axis=1) + 1) / 2)
 
 
-def _same_order(first: Sequence[float], second: Sequence[float]) -> float:
+def _same_order(first: Sequence[float] | Numbers, second: Sequence[float] | Numbers) -> float:
     signs = [np.sign(np.subtract.outer(given, given)) for given in (np.asarray(first), np.asarray(second))]
     pairs = np.triu_indices(len(first), 1)
     return float(np.mean((signs[0] * signs[1])[pairs] / 2 + 0.5))

@@ -116,11 +116,11 @@ def board_calibration_markdown() -> str:
 
 
 def board_markdown(records: str) -> str:
-    """Return the pairs that the board of these kept records tells apart as a table in Markdown; all pairs if few."""
+    """Return the pairs that the board of these kept records tells apart in Markdown; if few, all pairs without notes."""
     board = kept_board(records.split(", "))
     table = board_table(board)
     if len(table.rows) <= FEW_PAIRS:
-        return to_markdown(table).strip()
+        return to_markdown(replace(table, notes=(), remarks=())).partition("\n\n")[2].strip()
     told = [
         row for row, pair in zip(table.rows, sorted_pairs(board.pairs()), strict=True) if pair.verdict != "cannot tell"
     ]

@@ -9,6 +9,7 @@ from scipy import stats
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import result_cells, table_of
 from reports.tables.table import Column, Row, Table
+from reports.wording import listed
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.store.experiment_results import MeasuredExperiment
@@ -16,7 +17,7 @@ from tests.benchmarks.board_calibration import kept_board
 from tests.benchmarks.kept_claims import elsewhere_counts
 from tests.benchmarks.search_variance import OUT
 
-BOARD = ("reality_check_birds_subset", "reality_check_glyphs", "reality_check_handwriting")
+BOARD = {"reality_check_birds_subset": "frozen birds", "reality_check_glyphs": "glyphs"}
 _GLYPHS = "reality_check_glyphs"
 _COMPONENTS = "mlrc_frozen_cub200_subset"
 
@@ -42,23 +43,23 @@ def scores_markdown(record: str) -> str:
 
 
 def _over_datasets() -> str:
-    board = kept_board(BOARD)
+    board = kept_board(tuple(BOARD))
     pairs = board.pairs()
-    told = [pair for pair in pairs if pair.verdict == "consistent"]
+    told = [pair for pair in pairs if pair.verdict in ("consistent", "same on both")]
     sides = [(pair.a, pair.b) if pair.ahead[0] else (pair.b, pair.a) for pair in told]
     names = "; ".join(f"{board.methods[above]} above {board.methods[below]}" for above, below in sides)
     depends = sum(pair.verdict == "depends on the dataset" for pair in pairs)
     answer = f"{len(told)} of {len(pairs)} pairs of {len(board.methods)} losses{f' ({names})' if names else ''}"
-    answer += f"; {depends} depend on the dataset, the others cannot be told"
-    return _row("Which differences are the same on birds, glyphs and handwriting?", answer, *BOARD)
+    answer += f"; {depends} depend on the dataset, {len(pairs) - len(told) - depends} cannot be told"
+    return _row(f"Which differences are the same on {listed(list(BOARD.values()))}?", answer, *BOARD)
 
 
 def _searches() -> str:
     said = json.loads(OUT.read_text(encoding="utf-8"))
     answers = [
-        f"by {said[record]['between_searches'][0]:.2f} points of concatenated MAP@R {where}, runs of one setting by "
+        f"on {where} by {said[record]['between_searches'][0]:.2f} points of concatenated MAP@R, runs of one setting by "
         f"{said[record]['between_runs'][0]:.2f}"
-        for record, where in ((_GLYPHS, "on glyphs"), ("same_method_frozen_cub200_subset", "on frozen birds"))
+        for record, where in BOARD.items()
     ]
     return _row("How far apart do searches of one loss end (deviation)?", "; ".join(answers), "search_variance")
 
@@ -151,19 +152,20 @@ def _row(question: str, answer: str, *records: str) -> str:
 
 
 def starts_markdown() -> str:
-    """Return P@1 from torch's start and from that of Proxy-Anchor's code, by loss and size of the embedding."""
+    """Return how far P@1 from Proxy-Anchor's start is above that from torch's, by loss and size of the embedding."""
     records = [f"embedder_start_{start}_frozen_cub200_subset" for start in ("torch", "kaiming")]
     torch_start, kaiming_start = map(_runs, records)
     titles = MeasuredExperiment.kept(records[0]).summary.methods
-    rows = ["| loss | dimensions | torch's start | n | Kaiming, fan-out | n | difference |"]
-    rows.append("|---|--:|--:|--:|--:|--:|--:|")
-    for (method, size), before in sorted(torch_start.items()):
-        after = kaiming_start[method, size]
-        interval = stats.ttest_ind(after, before, equal_var=False).confidence_interval()
-        difference, half = np.mean(after) - np.mean(before), (interval.high - interval.low) / 2
-        cells = [titles[method], f"{size}", f"{np.mean(before):.2f}", f"{len(before)}"]
-        cells += [f"{np.mean(after):.2f}", f"{len(after)}", f"{difference:+.2f} ± {half:.2f}"]
-        rows.append(f"| {' | '.join(cells)} |")
+    losses, sizes = (dict.fromkeys(keys) for keys in zip(*sorted(torch_start), strict=True))
+    rows = [f"| loss | {' | '.join(f'{size} dimensions' for size in sizes)} |", f"|---|{'--:|' * len(sizes)}"]
+    for loss in losses:
+        cells = []
+        for size in sizes:
+            before, after = torch_start[loss, size], kaiming_start[loss, size]
+            interval = stats.ttest_ind(after, before, equal_var=False).confidence_interval()
+            difference, half = np.mean(after) - np.mean(before), (interval.high - interval.low) / 2
+            cells.append(f"{np.mean(before):.1f}, {difference:+.2f} ± {half:.2f}")
+        rows.append(f"| {titles[loss]} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 

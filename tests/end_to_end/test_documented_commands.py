@@ -45,9 +45,6 @@ ADDED_OPTIONS = {
     "python -m reproduce run mlrc_frozen_cub200/random_start --data CUB_200_2011 --subset "
     "--searches 1 --trials 50 --reproductions 10 --compare all": TINY_CUB,
     "python -m reproduce run same_method_frozen_cub200 --data CUB_200_2011 --subset": TINY_CUB,
-    "python -m reproduce run all_methods_glyphs --searches 1 --trials 10 --reproductions 5 --compare all": BRIEF,
-    "python -m reproduce run all_methods_glyphs --trials 10 --reproductions 5 --compare all "
-    "--methods normalized_softmax,proxy_anchor,proxy_nca_pp,cosface,soft_triple": [*BRIEF, "--searches", "2"],
     "python -m reproduce plan folder --data my_images": ["--rate", "800"],
     "python -m reproduce run folder_small --data my_images": BRIEF,
     "python -m reproduce new method my_loss": [],

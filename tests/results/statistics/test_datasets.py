@@ -1,6 +1,7 @@
 """One answer over several datasets: the cases of the specification, and what must hold for any numbers."""
 
 import json
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy import stats
 from results.statistics.comparison_result import MethodValues
 from results.statistics.datasets import (
     DatasetDifference,
+    agreement_by_chance,
     agreements,
     consistent,
     difference_on,
@@ -132,6 +134,13 @@ def test_the_same_order_is_a_share_of_pairs():
     assert (found.first, found.second, found.same_order) == ("one", "other", pytest.approx(2 / 3))
     (tied,) = agreements({"one": [1, 2], "other": [1, 1]})
     assert tied.same_order == 0.5
+
+
+def test_the_chance_of_an_agreement_is_that_of_random_orders():
+    orders = {"one": [1, 2, 3, 4, 5], "other": [2, 1, 3, 5, 4]}
+    fewer = sum(sum(a > b for a, b in combinations(order, 2)) <= 2 for order in permutations(range(5))) / 120
+    assert agreement_by_chance(orders, draws=4_000) == pytest.approx(fewer, abs=0.02)
+    assert agreement_by_chance({"one": [1, 1], "other": [1, 1]}) == 1.0
 
 
 def test_the_error_of_a_difference_is_that_of_its_test():
