@@ -116,7 +116,7 @@ def board_calibration_markdown() -> str:
 
 
 def board_markdown(records: str) -> str:
-    """Return the pairs that the board of these kept records tells apart in Markdown; if few, all pairs without notes."""
+    """Return the pairs that the board of these kept records tells apart in Markdown; of few, all without notes."""
     board = kept_board(records.split(", "))
     table = board_table(board)
     if len(table.rows) <= FEW_PAIRS:
