@@ -156,14 +156,17 @@ def search_variance_markdown(numbers: str | None = None) -> str:
     for name, said in found.items():
         searches, share = len(next(iter(said["methods"].values()))["means_of_searches"]), said["share_of_the_worst"]
         cells = [name, str(len(said["methods"])), f"{searches} × {said['trials']}"]
-        p = said["p_if_equal_for_all_losses"]
-        cells += [_cell(said["between_searches"]), "-" if p is None else f"{p:.2f}", _cell(said["between_runs"])]
+        cells += [_cell(said["between_searches"]), _p(said["p_if_equal_for_all_losses"]), _cell(said["between_runs"])]
         cells.append(f"{share['found']:.0%} ({share['normal']:.0%}, {share['normal_95']:.0%})".replace("%", " %"))
         deviations.append(f"| {' | '.join(cells)} |")
         gains = ["", *(f"{gain:+.2f}" for gain in said["gain_of_more_trials"].values())]
         for (trials, deviation), gain in zip(said["best_validation_score_by_trials"].items(), gains, strict=True):
             budgets.append(f"| {name} | {trials} | {_cell(deviation)} | {gain} |")
     return "\n".join([*deviations, "", *budgets])
+
+
+def _p(value: float | None) -> str:
+    return "-" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _cell(deviation: Sequence[float] | None) -> str:

@@ -1,11 +1,14 @@
 """What the page of findings says in words is what the records say."""
 
 import json
+import re
+from collections.abc import Iterable
 
 from reports.tables.result_table import result_cells, table_of
 from results.statistics.primary_comparison import primary_comparison
 from results.store.experiment_results import MeasuredExperiment
-from tests.benchmarks.kept_findings import first_places
+from tests.benchmarks.board_calibration import kept_board
+from tests.benchmarks.kept_findings import BOARD, first_places, starts_markdown
 from tests.benchmarks.search_variance import OUT
 from tests.support.documentation import ROOT, text_of
 
@@ -27,6 +30,24 @@ def means(record: str) -> dict[str, float]:
 
 def test_a_draw_of_one_value_each_names_the_first() -> None:
     assert first_places({"a": [1.0, 3.0], "b": [2.0], "c": [0.0]}) == {"a": 0.5, "b": 0.5}
+
+
+def test_what_three_datasets_say_together() -> None:
+    board = kept_board(tuple(BOARD))
+    assert {pair.verdict for pair in board.pairs()} == {"cannot tell"}
+    assert [round(10 * (1 - one.same_order)) for one in board.agreements] == [2, 2, 0], "pairs the other way round"
+    assert f"Random orders agree as much in {100 * board.agreement_by_chance:.1f} % of cases" in PAGE
+    birds, glyphs, handwriting = (one.values for one in board.datasets)
+    order = sorted(glyphs, key=lambda method: -glyphs[method].mean)
+    assert (order[0], order[-1]) == ("proxy_anchor", "contrastive")
+    assert f"the means lie within {spread(own.mean for own in birds.values()):.1f} points" in PAGE
+    first, second, failed = (f"{100 * unit:.1f}" for unit in handwriting["contrastive"].units)
+    assert f"failed ({failed} % after {first} and {second})" in PAGE
+
+
+def spread(means: Iterable[float]) -> float:
+    low, *_, high = sorted(means)
+    return 100 * (high - low)
 
 
 def test_who_would_be_first_after_one_search_of_each() -> None:
@@ -53,12 +74,9 @@ def test_no_two_losses_differ_on_frozen_features() -> None:
 
 def test_how_far_searches_and_runs_vary() -> None:
     said = json.loads(OUT.read_text(encoding="utf-8"))
-    birds, glyphs = (said[record] for record in ("reality_check_birds_subset", "reality_check_glyphs"))
-    deviations = [f"{one[of][0]:.2f}" for one in (birds, glyphs) for of in ("between_searches", "between_runs")]
-    assert "of {} points on frozen birds, and runs of one setting {}; on glyphs {} and {}".format(*deviations) in PAGE
-    for method, words in (("contrastive", "end at {}, {} and {}"), ("normalized_softmax", "Softmax at {}, {} and {}")):
-        means = [f"{100 * mean:.1f}" for mean in birds["methods"][method]["means_of_searches"]]
-        assert words.format(*means) in PAGE
+    deviations = [f"{said[record][of][0]:.2f}" for record in BOARD for of in ("between_searches", "between_runs")]
+    words = "of {} points on frozen birds, and runs of one setting {}; on glyphs {} and {}; on handwriting {} and {}"
+    assert words.format(*deviations) in PAGE
 
 
 def test_what_training_start_and_fine_tuning_are_worth() -> None:
@@ -76,3 +94,14 @@ def test_what_training_start_and_fine_tuning_are_worth() -> None:
 
 def low_to_high(of_losses: dict[str, float]) -> str:
     return f"{min(of_losses.values()):.1f} to {max(of_losses.values()):.1f}"
+
+
+def test_what_principal_components_gain() -> None:
+    cells = [
+        re.findall(r"; [+-][\d.]+ ± [\d.]+; ([+-][\d.]+) ± ([\d.]+)", row) for row in starts_markdown().splitlines()[2:]
+    ]
+    gains = [[float(gain) for gain, _ in column] for column in zip(*cells, strict=True)]
+    ends = [(round(min(column)), round(max(column))) for column in gains[:2]]
+    assert ends == [(4, 5), (1, 3)]
+    assert not any(float(gain) > float(half) for *_, (gain, half) in cells)
+    assert "gain 4 to 5 points at 64 dimensions, 1 to 3 at 128 and none at 512" in PAGE

@@ -16,10 +16,19 @@ from tests.benchmarks.search_variance import (
     search_variance_markdown,
     varied,
 )
+from tests.support.documentation import ROOT, text_of
 
 
 def test_the_kept_numbers_are_those_of_the_records() -> None:
     assert search_variance_markdown(json.dumps(kept_variation())) == search_variance_markdown()
+
+
+def test_bad_searches_are_as_rare_and_large_as_the_page_says() -> None:
+    shares = [said["share_of_the_worst"] for said in kept_variation().values()]
+    beyond = sum(share["found"] > share["normal_95"] for share in shares)
+    page = " ".join(text_of(ROOT / "docs" / "comparisons.md").split())
+    assert (beyond, len(shares)) == (3, 6)
+    assert "In three of the six records the lowest search" in page
 
 
 def test_the_interval_of_a_deviation_holds_the_true_one_in_95_percent_of_samples() -> None:
