@@ -35,7 +35,6 @@ RATIOS = (1.0, 3.0)
 MEANS = (4.0, 8.0)
 """True mean differences, in standard errors."""
 DEGREES = 10
-FEW_PAIRS = 15
 RECORDS = ("mlrc_frozen_cub200_subset", "all_methods_glyphs")
 
 
@@ -116,11 +115,9 @@ def board_calibration_markdown() -> str:
 
 
 def board_markdown(records: str) -> str:
-    """Return the pairs that the board of these kept records tells apart in Markdown; of few, all without notes."""
+    """Return the pairs that the board of these kept records tells apart as a table in Markdown."""
     board = kept_board(records.split(", "))
     table = board_table(board)
-    if len(table.rows) <= FEW_PAIRS:
-        return to_markdown(replace(table, notes=(), remarks=())).partition("\n\n")[2].strip()
     told = [
         row for row, pair in zip(table.rows, sorted_pairs(board.pairs()), strict=True) if pair.verdict != "cannot tell"
     ]

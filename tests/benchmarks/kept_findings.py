@@ -6,9 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from scipy import stats
 
+from reports.board.board_table import board_table
+from reports.board.board_words import sorted_pairs
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import result_cells, table_of
-from reports.tables.table import Column, Row, Table
+from reports.tables.table import Column, Row, Table, cell_text
 from reports.wording import listed
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.primary_comparison import primary_comparison, primary_score
@@ -44,6 +46,19 @@ def scores_markdown(record: str) -> str:
         rows.append(Row.single(row.head, [*(cells[column] for column in shown), row.lines[0].cells[0]], sign=row.sign))
     short = Table("", "", (*columns, table.columns[0]), tuple(rows))
     return "\n".join(line for line in to_markdown(short).splitlines() if line.startswith("|"))
+
+
+def differences_markdown() -> str:
+    """Return the differences on all datasets of the board in Markdown, with their mean and verdict."""
+    board = kept_board(tuple(BOARD))
+    table = board_table(board)
+    rows = [f"| difference | {' | '.join(BOARD.values())} | mean | on all |", f"|---|{'--:|' * (len(BOARD) + 1)}---|"]
+    for row, pair in zip(table.rows, sorted_pairs(board.pairs()), strict=True):
+        cells = [cell_text(cell) for cell in row.lines[0].cells[: len(BOARD)]]
+        assert pair.mean is not None
+        mean = f"{100 * pair.mean.mean:+.2f} ± {100 * pair.mean.half_width:.2f}"
+        rows.append(f"| {' | '.join([row.head, *cells, mean, pair.verdict])} |")
+    return "\n".join(rows)
 
 
 def _over_datasets() -> str:

@@ -19,7 +19,7 @@ from tests.benchmarks.board_calibration import board_calibration_markdown, board
 from tests.benchmarks.calibration import calibration_markdown
 from tests.benchmarks.deviations import deviations_markdown
 from tests.benchmarks.kept_claims import claims_elsewhere_markdown, claims_markdown, printed_deviations_markdown
-from tests.benchmarks.kept_findings import findings_markdown, scores_markdown, starts_markdown
+from tests.benchmarks.kept_findings import differences_markdown, findings_markdown, scores_markdown, starts_markdown
 from tests.benchmarks.same_method import counts_markdown
 from tests.benchmarks.search_variance import search_variance_markdown
 
@@ -66,6 +66,7 @@ _MARKDOWN: dict[str, Callable[[str], str]] = {
     "board": board_markdown,
     "calibration": lambda _: calibration_markdown(),
     "deviations": lambda _: deviations_markdown(),
+    "differences": lambda _: differences_markdown(),
     "findings": lambda _: findings_markdown(),
     "scores": scores_markdown,
     "search variance": lambda _: search_variance_markdown(),
