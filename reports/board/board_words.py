@@ -151,12 +151,12 @@ def agreement_words(board: Board) -> Iterator[str]:
         named = [f"{one.first} and {one.second} {one.correlation:.2f}" for one in found]
         yield f"Rank correlations of the {len(board.methods)} methods: {'; '.join(named)}."
     share = sum(one.same_order for one in found) / len(found)
-    chance = board.agreement_by_chance
     meaning = (
         "so the order here says next to nothing about the order there: measure there"
         if share < LITTLE
-        else f"and random orders agree as much in {100 * chance:.0f} %, so this may be chance: measure there"
-        if chance > ALPHA
+        else f"and random orders agree as much in {100 * board.agreement_by_chance:.0f} %, so this may be chance: "
+        "measure there"
+        if board.agreement_by_chance > ALPHA
         else "so the order here is a hint, and near methods have to be measured there"
         if share < SOME
         else "so most of the order here can be expected on a dataset like these"

@@ -13,6 +13,7 @@ from reports.tables.result_table import result_cells, table_of
 from reports.tables.table import Column, Row, Table, cell_text
 from reports.wording import listed
 from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.statistics.comparison_result import ComparisonResult
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.store.experiment_results import MeasuredExperiment
 from tests.benchmarks.board_calibration import kept_board
@@ -87,16 +88,21 @@ def _searches() -> str:
     return _row(question, "; ".join(answers), "search_variance")
 
 
-def _highest() -> str:
+def _compared_on_glyphs() -> tuple[ComparisonResult, dict[str, str]]:
     measured = MeasuredExperiment.kept(_GLYPHS)
     comparison = primary_comparison(measured)
     assert comparison is not None
+    return comparison, measured.summary.methods
+
+
+def _highest() -> str:
+    comparison, titles = _compared_on_glyphs()
     others = [method for method in comparison.methods if method != comparison.highest]
     pairs = [comparison.pair(comparison.highest, method) for method in others]
     tied = sum(pair is not None and pair.better is None for pair in pairs)
     means = [100 * own.mean for own in comparison.values.values()]
     answer = (
-        f"{measured.summary.methods[comparison.highest]} is highest, {tied} others are not shown to be worse; "
+        f"{titles[comparison.highest]} is highest, {tied} others are not shown to be worse; "
         f"{min(means):.1f} to {max(means):.1f} % concatenated MAP@R"
     )
     return _row(f"Which of {len(means)} losses is the best on glyphs?", answer, _GLYPHS)
@@ -115,11 +121,8 @@ def first_places(means: Mapping[str, Sequence[float]]) -> dict[str, float]:
 
 
 def _first() -> str:
-    measured = MeasuredExperiment.kept(_GLYPHS)
-    comparison = primary_comparison(measured)
-    assert comparison is not None
+    comparison, titles = _compared_on_glyphs()
     shares = first_places({method: own.units for method, own in comparison.values.items()})
-    titles = measured.summary.methods
     answer = ", ".join(f"{titles[method]} in {100 * share:.0f} %" for method, share in shares.items())
     return _row("And if each is searched once, who is first?", f"{answer} of the choices of a search of each", _GLYPHS)
 
