@@ -38,7 +38,7 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
     if (metrics := given.pop("metrics", None)) is not None:
         changed["metrics"] = list(dict.fromkeys([*changed.get("metrics", []), *metrics]))
     if (methods := given.get("methods")) and methods[0].startswith("+"):
-        given["methods"] = list(dict.fromkeys([*changed["methods"], methods[0][1:], *methods[1:]]))
+        given["methods"] = list(dict.fromkeys([*changed["methods"], *(name.removeprefix("+") for name in methods)]))
     for key, value in given.items():
         changed = _replaced(changed, key.split("."), value)
     return changed

@@ -52,6 +52,8 @@ def test_methods_stand_in_place_of_those_of_the_file_or_beside_them() -> None:
     assert load_experiment("quickstart", Choices(methods="triplet").overrides()).methods == ("triplet",)
     beside = Choices(methods="+triplet,contrastive,./mine.yaml").overrides()
     assert load_experiment("quickstart", beside).methods == (*of_file, "triplet", "./mine.yaml"), "each of them once"
+    signed = Choices(methods="+triplet,+./mine.yaml").overrides()
+    assert load_experiment("quickstart", signed).methods == (*of_file, "triplet", "./mine.yaml")
 
 
 def test_no_option_changes_nothing() -> None:
