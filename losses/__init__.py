@@ -3,12 +3,14 @@
 from .angular_margins import ArcFaceLoss, CosFaceLoss
 from .attach import AttachedSchedule, attach
 from .ccp import CCPLoss
+from .clustering import ClusteringLoss
 from .contextual import ContextualLoss
 from .coupling_flow import CouplingFlow
 from .hierarchical_proxy import HierarchicalProxyLoss
 from .hist import HISTLoss
 from .k_center import greedy_k_center
 from .memory_queue import MemoryQueue
+from .memvir import MemVirLoss
 from .nir import NIRLoss
 from .pair_losses import CosineContrastiveLoss, SignalToNoiseRatioContrastiveLoss
 from .plugin import Clock, Needs, TrainingContext, TrainingPlugin, meaning_of
@@ -28,12 +30,14 @@ __all__ = [
     "AttachedSchedule",
     "CCPLoss",
     "Clock",
+    "ClusteringLoss",
     "ContextualLoss",
     "CosFaceLoss",
     "CosineContrastiveLoss",
     "CouplingFlow",
     "HISTLoss",
     "HierarchicalProxyLoss",
+    "MemVirLoss",
     "MemoryQueue",
     "NIRLoss",
     "Needs",

@@ -44,7 +44,7 @@ def near_collapse(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
 
 def built(name: str) -> BuiltMethod:
     torch.manual_seed(0)
-    method = build_method(METHODS[name], C, D, 5000)
+    method = build_method(METHODS[name], C, D, 5000, B)
     replace_reducers(method.loss)
     return method
 

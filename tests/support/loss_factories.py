@@ -8,9 +8,11 @@ from torch import Tensor, arange, nn
 
 from losses import (
     CCPLoss,
+    ClusteringLoss,
     ContextualLoss,
     HierarchicalProxyLoss,
     HISTLoss,
+    MemVirLoss,
     NIRLoss,
     ProxyAnchorLoss,
     ProxyGMLLoss,
@@ -108,6 +110,17 @@ def _nir(base: str) -> Callable[..., NIRLoss]:
     )
 
 
+def _memvir(base: str, **params: Any) -> Callable[..., MemVirLoss]:
+    settings = {"base": base, "batch_size": 12, "steps": 2, "gap": 1, **params}
+    return lambda num_classes, embedding_size: MemVirLoss.from_card(
+        num_classes=num_classes, embedding_size=embedding_size, **settings
+    )
+
+
+def _base_proxies(loss: nn.Module) -> Tensor:
+    return _proxies(loss.base_loss)
+
+
 def _ccp(base: str) -> Callable[..., CCPLoss]:
     return lambda num_classes, embedding_size: CCPLoss.from_card(
         base=base, num_classes=num_classes, embedding_size=embedding_size, proxies_per_class=2
@@ -160,11 +173,14 @@ CASES = [
     LossCase("roadmap", _ranking(RoadmapLoss, tau=0.1), **_OF_RANKS),
     LossCase("contextual", _ranking(ContextualLoss), **_OF_RANKS | {"smooth": False}),
     LossCase("contextual_head", _contextual_head, **_OF_RANKS | {"smooth": False, "sized": True, "distances": False}),
+    LossCase("clustering", _ranking(ClusteringLoss), **_OF_RANKS | {"smooth": False, "distances": False}),
     LossCase("hist", _hist, distances=False),
     # An untrained flow does not prefer the proxies' own place; SoftTriple's assignment is a constant of the condition.
     _wrapped("nir_proxy_anchor", _nir("proxy_anchor"), proxies=None),
     _wrapped("nir_proxy_nca", _nir("proxy_nca"), proxies=None),
     _wrapped("nir_soft_triple", _nir("soft_triple"), proxies=None, smooth=False),
+    _wrapped("memvir_proxy_anchor", _memvir("proxy_anchor"), proxies=_base_proxies, mined=False),
+    _wrapped("memvir_proxy_nca", _memvir("proxy_nca"), proxies=_base_proxies, mined=False),
     _wrapped("xbm_c1", _xbm("c1"), proxies=None, mined=False, classes=False),
     _wrapped("xbm_c2", _xbm("c2", neg_margin=1.6), proxies=None, mined=False, classes=False),
     *(_wrapped(f"ccp_{base}", _ccp(base), proxies=_ccp_proxies, mined=False) for base in ("c1", "c2", "ms", "triplet")),

@@ -16,6 +16,8 @@ from tests.support.pretended_device import PretendedDevice
 WAITS_PER_STEP = {
     # pytorch-metric-learning's class, whose histogram is filled through masks.
     "fastap": 15,
+    # The number of medoids is that of the classes in the batch.
+    "clustering": 1,
     # The miner lists the pairs that it picks; the lists' lengths depend on the embeddings.
     "multi_similarity_miner": 5,
     # A step with gradients that are not finite is skipped: the host must know before the optimizer's step.
@@ -41,6 +43,7 @@ FIRST_STEP = {"large_margin_softmax": 4, "sphereface": 4}
 EARLY = {
     "c1_xbm": {"loss.start_iteration": 1, "loss.memory_size": 12},
     "c2_xbm": {"loss.start_iteration": 1, "loss.memory_size": 12},
+    "memvir_proxy_anchor": {"loss.steps": 2, "loss.gap": 0},
     "proxy_isa": {"loss.memory_start_pass": 0, "loss.filter_start_pass": 0, "loss.memory_size": 20},
 }
 
