@@ -43,6 +43,8 @@ _DECIDING = {
 }
 """Packages whose release can change the outcome of a training. A driver runs kernels that come with torch."""
 
+_CODE = [f":(glob){folder}/**/*.py" for folder in ("losses", "protocols", "reports", "reproduce", "results")]
+
 COMMIT_VARIABLE = "REPRODUCE_COMMIT"
 """Variable with the commit of files that were copied without their .git; `-dirty` at its end says that they differ."""
 
@@ -134,14 +136,17 @@ def _versions() -> dict[str, str]:
 
 @cache
 def _commit() -> tuple[str, bool]:
-    """Commit of the checkout that holds this file, and whether files were changed; unknown is ("unknown", True).
+    """Commit of the checkout that holds this file, and whether the suite was changed; unknown is ("unknown", True).
 
     Without a .git beside the suite, `COMMIT_VARIABLE` tells it.
     """
     root = Path(__file__).resolve().parents[2]
     if (root / ".git").exists():  # git would also find a repository around the suite's folder
         try:
-            return _git(root, "rev-parse", "HEAD"), bool(_git(root, "status", "--porcelain"))
+            changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+            # A user's own card, loss or record is no change of the suite; fingerprints hold what cards and losses say.
+            added = _git(root, "ls-files", "--others", "--exclude-standard", "--", *_CODE)
+            return _git(root, "rev-parse", "HEAD"), bool(changed or added)
         except (OSError, subprocess.CalledProcessError):
             pass
     told = os.environ.get(COMMIT_VARIABLE, "")

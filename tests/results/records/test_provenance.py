@@ -43,7 +43,8 @@ def test_the_commit_is_this_checkouts(fresh_commit):
         pytest.skip("the tests do not run from a git checkout")
     made = origin.provenance("cpu", threads=3)
     assert made.commit == git(ROOT, "rev-parse", "HEAD")
-    assert made.tree_dirty == bool(git(ROOT, "status", "--porcelain"))
+    if not git(ROOT, "status", "--porcelain"):
+        assert not made.tree_dirty
 
 
 def test_machine_and_versions_are_told(fresh_commit):
@@ -62,6 +63,19 @@ def test_a_tree_is_dirty_from_the_first_change_on(elsewhere):
     git(elsewhere, "commit", "-q", "-m", "first")
     assert origin._commit() == (git(elsewhere, "rev-parse", "HEAD"), False)
     (elsewhere / "results" / "code.py").write_text("x = 2\n")
+    origin._commit.cache_clear()
+    assert origin._commit() == (git(elsewhere, "rev-parse", "HEAD"), True)
+
+
+def test_a_users_file_beside_the_suite_is_no_change_and_one_inside_is(elsewhere):
+    (elsewhere / "results" / "code.py").write_text("x = 1\n")
+    git(elsewhere, "init", "-q")
+    git(elsewhere, "add", ".")
+    git(elsewhere, "commit", "-q", "-m", "first")
+    for name in ("my_loss.py", "results/table.json"):
+        (elsewhere / name).touch()
+    assert origin._commit() == (git(elsewhere, "rev-parse", "HEAD"), False)
+    (elsewhere / "results" / "more.py").write_text("x = 1\n")
     origin._commit.cache_clear()
     assert origin._commit() == (git(elsewhere, "rev-parse", "HEAD"), True)
 
