@@ -25,6 +25,7 @@ from reports.tables.formats import WRITERS
 from reports.tables.table import Cell, NumberFormat, interval_text, number_text, value_text
 from reports.wording import capitalized, counted, joined
 from results.statistics.datasets import FEWEST_FOR_A_MEAN, DatasetDifference, MeanDifference, PairOverDatasets
+from results.statistics.method_comparison import ALPHA
 
 _NUMBER = NumberFormat(digits=2, scale=100, signed=True, ends="to")
 _TIMES = NumberFormat(digits=2, signed=True, ends="to")
@@ -116,7 +117,7 @@ def board_content(board: Board, compare: str, made: str) -> BoardContent:
         title=f"{counted(len(board.methods), 'method')} on {len(board.datasets)} datasets: "
         f"{joined([one.name for one in board.datasets])}",
         headline=board_headline(board, pairs),
-        limits=" ".join(_limits(board)),
+        limits=" ".join(_limits(board, len(pairs))),
         agreement=tuple(agreement_words(board)),
         asked=f"Compared: {asked_words(board, compare)}",
         heads=tuple(heads),
@@ -137,13 +138,14 @@ def board_content(board: Board, compare: str, made: str) -> BoardContent:
     )
 
 
-def _limits(board: Board) -> Sequence[str]:
+def _limits(board: Board, comparisons: int) -> Sequence[str]:
     """What a reader must know first."""
     if len(board.datasets) < FEWEST_FOR_A_MEAN:
         count = "Two datasets show directions only: nothing here says what a third would show."
     else:
         count = f"{len(board.datasets)} datasets are few: see what is predicted for another one, not the mean alone."
-    return [*mixed_words(board), count]
+    many = [f"Each verdict is for one comparison alone; of {comparisons:,}, some can be wrong by chance."]
+    return [*mixed_words(board), count, *(many if comparisons * ALPHA > 1 else [])]
 
 
 def _head(board: Board, dataset: BoardDataset, end: float) -> Head:

@@ -131,3 +131,9 @@ def test_rows_that_cannot_be_told_are_folded_if_there_are_others():
     assert content.headline == (
         "Of 171 comparisons, 2 are the same on both datasets, 2 are opposite on two, and 167 cannot be told."
     )
+
+
+def test_many_verdicts_come_with_their_chance():
+    warning = "Each verdict is for one comparison alone; of 171, some can be wrong by chance."
+    assert warning in board_content(kept_board(), "all", "").limits
+    assert "by chance" not in board_content(kept_board(), "proxy_isa", "").limits
