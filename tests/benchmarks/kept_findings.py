@@ -6,13 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from scipy import stats
 
-from reports.board.board_table import board_table
-from reports.board.board_words import sorted_pairs
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import result_cells, table_of
-from reports.tables.table import Column, Row, Table, cell_text
+from reports.tables.table import Column, Row, Table
 from reports.wording import listed
-from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.comparison_result import ComparisonResult
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.store.experiment_results import MeasuredExperiment
@@ -25,6 +22,8 @@ BOARD = {
     "reality_check_glyphs": "glyphs",
     "reality_check_handwriting": "handwriting",
 }
+SCRATCH = ("reality_check_glyphs", "reality_check_handwriting")
+"""The records of networks that learn from scratch."""
 _GLYPHS = "reality_check_glyphs"
 _COMPONENTS = "mlrc_frozen_cub200_subset"
 
@@ -35,46 +34,36 @@ def findings_markdown() -> str:
     return "\n".join(["| question | answer | record |", "|---|---|---|", *rows])
 
 
-def scores_markdown(record: str) -> str:
-    """Return a record's results in Markdown without notes: its primary score first, then two of single models."""
-    measured = MeasuredExperiment.kept(record)
-    table, score = table_of(measured), primary_score(measured)
-    shown = ((score.embeddings, score.metric), ("separated", "map_at_r"), ("separated", "precision_at_1"))
-    columns = [Column(HEADLINE_METRICS[metric], group=kind) for kind, metric in shown]
-    rows = []
-    for row in table.rows:
-        cells = result_cells(row)
-        rows.append(Row.single(row.head, [*(cells[column] for column in shown), row.lines[0].cells[0]], sign=row.sign))
-    short = Table("", "", (*columns, table.columns[0]), tuple(rows))
-    return "\n".join(line for line in to_markdown(short).splitlines() if line.startswith("|"))
+def board_scores_markdown() -> str:
+    """Return the primary score of each method on each dataset of the board in Markdown."""
+    measured = [MeasuredExperiment.kept(record) for record in BOARD]
+    (score,) = {primary_score(one) for one in measured}
+    tables = [{row.key: row for row in table_of(one).rows} for one in measured]
+    rows = [
+        Row.single(row.head, [result_cells(table[key])[score.embeddings, score.metric] for table in tables])
+        for key, row in tables[0].items()
+    ]
+    columns = tuple(Column(where) for where in BOARD.values())
+    return "\n".join(line for line in to_markdown(Table("", "", columns, tuple(rows))).splitlines() if line[:1] == "|")
 
 
-def differences_markdown() -> str:
-    """Return the differences on all datasets of the board in Markdown, with their mean and verdict."""
-    board = kept_board(tuple(BOARD))
-    table = board_table(board)
-    rows = [f"| difference | {' | '.join(BOARD.values())} | mean | on all |", f"|---|{'--:|' * (len(BOARD) + 1)}---|"]
-    for row, pair in zip(table.rows, sorted_pairs(board.pairs()), strict=True):
-        cells = [cell_text(cell) for cell in row.lines[0].cells[: len(BOARD)]]
-        assert pair.mean is not None
-        mean = f"{100 * pair.mean.mean:+.2f} ± {100 * pair.mean.half_width:.2f}"
-        rows.append(f"| {' | '.join([row.head, *cells, mean, pair.verdict])} |")
-    return "\n".join(rows)
+def told_alike(records: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the better and the worse method of each pair whose direction is the same on all records."""
+    board = kept_board(tuple(records))
+    told = [pair for pair in board.pairs() if pair.verdict in ("consistent", "same on both")]
+    return [(pair.a, pair.b) if pair.ahead[0] else (pair.b, pair.a) for pair in told]
 
 
 def _over_datasets() -> str:
     board = kept_board(tuple(BOARD))
-    pairs = board.pairs()
-    told = [pair for pair in pairs if pair.verdict in ("consistent", "same on both")]
-    sides = [(pair.a, pair.b) if pair.ahead[0] else (pair.b, pair.a) for pair in told]
-    names = "; ".join(f"{board.methods[above]} above {board.methods[below]}" for above, below in sides)
+    pairs, told = board.pairs(), told_alike(list(BOARD))
     depends = sum(pair.verdict == "depends on the dataset" for pair in pairs)
-    answer = f"{len(told)} of {len(pairs)} pairs of {len(board.methods)} losses{f' ({names})' if names else ''}"
     alike = float(np.mean([one.same_order for one in board.agreements]))
-    answer += (
-        f"; {depends} depend on the dataset, {len(pairs) - len(told) - depends} cannot be told. Two datasets have the "
+    answer = (
+        f"{len(told)} of {len(pairs)} pairs of {len(board.methods)} losses; {depends} depend on the dataset, "
+        f"{len(pairs) - len(told) - depends} cannot be told. On {listed([BOARD[record] for record in SCRATCH])} alone: "
+        f"{len(told_alike(SCRATCH))}. Two datasets have the same order of two losses in {100 * alike:.0f} % of cases"
     )
-    answer += f"same order of two losses in {100 * alike:.0f} % of cases"
     return _row(f"Which differences are the same on {listed(list(BOARD.values()))}?", answer, *BOARD)
 
 

@@ -1,9 +1,8 @@
 """`python -m tests.benchmarks.kept_tables`: draws the tables of kept records in README.md and docs/ again.
 
 What is drawn stands on a page between the comments `KIND` and `end of KIND`; `_MARKDOWN` has the kinds. `table: NAME`
-is the record `results/measured/NAME.json`, `scores: NAME` its primary score and two others without notes. `claims: NAME
-of EXPERIMENT`, and the same with `claims elsewhere`, are the papers' claims that it answers. `board: NAMES` is that of
-several records.
+is the record `results/measured/NAME.json`. `claims: NAME of EXPERIMENT`, and the same with `claims elsewhere`, are the
+papers' claims that it answers. `board: NAMES` is that of several records.
 """
 
 import re
@@ -19,7 +18,7 @@ from tests.benchmarks.board_calibration import board_calibration_markdown, board
 from tests.benchmarks.calibration import calibration_markdown
 from tests.benchmarks.deviations import deviations_markdown
 from tests.benchmarks.kept_claims import claims_elsewhere_markdown, claims_markdown, printed_deviations_markdown
-from tests.benchmarks.kept_findings import differences_markdown, findings_markdown, scores_markdown, starts_markdown
+from tests.benchmarks.kept_findings import board_scores_markdown, findings_markdown, starts_markdown
 from tests.benchmarks.same_method import counts_markdown
 from tests.benchmarks.search_variance import search_variance_markdown
 
@@ -66,9 +65,8 @@ _MARKDOWN: dict[str, Callable[[str], str]] = {
     "board": board_markdown,
     "calibration": lambda _: calibration_markdown(),
     "deviations": lambda _: deviations_markdown(),
-    "differences": lambda _: differences_markdown(),
     "findings": lambda _: findings_markdown(),
-    "scores": scores_markdown,
+    "scores of the board": lambda _: board_scores_markdown(),
     "search variance": lambda _: search_variance_markdown(),
     "starts": lambda _: starts_markdown(),
 }

@@ -27,8 +27,8 @@ def test_bad_searches_are_as_rare_and_large_as_the_page_says() -> None:
     shares = [said["share_of_the_worst"] for said in kept_variation().values()]
     beyond = sum(share["found"] > share["normal_95"] for share in shares)
     page = " ".join(text_of(ROOT / "docs" / "comparisons.md").split())
-    assert (beyond, len(shares)) == (3, 6)
-    assert "In three of the six records the lowest search" in page
+    assert (beyond, len(shares)) == (4, 6)
+    assert "In four of the six records the lowest search" in page
 
 
 def test_the_interval_of_a_deviation_holds_the_true_one_in_95_percent_of_samples() -> None:

@@ -59,9 +59,9 @@ def test_the_rank_correlations_come_with_what_they_mean_elsewhere(board):
     assert "also ahead on another of them in 83 % of cases, where a coin has 50 %" in meaning
 
 
-def test_an_agreement_of_few_methods_can_be_chance():
+def test_a_small_agreement_can_be_chance():
     _, meaning = board_table(kept_board(("reality_check_birds_subset", "reality_check_glyphs"))).notes[:2]
-    assert "in 80 % of cases, where a coin has 50 %, and random orders agree as much in 1" in meaning
+    assert "in 60 % of cases, where a coin has 50 %, and random orders agree as much in 1" in meaning
     assert meaning.endswith("so this may be chance: measure there.")
 
 
