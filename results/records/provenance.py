@@ -143,7 +143,9 @@ def _commit() -> tuple[str, bool]:
     root = Path(__file__).resolve().parents[2]
     if (root / ".git").exists():  # git would also find a repository around the suite's folder
         try:
-            changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+            # Programs that measure write their records anew, which are numbers and no code.
+            kept = ":(exclude)results/measured"
+            changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", kept)
             # A user's own card, loss or record is no change of the suite; fingerprints hold what cards and losses say.
             added = _git(root, "ls-files", "--others", "--exclude-standard", "--", *_CODE)
             return _git(root, "rev-parse", "HEAD"), bool(changed or added)

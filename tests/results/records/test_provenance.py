@@ -67,11 +67,14 @@ def test_a_tree_is_dirty_from_the_first_change_on(elsewhere):
     assert origin._commit() == (git(elsewhere, "rev-parse", "HEAD"), True)
 
 
-def test_a_users_file_beside_the_suite_is_no_change_and_one_inside_is(elsewhere):
+def test_a_users_file_and_a_new_record_are_no_change_and_code_inside_is(elsewhere):
     (elsewhere / "results" / "code.py").write_text("x = 1\n")
+    (elsewhere / "results" / "measured").mkdir()
+    (elsewhere / "results" / "measured" / "old.json").write_text("{}\n")
     git(elsewhere, "init", "-q")
     git(elsewhere, "add", ".")
     git(elsewhere, "commit", "-q", "-m", "first")
+    (elsewhere / "results" / "measured" / "old.json").unlink()
     for name in ("my_loss.py", "results/table.json"):
         (elsewhere / name).touch()
     assert origin._commit() == (git(elsewhere, "rev-parse", "HEAD"), False)
