@@ -167,7 +167,7 @@ def operations(case, size, num_classes):
     return count.operations
 
 
-@every_case
+@cases(at_once=True)
 def test_no_loop_over_samples_or_classes(case):
     few = operations(case, size=8, num_classes=4)
     many = operations(case, size=40, num_classes=30)

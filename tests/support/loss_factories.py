@@ -44,6 +44,7 @@ class LossCase:
     positive: there is no batch with a loss below 0.
     sized: it knows the number of dimensions.
     alone: a batch of a single sample, and one of a single class, have a loss above 0.
+    at_once: there is no loop over samples or classes.
     distances: another similarity of PML can take the place of the cosine.
     """
 
@@ -59,6 +60,7 @@ class LossCase:
     positive: bool = True
     alone: bool = True
     sized: bool = True
+    at_once: bool = True
     distances: bool = True
 
 
@@ -111,7 +113,7 @@ def _nir(base: str) -> Callable[..., NIRLoss]:
 
 
 def _memvir(base: str, **params: Any) -> Callable[..., MemVirLoss]:
-    settings = {"base": base, "batch_size": 12, "steps": 2, "gap": 1, **params}
+    settings = {"base": base, "batch_size": 64, "steps": 2, "gap": 1, **params}
     return lambda num_classes, embedding_size: MemVirLoss.from_card(
         num_classes=num_classes, embedding_size=embedding_size, **settings
     )
@@ -152,6 +154,8 @@ def _ranking(loss_class: Callable[..., nn.Module], **settings: Any) -> Callable[
 
 _OF_RANKS: dict[str, Any] = dict.fromkeys(("logits", "mined", "classes", "alone", "sized"), False) | {"proxies": None}
 
+_SEARCHES = dict.fromkeys(("smooth", "at_once", "distances"), False)
+
 
 def _wrapped(name: str, make: Callable[..., nn.Module], **promised: Any) -> LossCase:
     """Losses that hold another one and take no keywords of PML themselves."""
@@ -173,7 +177,8 @@ CASES = [
     LossCase("roadmap", _ranking(RoadmapLoss, tau=0.1), **_OF_RANKS),
     LossCase("contextual", _ranking(ContextualLoss), **_OF_RANKS | {"smooth": False}),
     LossCase("contextual_head", _contextual_head, **_OF_RANKS | {"smooth": False, "sized": True, "distances": False}),
-    LossCase("clustering", _ranking(ClusteringLoss), **_OF_RANKS | {"smooth": False, "distances": False}),
+    # Each medoid of its search depends on those before.
+    LossCase("clustering", _ranking(ClusteringLoss), **_OF_RANKS | _SEARCHES),
     LossCase("hist", _hist, distances=False),
     # An untrained flow does not prefer the proxies' own place; SoftTriple's assignment is a constant of the condition.
     _wrapped("nir_proxy_anchor", _nir("proxy_anchor"), proxies=None),
