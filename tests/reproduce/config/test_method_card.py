@@ -48,7 +48,7 @@ def test_every_card_loads_and_its_method_can_be_built():
             setting = {parameter.target: parameter.at(0.37) for parameter in open_method.space}
             spec = open_method.at(setting)
             if spec.loss is not None:
-                build_method(spec, num_classes=40, embedding_size=8, training_images=160)
+                build_method(spec, num_classes=40, embedding_size=8, training_images=160, batch_size=32)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
