@@ -24,13 +24,13 @@ class ClusteringLoss(FullPrecisionForward, BaseMetricLossFunction):
         Delta = 1 - NMI(g(S), y),                             NMI = I(g, y) / sqrt(H(g) H(y))
         L     = max(0, max_{|S| = K} (F(S) + gamma Delta) - F*(y))
 
-    The inner maximum is searched as the authors do: medoids are added one by one, each the best addition, and then
+    The inner maximum is searched greedily: medoids are added one by one, each the best addition, and then
     `sweeps` times the medoid of each cluster is replaced by the best of its samples, which has the largest
     `-sum_{i in cluster} D_ij + gamma Delta`. The value is a sum over the batch.
 
     `indices_tuple` is refused. A batch of one class has the loss 0.
 
-    Shapes: embeddings (B, d) of any norm, labels (B,). A step takes memory for `B K (B + K)` numbers.
+    Shapes: embeddings (B, d) of any norm, labels (B,). A step takes memory for a few times `B K^2` numbers.
 
     Args:
         gamma: the margin of a clustering that shares nothing with the classes, in Euclidean distances of unit vectors,
@@ -43,8 +43,8 @@ class ClusteringLoss(FullPrecisionForward, BaseMetricLossFunction):
         ValueError: for a gamma or a number of sweeps below 0, an `indices_tuple`, and every batch that
             `checked_labels` refuses.
 
-    Source: Oh Song et al., Deep Metric Learning via Facility Location, CVPR 2017, Eq. 2 to 8 and Algorithms 1 and 2; as
-    `cluster_loss` of TensorFlow 1's contributed losses computes it, which the authors' page names.
+    Source: Oh Song et al., Deep Metric Learning via Facility Location, CVPR 2017, sections 3.2 to 3.4, and the function
+    `cluster_loss` of TensorFlow 1's contributed losses.
     """
 
     def __init__(self, gamma: float = 100.0, sweeps: int = 5, **kwargs: Any) -> None:

@@ -1,7 +1,6 @@
 """MemVir: past proxies with the embeddings of their time, as further classes of a proxy loss."""
 
 import copy
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -52,9 +51,7 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     code (navervision/MemVir).
     """
 
-    named_bases = MappingProxyType(
-        {"proxy_anchor": ProxyAnchorLoss, "proxy_nca": partial(ProxyNCALoss, variant="prob")}
-    )
+    named_bases = MappingProxyType({"proxy_anchor": ProxyAnchorLoss, "proxy_nca": ProxyNCALoss})
     default_base = "proxy_anchor"
 
     past_proxies: Tensor

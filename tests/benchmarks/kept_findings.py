@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from scipy import stats
 
+from reports.board.boards import Board
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import result_cells, table_of
 from reports.tables.table import Column, Row, Table
@@ -47,22 +48,22 @@ def board_scores_markdown() -> str:
     return "\n".join(line for line in to_markdown(Table("", "", columns, tuple(rows))).splitlines() if line[:1] == "|")
 
 
-def told_alike(records: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the better and the worse method of each pair whose direction is the same on all records."""
-    board = kept_board(tuple(records))
+def told_alike(board: Board) -> list[tuple[str, str]]:
+    """Return the better and the worse method of each pair whose direction is the same on all datasets."""
     told = [pair for pair in board.pairs() if pair.verdict in ("consistent", "same on both")]
     return [(pair.a, pair.b) if pair.ahead[0] else (pair.b, pair.a) for pair in told]
 
 
 def _over_datasets() -> str:
     board = kept_board(tuple(BOARD))
-    pairs, told = board.pairs(), told_alike(list(BOARD))
+    pairs, told = board.pairs(), told_alike(board)
     depends = sum(pair.verdict == "depends on the dataset" for pair in pairs)
     alike = float(np.mean([one.same_order for one in board.agreements]))
     answer = (
         f"{len(told)} of {len(pairs)} pairs of {len(board.methods)} losses; {depends} depend on the dataset, "
         f"{len(pairs) - len(told) - depends} cannot be told. On {listed([BOARD[record] for record in SCRATCH])} alone: "
-        f"{len(told_alike(SCRATCH))}. Two datasets have the same order of two losses in {100 * alike:.0f} % of cases"
+        f"{len(told_alike(kept_board(SCRATCH)))}. Two datasets have the same order of two losses in "
+        f"{100 * alike:.0f} % of cases"
     )
     return _row(f"Which differences are the same on {listed(list(BOARD.values()))}?", answer, *BOARD)
 

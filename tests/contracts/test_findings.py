@@ -47,10 +47,11 @@ def test_what_three_datasets_say_together() -> None:
 
 def test_what_glyphs_and_handwriting_say_together() -> None:
     first = {"proxy_anchor", "proxy_gml", "normalized_softmax", "soft_triple"}
-    for dataset in kept_board(SCRATCH).datasets:
+    board = kept_board(SCRATCH)
+    for dataset in board.datasets:
         means = {method: one.mean for method, one in dataset.values.items()}
         assert set(sorted(means, key=lambda method: -means[method])[:4]) == first
-    told = told_alike(SCRATCH)
+    told = told_alike(board)
     below = {method: {worse for better, worse in told if better == method} for method in first}
     assert set.intersection(*below.values()) == {"triplet", "c2_ccp", "nir_proxy_anchor"}
     assert f"Those are 12 of {len(told)} pairs, of {math.comb(14, 2)}, that are told apart on both" in PAGE

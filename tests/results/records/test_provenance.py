@@ -43,8 +43,8 @@ def test_the_commit_is_this_checkouts(fresh_commit):
         pytest.skip("the tests do not run from a git checkout")
     made = origin.provenance("cpu", threads=3)
     assert made.commit == git(ROOT, "rev-parse", "HEAD")
-    if not git(ROOT, "status", "--porcelain"):
-        assert not made.tree_dirty
+    assert made.tree_dirty <= bool(git(ROOT, "status", "--porcelain"))
+    assert made.tree_dirty >= bool(git(ROOT, "diff", "HEAD", "--name-only", "--", "*.py"))
 
 
 def test_machine_and_versions_are_told(fresh_commit):
