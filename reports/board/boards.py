@@ -122,9 +122,12 @@ class Board:
         return [list(self.methods)[place] for place in np.argsort(ranks, kind="stable")]
 
     def pairs(self, compare: str = "all") -> tuple[PairOverDatasets, ...]:
-        """Put the differences of `all` pairs together, or those of the `best` mean rank or of a named method."""
+        """Put the differences of `all` pairs together, or those of the `best` mean rank or of a named method.
+
+        Of all pairs, the method with the better mean rank comes first.
+        """
         if compare == "all":
-            return tuple(self._pair(a, b) for a, b in combinations(self.methods, 2))
+            return tuple(self._pair(a, b) for a, b in combinations(self.by_rank, 2))
         reference = self.by_rank[0] if compare == "best" else compare
         return tuple(self._pair(reference, other) for other in self.methods if other != reference)
 

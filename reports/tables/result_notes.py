@@ -257,14 +257,19 @@ def close_trials(measured: MeasuredExperiment, titles: Mapping[str, str] | None 
 
 
 def range_end_notes(measured: MeasuredExperiment, titles: Mapping[str, str] | None = None) -> list[str]:
-    """Name the hyperparameters whose best value lies at an end of the range that was searched."""
+    """Name the hyperparameters whose best value lies at an end of the range in most searches, and count the others."""
     names = titles or measured.summary.methods
-    by_method: dict[str, list[str]] = {}
-    for one in range_ends(measured):
-        by_method.setdefault(names[one.method], []).append(end_of_range(one))
-    if not by_method:
+    ends = range_ends(measured)
+    in_most: dict[str, list[str]] = {}
+    for one in ends:
+        if 2 * one.found > one.searches:
+            in_most.setdefault(names[one.method], []).append(end_of_range(one))
+    if not ends:
         return []
-    cases = [f"{title}: {', '.join(ends)}" for title, ends in by_method.items()]
+    cases = [f"{title}: {', '.join(own)}" for title, own in in_most.items()]
+    few = len(ends) - sum(map(len, in_most.values()))
+    if few:
+        cases.append(f"{few} {'more ' if cases else ''}in no more than half of the searches of their method")
     return [
         "Settings found at the lowest or highest value that was searched, so a wider range could hold a better one: "
         f"{'; '.join(cases)}."

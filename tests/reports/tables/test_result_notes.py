@@ -173,6 +173,13 @@ def test_settings_at_the_end_of_a_range_are_named():
     assert note in table_of(at_the_ends()).notes
 
 
+def test_settings_at_the_end_in_few_searches_are_counted() -> None:
+    world = at_the_ends(2)
+    inside = [run.model_copy(update={"hyperparameters": {"loss.margin": 0.5}}) for run in world.records if run.search]
+    (note,) = range_end_notes(replace(world, records=(*[run for run in world.records if not run.search], *inside)))
+    assert note.endswith("a better one: 1 in no more than half of the searches of their method.")
+
+
 def test_cut_off_trainings_are_counted_by_method():
     (of_each,) = cut_off_notes(kept())
     others = "Multi-Similarity, Normalized Softmax and Proxy-Anchor"
