@@ -96,7 +96,7 @@ def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> Sea
     """Return the deviation of the kept record that is nearest to an experiment; None if none is near.
 
     A record is near if it trains a network as the experiment does, or works on features as it does. Of these, the one
-    on the same data and trunk comes first, then the one with the nearest number of trials.
+    on the same data and trunk comes first, then the one with the nearest number of trials, then that of most searches.
     """
     trials, trunk = experiment.search.trials, experiment.trunk
     near = [
@@ -107,12 +107,13 @@ def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> Sea
         if kept.summary.experiment.trunk.is_input_features == trunk.is_input_features
     ]
 
-    def distance(candidate: tuple[MeasuredExperiment, SearchDeviation]) -> tuple[bool, bool, int]:
+    def distance(candidate: tuple[MeasuredExperiment, SearchDeviation]) -> tuple[bool, bool, int, int]:
         other = candidate[0].summary
         return (
             other.dataset != experiment.dataset.name,
             other.experiment.trunk.name != trunk.name,
             abs(other.trials - trials),
+            -candidate[1].degrees,
         )
 
     return min(near, key=distance)[1] if near else None

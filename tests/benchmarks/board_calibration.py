@@ -19,6 +19,7 @@ from reports.board.board_words import sorted_pairs
 from reports.board.boards import Board, boards_of
 from reports.board.sources import Source
 from reports.tables.formats import to_markdown
+from reports.wording import listed
 from results.records.provenance import provenance
 from results.statistics.datasets import consistent, over_datasets, rank_correlation
 from results.statistics.pair_tests import Numbers
@@ -108,7 +109,7 @@ def board_calibration_markdown() -> str:
             f"All in percent, of {recorded['tables']:,} simulated tables a cell. Two numbers are for equal errors, and "
             "for errors of which the largest is three times the smallest. Seen: equal errors.",
             "",
-            f"A plain average of the scores of the {average['methods']} methods of the two kept records has a rank "
+            f"A plain average of the scores of the {average['methods']} methods of {listed(RECORDS)} has a rank "
             f"correlation of {with_each}. It would call {average['highest']} the best.",
         ]
     )

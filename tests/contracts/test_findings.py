@@ -4,13 +4,16 @@ import json
 import math
 import re
 
+import numpy as np
+
 from reports.tables.result_table import result_cells, table_of
 from results.statistics.primary_comparison import primary_comparison
+from results.statistics.run_values import by_search, values_by_run
 from results.store.experiment_results import MeasuredExperiment
 from tests.benchmarks.board_calibration import kept_board
 from tests.benchmarks.kept_claims import elsewhere_counts
-from tests.benchmarks.kept_findings import BOARD, SCRATCH, first_places, starts_markdown, told_alike
-from tests.benchmarks.search_variance import OUT
+from tests.benchmarks.kept_findings import BOARD, LONGER, SCRATCH, first_places, starts_markdown, told_alike
+from tests.benchmarks.search_variance import OUT, deviation_of
 from tests.support.documentation import ROOT, text_of
 
 PAGE = " ".join(text_of(ROOT / "docs" / "findings.md").split())
@@ -90,9 +93,54 @@ def test_no_two_losses_differ_on_frozen_features() -> None:
 
 def test_how_far_searches_and_runs_vary() -> None:
     said = json.loads(OUT.read_text(encoding="utf-8"))
-    deviations = [f"{said[record][of][0]:.2f}" for record in BOARD for of in ("between_searches", "between_runs")]
-    words = "of {} points on frozen birds, and runs of one setting {}; on glyphs {} and {}; on handwriting {} and {}"
-    assert words.format(*deviations) in PAGE
+    kinds = ("between_searches", "between_runs")
+    deviations = [f"{said[record][of][0]:.2f}" for record in (*BOARD, *LONGER) for of in kinds]
+    words = "of {} points on frozen birds, and runs of one setting {}; on glyphs {} and {}; on handwriting {} and {}."
+    longer = " Six searches of 20 trials of eight losses on frozen birds have {} and {}."
+    assert (words + longer).format(*deviations) in PAGE
+    ends = [end(said[record][of][0] for record in (*BOARD, *LONGER)) for of in kinds for end in (min, max)]
+    readme = " ".join(text_of(ROOT / "README.md").split())
+    found = "a standard deviation of {:.1f} to {:.1f} points, and runs of one setting by {:.1f} to {:.1f}."
+    assert found.format(*ends) in readme
+
+
+def means_of_searches(record: str) -> dict[str, list[float]]:
+    """Means of the searches in points, by method."""
+    said = json.loads(OUT.read_text(encoding="utf-8"))[record]["methods"]
+    return {key: [100 * mean for mean in method["means_of_searches"]] for key, method in said.items()}
+
+
+def far_below(means: dict[str, list[float]]) -> dict[str, int]:
+    """The number of the search that ends more than two points below the best of its loss, by method."""
+    return {key: place for key, own in means.items() for place, mean in enumerate(own) if mean < max(own) - 2}
+
+
+def test_bad_searches_are_rare_and_large() -> None:
+    long, board = means_of_searches(*LONGER), means_of_searches("reality_check_birds_subset")
+    short = {key: board[key] for key in long}
+    failed = far_below(short)
+    assert (len(failed), sum(map(len, short.values())), sum(map(len, long.values()))) == (3, 24, 48)
+    before, after = ([f"{of[key][place]:.1f}" for key, place in failed.items()] for of in (short, long))
+    assert list(failed) == ["contrastive", "proxy_nca", "triplet"]
+    words = (
+        "those of Contrastive and ProxyNCA rise from {0} to {3} and from {1} to {4}; Triplet's comes from {2} to {5}."
+    )
+    assert words.format(*before, *after) in PAGE
+    assert far_below(long) == {"triplet": failed["triplet"]}
+    others = {key: [mean for mean in own if mean > max(own) - 2] for key, own in long.items()}
+    deviation = deviation_of(others.values())
+    assert deviation is not None
+    assert f"Without it the deviation is {deviation.value / 100:.2f}." in PAGE
+
+
+def test_longer_searches_tell_one_pair() -> None:
+    comparison = primary_comparison(MeasuredExperiment.kept(*LONGER))
+    assert comparison is not None
+    (pair,) = [pair for pair in comparison.pairs if pair.better is not None]
+    assert ({pair.a, pair.b}, pair.better, len(comparison.pairs)) == ({"multi_similarity", "proxy_nca"}, pair.a, 28)
+    assert f"Multi-Similarity is {100 * abs(pair.difference):.1f} points above ProxyNCA" in PAGE
+    means = sorted(100 * own.mean for own in comparison.values.values())
+    assert f"the means of the other seven losses lie within {means[-1] - means[1]:.1f} points" in PAGE
 
 
 def test_what_training_start_and_fine_tuning_are_worth() -> None:
@@ -106,6 +154,19 @@ def test_what_training_start_and_fine_tuning_are_worth() -> None:
     raw = small.pop("untrained")
     assert f"Five losses have {low_to_high(small)} % separated MAP@R, the raw features {raw:.1f} %" in PAGE
     assert f"at 227 pixels {features:.1f} %" in PAGE
+
+
+def test_nearly_all_searches_are_above_the_features_in_map_at_r_and_none_in_precision_at_1() -> None:
+    (features,) = [
+        row for row in table_of(MeasuredExperiment.kept("mlrc_frozen_cub200_subset")).rows if row.key == "untrained"
+    ]
+    above = []
+    for metric in ("map_at_r", "precision_at_1"):
+        values = values_by_run(MeasuredExperiment.kept(*LONGER).records, metric, "separated").values()
+        searches = [np.mean(own) for runs in values for own in by_search(runs).values()]
+        above.append(sum(mean > result_cells(features)["separated", metric].value for mean in searches))
+    assert (above, len(searches)) == ([47, 0], 48)
+    assert "Of the 48 searches above, 47 have more separated MAP@R than the features and none more P@1." in PAGE
 
 
 def low_to_high(of_losses: dict[str, float]) -> str:

@@ -132,12 +132,11 @@ def test_missing_searches_are_no_finished_experiment():
     assert {pair.on[0].untested for pair in board.pairs()} == {"", "searches missing"}
 
 
-def test_the_kept_records_contradict_each_other_as_often_as_they_agree():
+def test_two_kept_records_of_single_searches_tell_nothing_together():
     board = kept_board()
     pairs = board.pairs()
-    assert [sum(pair.on[place].side != 0 for pair in pairs) for place in (0, 1)] == [11, 68]
-    verdicts = [pair.verdict for pair in pairs]
-    assert (len(pairs), verdicts.count("same on both"), verdicts.count("depends on the dataset")) == (171, 2, 2)
+    assert [sum(pair.on[place].side != 0 for pair in pairs) for place in (0, 1)] == [0, 68]
+    assert [pair.verdict for pair in pairs] == ["cannot tell"] * 171
     assert board.agreements[0].correlation == pytest.approx(0.03, abs=0.005)
     assert board.units == (None, pytest.approx(0.0812, abs=1e-4)), "on birds a typical difference is noise"
     averaged = plain_average(board)

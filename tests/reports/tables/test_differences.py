@@ -123,7 +123,7 @@ def test_one_search_with_a_record_names_it_and_tells_nothing_apart_on_frozen_fea
     assert len(searched) == 171
     assert set(searched["direction"]) == {"cannot tell"}
     assert (searched["settings_direction"] != "cannot tell").sum() > 100
-    assert "assumed to be twice the 0.27 points of results/measured/same_method_frozen_cub200_subset" in table.caption
+    assert "assumed to be twice the 0.61 points of results/measured/search_variance_birds_subset" in table.caption
 
 
 def test_groups_are_named_for_all_pairs_of_a_complete_table():

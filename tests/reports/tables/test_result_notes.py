@@ -53,8 +53,8 @@ def test_one_search_says_what_is_not_known_or_names_the_record():
     without_search = replace(measured(), summary=some_summary(methods=TITLES, trials=0))
     assert notes_on_searches(without_search) == []
     (note,) = notes_on_searches(kept("mlrc_frozen_cub200_subset"))
-    assert "the intervals are about the settings found. Searches of this size have differed by about 0.4 points" in note
-    assert "(results/measured/same_method_frozen_cub200_subset.json: a part of cub200, frozen" in note
+    assert "the intervals are about the settings found. Searches of this size have differed by about 0.9 points" in note
+    assert "(results/measured/search_variance_birds_subset.json: a part of cub200, frozen" in note
     assert note.endswith("The tests of methods assume twice as much.")
 
 

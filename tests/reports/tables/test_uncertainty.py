@@ -64,10 +64,10 @@ def test_the_source_that_was_tested_is_the_comparisons():
 def test_the_search_of_single_searches_is_assumed_or_not_known():
     assumed = primary_comparison(kept(FROZEN)).assumed
     frame = read(uncertainty_table(kept(FROZEN))).set_index(["a", "b"])
-    expected = stats.t.ppf(0.975, 11) * 2 * assumed.deviation
+    expected = stats.t.ppf(0.975, 40) * 2 * assumed.deviation
     assert frame.loc[("contrastive", "triplet"), "search_half_width"] == pytest.approx(2**0.5 * expected)
     assert frame.loc[("untrained", "triplet"), "search_half_width"] == pytest.approx(expected)
-    assert "twice the deviation in results/measured/same_method_frozen" in uncertainty_table(kept(FROZEN)).caption
+    assert "twice the deviation in results/measured/search_variance_birds" in uncertainty_table(kept(FROZEN)).caption
     unknown = two_methods(trials=5)
     assert read(uncertainty_table(unknown))["search_half_width"].isna().all()
     assert "Search: not known, since each method was searched once" in uncertainty_table(unknown).caption

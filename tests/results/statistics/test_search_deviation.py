@@ -39,9 +39,11 @@ def experiment(of=GLYPHS, **search):
 
 def test_the_nearest_record_has_the_same_kind_of_training_and_data():
     assert nearest_search_deviation(experiment(GLYPHS), PrimaryScore()).record.endswith("three_searches.json")
-    assert "frozen" in nearest_search_deviation(experiment(BIRDS), PrimaryScore()).record
+    assert "search_variance_birds" in nearest_search_deviation(experiment(BIRDS), PrimaryScore()).record, (
+        "most searches"
+    )
     features = experiment(BIRDS).model_copy(update={"dataset": GLYPHS.summary.experiment.dataset})
-    assert "frozen" in nearest_search_deviation(features, PrimaryScore()).record, "no record that trains a network"
+    assert "birds" in nearest_search_deviation(features, PrimaryScore()).record, "no record that trains a network"
 
 
 def test_a_record_of_short_searches_is_not_near() -> None:
