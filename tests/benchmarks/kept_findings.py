@@ -23,8 +23,11 @@ BOARD = {
     "reality_check_glyphs": "glyphs",
     "reality_check_handwriting": "handwriting",
 }
-LONGER = {"search_variance_birds_subset": "frozen birds after 20 trials"}
-"""Records of more and longer searches of some of the losses."""
+SIX = {
+    "search_variance_birds_subset": "frozen birds in six searches of 20 trials",
+    "search_variance_glyphs": "glyphs in six searches",
+}
+"""Records of six searches of eight of the losses."""
 SCRATCH = ("reality_check_glyphs", "reality_check_handwriting")
 """The records of networks that learn from scratch."""
 _GLYPHS = "reality_check_glyphs"
@@ -74,7 +77,7 @@ def _searches() -> str:
     said = json.loads(OUT.read_text(encoding="utf-8"))
     found = {
         where: [said[record][of][0] for of in ("between_searches", "between_runs")]
-        for record, where in (BOARD | LONGER).items()
+        for record, where in (BOARD | SIX).items()
     }
     answers = [f"{search:.2f} on {where}, runs of one setting {run:.2f}" for where, (search, run) in found.items()]
     question = "How far apart do searches of one loss end (deviation of concatenated MAP@R)?"

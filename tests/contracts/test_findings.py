@@ -12,7 +12,7 @@ from results.statistics.run_values import by_search, values_by_run
 from results.store.experiment_results import MeasuredExperiment
 from tests.benchmarks.board_calibration import kept_board
 from tests.benchmarks.kept_claims import elsewhere_counts
-from tests.benchmarks.kept_findings import BOARD, LONGER, SCRATCH, first_places, starts_markdown, told_alike
+from tests.benchmarks.kept_findings import BOARD, SCRATCH, SIX, first_places, starts_markdown, told_alike
 from tests.benchmarks.search_variance import OUT, deviation_of
 from tests.support.documentation import ROOT, text_of
 
@@ -94,11 +94,13 @@ def test_no_two_losses_differ_on_frozen_features() -> None:
 def test_how_far_searches_and_runs_vary() -> None:
     said = json.loads(OUT.read_text(encoding="utf-8"))
     kinds = ("between_searches", "between_runs")
-    deviations = [f"{said[record][of][0]:.2f}" for record in (*BOARD, *LONGER) for of in kinds]
+    deviations = [f"{said[record][of][0]:.2f}" for record in (*BOARD, *SIX) for of in kinds]
     words = "of {} points on frozen birds, and runs of one setting {}; on glyphs {} and {}; on handwriting {} and {}."
-    longer = " Six searches of 20 trials of eight losses on frozen birds have {} and {}."
-    assert (words + longer).format(*deviations) in PAGE
-    ends = [end(said[record][of][0] for record in (*BOARD, *LONGER)) for of in kinds for end in (min, max)]
+    six = (
+        " Six searches of eight losses have {} and {} on frozen birds with 20 trials, and {} and {} on glyphs with 12."
+    )
+    assert (words + six).format(*deviations) in PAGE
+    ends = [end(said[record][of][0] for record in (*BOARD, *SIX)) for of in kinds for end in (min, max)]
     readme = " ".join(text_of(ROOT / "README.md").split())
     found = "a standard deviation of {:.1f} to {:.1f} points, and runs of one setting by {:.1f} to {:.1f}."
     assert found.format(*ends) in readme
@@ -116,7 +118,7 @@ def far_below(means: dict[str, list[float]]) -> dict[str, int]:
 
 
 def test_bad_searches_are_rare_and_large() -> None:
-    long, board = means_of_searches(*LONGER), means_of_searches("reality_check_birds_subset")
+    long, board = means_of_searches("search_variance_birds_subset"), means_of_searches("reality_check_birds_subset")
     short = {key: board[key] for key in long}
     failed = far_below(short)
     assert (len(failed), sum(map(len, short.values())), sum(map(len, long.values()))) == (3, 24, 48)
@@ -133,14 +135,32 @@ def test_bad_searches_are_rare_and_large() -> None:
     assert f"Without it the deviation is {deviation.value / 100:.2f}." in PAGE
 
 
-def test_longer_searches_tell_one_pair() -> None:
-    comparison = primary_comparison(MeasuredExperiment.kept(*LONGER))
-    assert comparison is not None
-    (pair,) = [pair for pair in comparison.pairs if pair.better is not None]
-    assert ({pair.a, pair.b}, pair.better, len(comparison.pairs)) == ({"multi_similarity", "proxy_nca"}, pair.a, 28)
-    assert f"Multi-Similarity is {100 * abs(pair.difference):.1f} points above ProxyNCA" in PAGE
-    means = sorted(100 * own.mean for own in comparison.values.values())
-    assert f"the means of the other seven losses lie within {means[-1] - means[1]:.1f} points" in PAGE
+def test_six_searches_tell_more_than_three() -> None:
+    (pair,) = told_apart("search_variance_birds_subset")
+    assert pair == {"multi_similarity", "proxy_nca"}
+    birds = means_of_searches("search_variance_birds_subset")
+    lead = np.mean(birds["multi_similarity"]) - np.mean(birds["proxy_nca"])
+    assert f"On birds one: Multi-Similarity is {lead:.1f} points above ProxyNCA." in PAGE
+    six, three = (
+        primary_comparison(MeasuredExperiment.kept(f"{of}_glyphs")) for of in ("search_variance", "reality_check")
+    )
+    assert six is not None
+    assert three is not None
+    better = {(pair.a, pair.b): pair.better for pair in six.pairs}
+    before = {pair: three.pair(*pair).better for pair in better}
+    assert all(before[pair] in (None, better[pair]) for pair in better)
+    told = [sum(winner is not None for winner in of.values()) for of in (better, before)]
+    assert "On glyphs {} of 28 pairs, where the three searches of the board tell {} of the same".format(*told) in PAGE
+
+
+def test_losses_differ_in_how_far_their_searches_vary_on_glyphs() -> None:
+    said = json.loads(OUT.read_text(encoding="utf-8"))["search_variance_glyphs"]
+    deviations = {key: method["between_searches"][0] for key, method in said["methods"].items()}
+    ends = (deviations["multi_similarity"], deviations["proxy_isa"])
+    assert ends == (max(deviations.values()), min(deviations.values()))
+    words = "Multi-Similarity have a deviation of {:.1f} points, those of Proxy-ISA of {:.1f}."
+    assert words.format(*ends) in PAGE
+    assert said["p_if_equal_for_all_losses"] < 0.001
 
 
 def test_what_training_start_and_fine_tuning_are_worth() -> None:
@@ -160,9 +180,9 @@ def test_nearly_all_searches_are_above_the_features_in_map_at_r_and_none_in_prec
     (features,) = [
         row for row in table_of(MeasuredExperiment.kept("mlrc_frozen_cub200_subset")).rows if row.key == "untrained"
     ]
-    above = []
+    records, above = MeasuredExperiment.kept("search_variance_birds_subset").records, []
     for metric in ("map_at_r", "precision_at_1"):
-        values = values_by_run(MeasuredExperiment.kept(*LONGER).records, metric, "separated").values()
+        values = values_by_run(records, metric, "separated").values()
         searches = [np.mean(own) for runs in values for own in by_search(runs).values()]
         above.append(sum(mean > result_cells(features)["separated", metric].value for mean in searches))
     assert (above, len(searches)) == ([47, 0], 48)

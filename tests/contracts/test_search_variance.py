@@ -31,9 +31,12 @@ def test_bad_searches_are_as_rare_and_large_as_the_page_says() -> None:
     longer = found.pop("search_variance_birds_subset")["share_of_the_worst"]
     assert (round(longer["found"], 2), round(longer["p_if_normal"], 3)) == (0.54, 0.002)
     assert "the lowest has 54 % of the squares, and normal searches in 2 of 1,000 cases as much" in PAGE
+    glyphs = found.pop("search_variance_glyphs")["share_of_the_worst"]
+    assert glyphs["found"] == pytest.approx(glyphs["normal"], abs=0.01)
+    assert "The lowest of six searches has the share of normal ones." in PAGE
     of_three = [said["share_of_the_worst"]["p_if_normal"] for name, said in found.items() if "same_method" not in name]
     assert (sum(p < 0.05 for p in of_three), len(of_three)) == (1, 5)
-    assert "p is below 0.05 in one of five records" in PAGE
+    assert "as large a share in less than 5 % of cases in one of five records" in PAGE
 
 
 def test_unequal_deviations_of_losses_are_no_bad_searches() -> None:
