@@ -151,25 +151,24 @@ def search_variance_figure(found: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 
 def search_variance_markdown(numbers: str | None = None) -> str:
-    """Return numbers in JSON, by default the kept ones, as tables in Markdown: by record, budget and loss."""
+    """Return numbers in JSON, by default the kept ones, as tables in Markdown: by record, budget, and loss."""
     found = json.loads(numbers or OUT.read_text(encoding="utf-8"))
-    deviations = [
-        "| record | losses | searches × trials | between searches | p, if all equal | between runs "
-        "| lowest's share (if normal) | p, if normal |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
-    ]
+    deviations = ["| record | losses | searches × trials | between searches | between runs |", "|---|--:|--:|--:|--:|"]
+    shapes = ["| record | p, if losses are equal | lowest's share (if normal) | p, if normal |", "|---|--:|--:|--:|"]
     budgets = ["| record | trials | best validation MAP@R differs between searches by | gain since the trials above |"]
     budgets.append("|---|--:|--:|--:|")
     for name, said in found.items():
         searches, share = _searches(next(iter(said["methods"].values()))), said["share_of_the_worst"]
         cells = [name, str(len(said["methods"])), f"{searches} × {said['trials']}"]
-        cells += [_cell(said["between_searches"]), _p(said["p_if_equal_for_all_losses"]), _cell(said["between_runs"])]
-        cells += [f"{100 * share['found']:.0f} % ({100 * share['normal']:.0f} %)", _p(share["p_if_normal"])]
+        cells += [_cell(said["between_searches"]), _cell(said["between_runs"])]
         deviations.append(f"| {' | '.join(cells)} |")
+        shape = f"{100 * share['found']:.0f} % ({100 * share['normal']:.0f} %)"
+        p_values = [_p(value) for value in (said["p_if_equal_for_all_losses"], share["p_if_normal"])]
+        shapes.append(f"| {name} | {p_values[0]} | {shape} | {p_values[1]} |")
         gains = ["", *(f"{gain:+.2f}" for gain in said["gain_of_more_trials"].values())]
         for (trials, deviation), gain in zip(said["best_validation_score_by_trials"].items(), gains, strict=True):
             budgets.append(f"| {name} | {trials} | {_cell(deviation)} | {gain} |")
-    return "\n".join([*deviations, "", *budgets, "", *_by_loss(found)])
+    return "\n".join([*deviations, "", *shapes, "", *budgets, "", *_by_loss(found)])
 
 
 def _by_loss(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
