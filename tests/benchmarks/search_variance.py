@@ -155,8 +155,7 @@ def search_variance_markdown(numbers: str | None = None) -> str:
     found = json.loads(numbers or OUT.read_text(encoding="utf-8"))
     deviations = ["| record | losses | searches × trials | between searches | between runs |", "|---|--:|--:|--:|--:|"]
     shapes = ["| record | p, if losses are equal | lowest's share (if normal) | p, if normal |", "|---|--:|--:|--:|"]
-    budgets = ["| record | trials | best validation MAP@R differs between searches by | gain since the trials above |"]
-    budgets.append("|---|--:|--:|--:|")
+    budgets = ["| record | trials | differ after the first | after all | gain |", "|---|--:|--:|--:|--:|"]
     for name, said in found.items():
         searches, share = _searches(next(iter(said["methods"].values()))), said["share_of_the_worst"]
         cells = [name, str(len(said["methods"])), f"{searches} × {said['trials']}"]
@@ -165,9 +164,9 @@ def search_variance_markdown(numbers: str | None = None) -> str:
         shape = f"{100 * share['found']:.0f} % ({100 * share['normal']:.0f} %)"
         p_values = [_p(value) for value in (said["p_if_equal_for_all_losses"], share["p_if_normal"])]
         shapes.append(f"| {name} | {p_values[0]} | {shape} | {p_values[1]} |")
-        gains = ["", *(f"{gain:+.2f}" for gain in said["gain_of_more_trials"].values())]
-        for (trials, deviation), gain in zip(said["best_validation_score_by_trials"].items(), gains, strict=True):
-            budgets.append(f"| {name} | {trials} | {_cell(deviation)} | {gain} |")
+        few, *_, many = said["best_validation_score_by_trials"].items()
+        gain = sum(said["gain_of_more_trials"].values())
+        budgets.append(f"| {name} | {few[0]}, then {many[0]} | {_cell(few[1])} | {_cell(many[1])} | {gain:+.2f} |")
     return "\n".join([*deviations, "", *shapes, "", *budgets, "", *_by_loss(found)])
 
 
