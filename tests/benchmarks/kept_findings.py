@@ -26,6 +26,7 @@ BOARD = {
 SIX = {
     "search_variance_birds_subset": "frozen birds in six searches of 20 trials",
     "search_variance_glyphs": "glyphs in six searches",
+    "search_variance_handwriting": "handwriting in six searches",
 }
 """Records of six searches of eight of the losses."""
 SCRATCH = ("reality_check_glyphs", "reality_check_handwriting")
@@ -79,8 +80,8 @@ def _searches() -> str:
         where: [said[record][of][0] for of in ("between_searches", "between_runs")]
         for record, where in (BOARD | SIX).items()
     }
-    answers = [f"{search:.2f} on {where}, runs of one setting {run:.2f}" for where, (search, run) in found.items()]
-    question = "How far apart do searches of one loss end (deviation of concatenated MAP@R)?"
+    answers = [f"{search:.2f} ({run:.2f}) on {where}" for where, (search, run) in found.items()]
+    question = "How far apart do searches of one loss end (deviation of concatenated MAP@R; in brackets, of runs)?"
     return _row(question, "; ".join(answers), "search_variance")
 
 

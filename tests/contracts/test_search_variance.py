@@ -34,6 +34,10 @@ def test_bad_searches_are_as_rare_and_large_as_the_page_says() -> None:
     glyphs = found.pop("search_variance_glyphs")["share_of_the_worst"]
     assert glyphs["found"] == pytest.approx(glyphs["normal"], abs=0.01)
     assert "The lowest of six searches has the share of normal ones." in PAGE
+    handwriting = found.pop("search_variance_handwriting")["share_of_the_worst"]
+    assert round(handwriting["found"], 2) == 0.57
+    assert handwriting["p_if_normal"] < 0.001
+    assert "The lowest has 57 % of the squares, and normal searches in less than one of 1,000 cases as much." in PAGE
     of_three = [said["share_of_the_worst"]["p_if_normal"] for name, said in found.items() if "same_method" not in name]
     assert (sum(p < 0.05 for p in of_three), len(of_three)) == (1, 5)
     assert "as large a share in less than 5 % of cases in one of five records" in PAGE
