@@ -166,7 +166,7 @@ def search_variance_markdown(numbers: str | None = None) -> str:
         shapes.append(f"| {name} | {p_values[0]} | {shape} | {p_values[1]} |")
         few, *_, many = said["best_validation_score_by_trials"].items()
         gain = sum(said["gain_of_more_trials"].values())
-        budgets.append(f"| {name} | {few[0]}, then {many[0]} | {_cell(few[1])} | {_cell(many[1])} | {gain:+.2f} |")
+        budgets.append(f"| {name} | {few[0]}, {many[0]} | {_cell(few[1])} | {_cell(many[1])} | {gain:+.2f} |")
     return "\n".join([*deviations, "", *shapes, "", *budgets, "", *_by_loss(found)])
 
 
@@ -177,7 +177,9 @@ def _by_loss(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
         if len(said["methods"]) > 1 and min(map(_searches, said["methods"].values())) >= FEWEST_OF_A_LOSS
     }
     titles = {key: method["title"] for methods in many.values() for key, method in methods.items()}
-    rows = [f"| between searches | {' | '.join(many)} |", f"|---|{'--:|' * len(many)}"]
+    prefix = f"{OUT.stem}_"
+    heads = [name.removeprefix(prefix) for name in many]
+    rows = [f"| {prefix}... | {' | '.join(heads)} |", f"|---|{'--:|' * len(many)}"]
     for key, title in titles.items():
         cells = [_cell(methods[key]["between_searches"]) if key in methods else "" for methods in many.values()]
         rows.append(f"| {title} | {' | '.join(cells)} |")
