@@ -164,9 +164,10 @@ def search_variance_markdown(numbers: str | None = None) -> str:
         shape = f"{100 * share['found']:.0f} % ({100 * share['normal']:.0f} %)"
         p_values = [_p(value) for value in (said["p_if_equal_for_all_losses"], share["p_if_normal"])]
         shapes.append(f"| {name} | {p_values[0]} | {shape} | {p_values[1]} |")
-        few, *_, many = said["best_validation_score_by_trials"].items()
+        budget = list(said["best_validation_score_by_trials"].items())
+        (few, before), (many, after) = budget[0], budget[-1]
         gain = sum(said["gain_of_more_trials"].values())
-        budgets.append(f"| {name} | {few[0]}, {many[0]} | {_cell(few[1])} | {_cell(many[1])} | {gain:+.2f} |")
+        budgets.append(f"| {name} | {few}, {many} | {_cell(before)} | {_cell(after)} | {gain:+.2f} |")
     return "\n".join([*deviations, "", *shapes, "", *budgets, "", *_by_loss(found)])
 
 

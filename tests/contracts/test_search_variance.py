@@ -34,7 +34,12 @@ def test_bad_searches_are_as_rare_and_large_as_the_page_says() -> None:
     glyphs = found.pop("search_variance_glyphs")["share_of_the_worst"]
     assert glyphs["found"] == pytest.approx(glyphs["normal"], abs=0.01)
     assert "The lowest of six searches has the share of normal ones." in PAGE
-    handwriting = found.pop("search_variance_handwriting")["share_of_the_worst"]
+    measured = found.pop("search_variance_handwriting")
+    worst, second, *_ = sorted(measured["methods"]["contrastive"]["means_of_searches"])
+    assert f"One search of Contrastive ends {100 * (second - worst):.0f} points below the next of its loss." in PAGE
+    best = [f"{deviation.value:.1f}" for deviation in measured["best_validation_score_by_trials"].values()]
+    assert f"those on handwriting from {best[0]} to {best[-1]}." in PAGE
+    handwriting = measured["share_of_the_worst"]
     assert round(handwriting["found"], 2) == 0.57
     assert handwriting["p_if_normal"] < 0.001
     assert "The lowest has 57 % of the squares, and normal searches in less than one of 1,000 cases as much." in PAGE
