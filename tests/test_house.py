@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import house
+
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("losses", "results", "protocols", "reports", "reproduce")
 FILES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
@@ -181,6 +183,23 @@ def test_files_and_functions_can_be_read_in_one_go():
                 if lines > MOST_LINES_OF_A_FUNCTION:
                     too_long[f"{named(path)}: {node.name}"] = lines
     assert too_long == {}
+
+
+def test_the_house_does_not_grow():
+    """What is added takes something else out; `python -m tests.house --lower` keeps what was gained."""
+    known = house.ceilings()
+    grown = {
+        f"{room}: {key}": f"{value:,}, ceiling {known[room][key]:,}"
+        for room, size in house.sizes().items()
+        for key, value in size.items()
+        if value > known[room][key]
+    }
+    assert grown == {}
+
+
+def test_lines_of_code_are_neither_comments_nor_docstrings():
+    text = '"""A\nmodule."""\n\n# comment\ndef f(x):\n    """Says."""\n    text = """two\nlines"""\n    return x\n'
+    assert house.lines_of_code(text) == 4
 
 
 def test_folders_can_be_seen_in_one_glance():

@@ -1,0 +1,83 @@
+"""`python -m tests.house`: the size of the house beside its ceilings; `--lower` sets the ceilings to the size.
+
+A line of code is a line with a token that is neither a comment nor a part of a docstring. `tests/test_house.py` fails
+where a size is above its ceiling. Ceilings only fall: who adds something takes something else out.
+"""
+
+import ast
+import io
+import json
+import sys
+import tokenize
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("losses", "protocols", "results", "reports", "reproduce")
+CEILINGS = Path(__file__).with_name("ceilings.json")
+
+_NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+
+
+def lines_of_code(text: str) -> int:
+    """Count the lines of a module that hold code."""
+    lines = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _NO_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                assert first.end_lineno is not None
+                lines.difference_update(range(first.lineno, first.end_lineno + 1))
+    return len(lines)
+
+
+def sizes() -> dict[str, dict[str, int]]:
+    """Files, lines and lines of code of each room, of the product and of the tests."""
+    found = {room: _size(ROOT / room) for room in ROOMS}
+    product = {key: sum(size[key] for size in found.values()) for key in ("files", "lines", "code")}
+    return {**found, "product": product, "tests": _size(ROOT / "tests")}
+
+
+def _size(folder: Path) -> dict[str, int]:
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))]
+    return {
+        "files": len(texts),
+        "lines": sum(len(text.splitlines()) for text in texts),
+        "code": sum(map(lines_of_code, texts)),
+    }
+
+
+def ceilings() -> dict[str, dict[str, int]]:
+    """The largest sizes that are allowed."""
+    read: dict[str, dict[str, int]] = json.loads(CEILINGS.read_text(encoding="utf-8"))
+    return read
+
+
+def main() -> None:
+    found = sizes()
+    known = ceilings() if CEILINGS.exists() else found
+    print(f"{'':10}{'files':>16}{'lines':>18}{'code':>18}   (size / ceiling)")
+    for room, size in found.items():
+        cells = (f"{size[key]:,} / {known[room][key]:,}" for key in ("files", "lines", "code"))
+        print(f"{room:10}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, (16, 18, 18), strict=True)))
+    if "--lower" in sys.argv[1:]:
+        lowered = {room: {key: min(size[key], known[room][key]) for key in size} for room, size in found.items()}
+        CEILINGS.write_text(json.dumps(lowered, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
