@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart example test test-fast test-long test-cluster test-faults check docs diagrams bench bench-racing bench-gpu calibrate mutants durations clean
+.PHONY: quickstart example test test-fast test-long test-cluster test-faults check docs diagrams bench bench-gpu calibrate mutants durations clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -60,14 +60,10 @@ bench: $(VENV)/dev.stamp
 bench-gpu:
 	$(or $(wildcard $(RUN)),$(PYTHON)) -m tests.benchmarks.gpu $(ARGS)
 
-# Simulates tables for some minutes; writes results/measured/calibration.json, its figure, and board_calibration.json.
+# Simulates tables for some minutes; writes results/measured/calibration.json and board_calibration.json.
 calibrate: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.calibration $(ARGS)
 	$(RUN) -m tests.benchmarks.board_calibration
-
-# Replays searches of stores (ARGS="--store sqlite:///runs/store.sqlite") or of the kept record, and simulates searches.
-bench-racing: $(VENV)/dev.stamp
-	$(RUN) -m tests.benchmarks.racing $(ARGS)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from tests.benchmarks import loss_steps, peer_fold, retrieval_peers
+from tests.benchmarks import peer_fold, retrieval_peers
 from tests.benchmarks.bench_record import BenchRecord, BenchRow, write_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +41,6 @@ def main() -> None:
         "glyphs": (lambda: peer_fold.glyphs(args.rounds), 1),
         "photographs": (lambda: peer_fold.photographs(args.rounds, args.images), 1),
         "commands": (lambda: help_of_the_command(args.rounds), 1),
-        "losses": (lambda: loss_steps.measure(args.rounds), 1),
     }
     if unknown := set(args.only or ()) - set(subjects):
         parser.error(f"--only: {min(unknown)} is unknown; known are {', '.join(subjects)}")

@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from reports.figures.style import svg_of
 from results.records.provenance import provenance
 from results.statistics.method_comparison import ALPHA
 from results.statistics.multiplicity import SHARE_OF_BETTER, adjusted, adjusted_in_one_step
@@ -24,9 +23,7 @@ from results.statistics.pair_tests import Numbers, PairDifferences, pairs_of, po
 from results.statistics.search_deviation import WIDENING
 from results.store.experiment_results import FOLDER
 from results.whole_files import write_whole
-from tests.benchmarks.calibration_figure import calibration_figure
 
-FIGURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "calibration.svg"
 TABLES = 4_000
 """Simulated tables of a cell; a quarter of them for power."""
 
@@ -261,7 +258,6 @@ def main() -> None:
     """Simulate all cells and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=FOLDER / "calibration.json")
-    parser.add_argument("--figure", type=Path, default=FIGURE)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--tables", type=int, default=TABLES, help="simulated tables of a cell; default: %(default)s")
     arguments = parser.parse_args()
@@ -275,7 +271,6 @@ def main() -> None:
         "one_search": once,
     }
     write_whole(arguments.out, json.dumps(content, indent=1) + "\n")
-    write_whole(arguments.figure, svg_of(calibration_figure(content)))
     for name in dict.fromkeys(name for cell in repeated for name in cell["wrong"]):
         worst = max((cell for cell in repeated if name in cell["wrong"]), key=lambda cell: cell["wrong"][name])
         where = f"{worst['methods']} methods, {worst['searches']} searches, {worst['kind']}"

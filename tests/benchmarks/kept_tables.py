@@ -19,7 +19,6 @@ from tests.benchmarks.calibration import calibration_markdown
 from tests.benchmarks.deviations import deviations_markdown
 from tests.benchmarks.kept_claims import claims_elsewhere_markdown, claims_markdown, printed_deviations_markdown
 from tests.benchmarks.kept_findings import board_scores_markdown, findings_markdown, starts_markdown
-from tests.benchmarks.same_method import counts_markdown
 from tests.benchmarks.search_variance import search_variance_markdown
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -60,7 +59,6 @@ _MARKDOWN: dict[str, Callable[[str], str]] = {
     "claims elsewhere": partial(_claims, claims_elsewhere_markdown),
     "claims": partial(_claims, claims_markdown),
     "printed deviations": lambda _: printed_deviations_markdown(),
-    "same method": lambda _: counts_markdown(),
     "board calibration": lambda _: board_calibration_markdown(),
     "board": board_markdown,
     "calibration": lambda _: calibration_markdown(),

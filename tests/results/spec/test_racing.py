@@ -8,7 +8,6 @@ from scipy import stats
 
 from results.spec.racing import ASSUMED_DEVIATION, LEVEL, RACING_VERSION, Race
 from results.store.experiment_results import FOLDER
-from tests.benchmarks.racing import raced
 
 BEST = (0.50, 0.40, 0.52, 0.42)
 WORSE = (0.41, 0.30, 0.41, 0.31)
@@ -63,18 +62,6 @@ def test_of_equal_trials_the_earlier_is_the_best() -> None:
     assert Race((BEST, BEST[::-1])).best == BEST
 
 
-def test_scores_behind_the_stop_change_nothing() -> None:
-    cut, whole = [BEST, (0.1,), WORSE], [BEST, (0.1, 0.9, 0.9, 0.9), WORSE]
-    assert raced(cut, 4) == raced(whole, 4)
-    assert [trial.folds for trial in raced(cut, 4)] == [4, 1, 2]
-    assert [trial.complete for trial in raced(cut, 4)] == [True, False, False]
-
-
-def test_a_missing_fold_is_an_error() -> None:
-    with pytest.raises(ValueError, match="trial 1 has 2 of the 4 folds"):
-        raced([BEST, BEST[:2]], 4)
-
-
 @pytest.mark.parametrize("noise", [0.02, 0.05])
 def test_a_trial_as_good_as_the_best_is_rarely_called_behind(noise: float) -> None:
     """Truth: fold effects, equal noise, and four complete trials. The next trial is as good as the best of them."""
@@ -96,10 +83,14 @@ def test_the_record_says_what_a_replay_of_its_searches_gives() -> None:
     trained = total = changed = 0
     for search in record["searches"]:
         scores = search["fold_scores"]
-        outcome = raced(scores, 4)
-        winner = max((trial.score, -number) for number, trial in enumerate(outcome) if trial.complete)
-        trained, total = trained + sum(trial.folds for trial in outcome), total + 4 * len(outcome)
-        changed += winner[0] < max(np.mean(folds) for folds in scores) - 1e-9
+        race = Race(())
+        for folds in scores:
+            count = next((k for k in (1, 2, 3) if race.is_behind(folds[:k])), 4)
+            trained, total = trained + count, total + 4
+            if count == 4:
+                race = Race((*race.complete, tuple(folds)))
+        best = max(np.mean(folds) for folds in race.complete)
+        changed += best < max(np.mean(folds) for folds in scores) - 1e-9
     in_order = record["replay"]["in_their_order"]
     assert (trained / total, changed / len(record["searches"])) == pytest.approx(
         (in_order["share_trained"], in_order["winner_changed"])

@@ -10,7 +10,6 @@ from results.statistics.primary_comparison import primary_comparison
 from results.statistics.run_values import by_search, values_by_run
 from results.statistics.search_deviation import SearchDeviation, nearest_search_deviation, search_deviation
 from results.store.experiment_results import MeasuredExperiment
-from tests.benchmarks.same_method_counts import wrong_calls
 
 BIRDS, GLYPHS = (
     MeasuredExperiment.kept(name) for name in ("same_method_frozen_cub200_subset", "all_methods_glyphs_three_searches")
@@ -60,14 +59,6 @@ def test_no_record_is_near_a_search_of_few_trials(trials):
 
 def test_a_record_without_repeated_searches_says_nothing():
     assert search_deviation(MeasuredExperiment.kept("quickstart_one_search"), PrimaryScore()) is None
-
-
-def test_one_loss_searched_twice_is_not_called_different_from_itself():
-    (values,) = values_by_run(BIRDS.records).values()
-    calls = wrong_calls(by_search(values), 1)
-    assert calls.splits == 66
-    assert calls.shares["the suite's comparison"] == 0
-    assert calls.shares["t-test over runs"] > 0.4
 
 
 def test_the_frozen_table_tells_no_two_losses_apart():
