@@ -28,7 +28,7 @@ test-fast: $(VENV)/dev.stamp
 test-long: $(VENV)/dev.stamp
 	$(RUN) -m pytest -m long -n 2 --dist worksteal --durations 5 $(ARGS)
 
-# Nodes of Ray, jobs of SLURM's local executor and a PostgreSQL server; some are killed. CI runs it after `make test`.
+# Nodes of Ray; some are killed. CI runs it after `make test`.
 test-cluster: $(VENV)/dev.stamp
 	$(RUN) -m pytest -m "cluster and not long" --durations 5 tests/reproduce tests/results tests/faults $(ARGS)
 

@@ -17,7 +17,6 @@ from .pair_losses import COPY, BatchSumReducer, EuclideanDistance
 from .plugin import Clock, Needs, TrainingContext
 from .schedule import HookReminder
 from .sub_losses import already_reduced
-from .without_waiting import BufferValues, MeanAboveZero, dense_form, loss_in_batch, pair_loss
 from .wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
 
 _RISE = 1e-5  # a validation score must rise by more than this, as in the authors' code
@@ -72,7 +71,7 @@ def _zero_beyond_margin(base_loss: Any) -> bool:
     """Whether this is a loss of pytorch-metric-learning in which pairs beyond the margin neither add nor count."""
     reducer, distance = base_loss.reducer, base_loss.distance
     reducers = list(reducer.reducers.values()) if isinstance(reducer, MultipleReducers) else [reducer]
-    known = (AvgNonZeroReducer, MeanAboveZero, BatchSumReducer)
+    known = (AvgNonZeroReducer, BatchSumReducer)
     if base_loss.collect_stats or any(type(r) not in known for r in reducers):
         return False
     if distance.p != 2 or distance.power != 1 or distance.normalize_embeddings:
@@ -197,7 +196,6 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         self.register_buffer("stale", torch.tensor(0))
         self.register_buffer("started", torch.tensor(False))
         self._context: TrainingContext | None = None
-        self._known = BufferValues()
         recorded = ["embedding_size", "proxies_per_class", "pool_size", "lam", "w_sample", "patience"]
         self.add_to_recordable_attributes(list_of_names=recorded, is_stat=False)
 
@@ -211,15 +209,11 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         samples = ball(embeddings)
         return already_reduced(
             proxy_loss=self._proxy_loss(samples, labels),
-            sample_loss=self.w_sample * loss_in_batch(self.base_loss, samples, labels, indices_tuple),
+            sample_loss=self.w_sample * self.base_loss(samples, labels, indices_tuple),
         )
 
     def _proxy_loss(self, samples: Tensor, labels: Tensor) -> Tensor:
         proxies, proxy_labels = self.proxies.to(samples.dtype), self.proxy_labels
-        if dense_form(self.base_loss, samples):
-            value = pair_loss(self.base_loss, samples, labels, ball(proxies), proxy_labels)
-            if value is not None:
-                return value
         near = near_proxies(self.base_loss, samples, labels, proxies, self.num_classes)
         if near is not None:
             proxies, proxy_labels = proxies[near], proxy_labels[near]
@@ -231,7 +225,7 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
 
     def strength(self) -> float:
         """The coefficient of the proximal term in the current problem."""
-        return self.lam if self._known.read("instance", self.instance) > 0 else 0.0
+        return self.lam if self.instance > 0 else 0.0
 
     def bind(self, context: TrainingContext) -> None:
         """Pick the first proxies, far from the origin. A loss with loaded state keeps it and only takes the trunk."""

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from .checks import FullPrecisionForward, checked_labels, require_similarity
+from .pair_losses import mean_margin_violations
 from .plugin import TrainingPlugin
 from .sub_losses import already_reduced
-from .without_waiting import mean_margin_violations
 
 _SLOPE = 10.0
 """Of the steps, for the gradient: the authors' value."""

@@ -10,7 +10,6 @@ from .plugin import Clock, Needs, TrainingContext
 from .proxy_anchor import ProxyAnchorLoss, log_one_plus_sum, mined_offset
 from .schedule import HookReminder
 from .sub_losses import already_reduced, of_classes
-from .without_waiting import BufferValues
 
 
 def spherical_k_means(
@@ -132,7 +131,6 @@ class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
         self.register_buffer("groups", torch.full((num_classes,), -1))
         self.register_buffer("clustered_at", torch.tensor(-1))
         self._context: TrainingContext | None = None
-        self._known = BufferValues()
         self.add_to_recordable_attributes(list_of_names=["num_groups", "coarse_weight", "period"], is_stat=False)
 
     def bind(self, context: TrainingContext) -> None:
@@ -144,10 +142,10 @@ class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
         self._hook_was_called = True
         if clock.warmup or clock.passes < self.needs.warmup_epochs:
             return
-        last = self._known.read("clustered_at", self.clustered_at)
+        last = int(self.clustered_at)
         if last < 0 or clock.passes - last >= self.period:
             self.cluster()
-            self._known.write("clustered_at", self.clustered_at, clock.passes)
+            self.clustered_at.fill_(clock.passes)
 
     def _missing_without_hooks(self) -> str | None:
         return None if self._grouped() else "no groups of classes"
@@ -172,7 +170,7 @@ class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
         self.groups.copy_(groups)
 
     def _grouped(self) -> bool:
-        return bool(self._known.read("groups", self.groups)[0] >= 0)
+        return bool(self.groups[0] >= 0)
 
     def centroids(self, unit: Tensor) -> Tensor:
         """Normalised means (G, d) of the unit proxies (C, d) in each group; zero for a group without a class."""

@@ -15,7 +15,6 @@ from .plugin import Clock, Needs
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
 from .sub_losses import already_reduced
-from .without_waiting import BufferValues
 from .wrapper import PluginWrapper, merged_needs, require_module, wrapper_keywords
 
 
@@ -57,7 +56,6 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     past_proxies: Tensor
     past_embeddings: Tensor
     past_labels: Tensor
-    full: Tensor
     stored: Tensor
     collects: Tensor
 
@@ -91,17 +89,15 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         length = steps * (gap + 1)
         self.register_buffer("past_proxies", torch.zeros(length, *proxies.shape))
         self.register_buffer("past_embeddings", torch.zeros(length, batch_size, embedding_size))
-        # -1 where a batch was smaller; `full` tells the host that none was.
+        # -1 where a batch was smaller.
         self.register_buffer("past_labels", torch.zeros(length, batch_size, dtype=torch.long))
-        self.register_buffer("full", torch.tensor(True))
         self.register_buffer("stored", torch.tensor(0))
         self.register_buffer("collects", torch.tensor(warmup_passes == 0))
-        self._known = BufferValues()
         self.add_to_recordable_attributes(list_of_names=["batch_size", "steps", "gap"], is_stat=False)
 
     def on_step_start(self, clock: Clock) -> None:
         """Fill the queue from the end of the warm-up on."""
-        self._known.write("collects", self.collects, clock.passes >= self.warmup_passes)
+        self.collects.fill_(clock.passes >= self.warmup_passes)
         super().on_step_start(clock)
 
     def compute_loss(
@@ -116,13 +112,13 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         unit = functional.normalize(embeddings, dim=1)
         slots = self._past_slots() if self.training else []
         value = self._with_virtual_classes(unit, labels, slots) if slots else self.base_loss(unit, labels)
-        if self.training and self._known.read("collects", self.collects):
+        if self.training and self.collects:
             self._store(unit.detach(), labels)
         return already_reduced(loss=value)
 
     def _past_slots(self) -> list[int]:
         """The slots of the steps t_1, t_2, ..., as far as the queue holds them."""
-        stored, length = self._known.read("stored", self.stored), len(self.past_labels)
+        stored, length = int(self.stored), len(self.past_labels)
         held = range(self.gap, min(stored, length), self.gap + 1)
         return [(stored - 1 - back) % length for back in held]
 
@@ -130,10 +126,9 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         rows, classes = [unit], [labels]
         for number, slot in enumerate(slots, start=1):
             past, past_labels = self.past_embeddings[slot].to(unit.dtype), self.past_labels[slot]
-            if not self._known.read("full", self.full):
-                past, past_labels = past[past_labels >= 0], past_labels[past_labels >= 0]
-            rows.append(past)
-            classes.append(past_labels + number * self.num_classes)
+            is_stored = past_labels >= 0
+            rows.append(past[is_stored])
+            classes.append(past_labels[is_stored] + number * self.num_classes)
         own: Any = self.base_loss.proxies
         proxies = torch.cat([own, *(self.past_proxies[slot].to(own.dtype) for slot in slots)])
         # The copy shares all tensors; `functional_call` gives it the longer list of proxies.
@@ -144,15 +139,14 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
 
     @torch.no_grad()
     def _store(self, unit: Tensor, labels: Tensor) -> None:
-        stored, number = self._known.read("stored", self.stored), len(labels)
+        stored, number = int(self.stored), len(labels)
         slot = stored % len(self.past_labels)
         base: Any = self.base_loss
         self.past_proxies[slot] = base.proxies.to(self.past_proxies.dtype)
         self.past_embeddings[slot, :number] = unit.to(self.past_embeddings.dtype)
         self.past_labels[slot, :number] = labels
         self.past_labels[slot, number:] = -1
-        self._known.write("full", self.full, self._known.read("full", self.full) and number == self.batch_size)
-        self._known.write("stored", self.stored, stored + 1)
+        self.stored += 1
 
     def _sub_loss_names(self) -> list[str]:
         return ["loss"]

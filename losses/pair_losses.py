@@ -107,3 +107,29 @@ class SignalToNoiseRatioContrastiveLoss(FullPrecisionForward, pml_losses.SignalT
     def add_embedding_regularization_to_loss_dict(self, loss_dict: dict[str, Any], embeddings: Tensor) -> None:
         """PML's hook: add `embedding_reg_loss`, the regulariser on normalised embeddings (B, d), if there is one."""
         super().add_embedding_regularization_to_loss_dict(loss_dict, self.distance.maybe_normalize(embeddings))
+
+
+def mean_margin_violations(
+    similarity: Tensor, positive: Tensor, negative: Tensor, pos_margin: float, neg_margin: float
+) -> Tensor:
+    """Mean of `pos_margin - s` over positive pairs with a smaller s, plus that of `s - neg_margin` over negative ones.
+
+    PML's `ContrastiveLoss` with its default reducer, on whole matrices.
+
+    Args:
+        similarity: s, (B, R).
+        positive: mask (B, R) of the positive pairs.
+        negative: mask (B, R) of the negative pairs.
+        pos_margin: smallest similarity of a positive pair that costs nothing.
+        neg_margin: largest similarity of a negative pair that costs nothing.
+
+    Returns:
+        A scalar. A side without a violation counts 0.
+    """
+    pull = torch.where(positive, pos_margin - similarity, 0.0).relu()
+    push = torch.where(negative, similarity - neg_margin, 0.0).relu()
+    return _mean_above_zero(pull) + _mean_above_zero(push)
+
+
+def _mean_above_zero(losses: Tensor) -> Tensor:
+    return float32_sum(losses) / (losses > 0).sum().clamp(min=1)

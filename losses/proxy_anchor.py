@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from pytorch_metric_learning import losses as pml_losses
+from pytorch_metric_learning.reducers import DivisorReducer
 from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
@@ -11,7 +12,6 @@ from torch.nn.functional import one_hot
 from .checks import FullPrecisionForward, at_least_float32, checked_labels, require_similarity
 from .plugin import TrainingPlugin
 from .sub_losses import of_classes
-from .without_waiting import SumOverDivisor
 
 
 class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnchorLoss):
@@ -70,9 +70,9 @@ class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnch
         self.add_weight_regularization_to_loss_dict(sub_losses, self.proxies)
         return sub_losses
 
-    def get_default_reducer(self) -> SumOverDivisor:
+    def get_default_reducer(self) -> DivisorReducer:
         """Sum divided by the number of classes that takes part."""
-        return SumOverDivisor()
+        return DivisorReducer()
 
     def get_logits(self, embeddings: Tensor) -> Tensor:
         """Cosines (B, C) between embeddings (B, d) and the proxies, without `alpha`."""

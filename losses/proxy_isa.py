@@ -14,7 +14,6 @@ from .plugin import Clock
 from .proxy_anchor import ProxyAnchorLoss, log_one_plus_sum, mined_offset
 from .schedule import HookReminder
 from .sub_losses import of_classes
-from .without_waiting import BufferValues
 
 PositivePenalty = Literal["sigma", "v", "inverse_effective_number", "none"]
 
@@ -127,20 +126,19 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
         self.register_buffer("filter_on", torch.tensor(False))
         self.register_buffer("counts", torch.zeros(num_classes, dtype=torch.long))
         self.register_buffer("learned_sim", torch.ones(num_classes))
-        self._known = BufferValues()
         self.add_to_recordable_attributes(list_of_names=["V", "k", "lam", "h", "tau"], is_stat=False)
 
     def start_memory(self) -> None:
         """Switch the memory on: from the next call on it stores embeddings."""
-        self._known.write("memory_on", self.memory_on, True)
+        self.memory_on.fill_(True)
 
     def start_filter(self) -> None:
         """Switch the filter on: from the next call on positives are weighted and outliers are not stored."""
-        self._known.write("filter_on", self.filter_on, True)
+        self.filter_on.fill_(True)
 
     def switches(self) -> tuple[bool, bool]:
         """Whether memory and filter are on in the next call."""
-        return self._known.read("memory_on", self.memory_on), self._known.read("filter_on", self.filter_on)
+        return bool(self.memory_on), bool(self.filter_on)
 
     def on_step_start(self, clock: Clock) -> None:
         """Switch memory and filter on after their numbers of passes over the training images."""

@@ -9,9 +9,9 @@ from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
 from .checks import FullPrecisionForward, checked_labels, require_similarity
+from .pair_losses import mean_margin_violations
 from .plugin import TrainingPlugin
 from .sub_losses import already_reduced
-from .without_waiting import mean_margin_violations
 
 SupAPStep = Literal["paper", "first_release"]
 

@@ -15,7 +15,6 @@ from .memory_queue import MemoryQueue
 from .pair_losses import CosineContrastiveLoss, EuclideanDistance
 from .plugin import Clock, Needs
 from .sub_losses import already_reduced
-from .without_waiting import BufferValues, loss_in_batch, pair_loss
 from .wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
 
 
@@ -81,7 +80,6 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.embedding_size, self.memory_size = embedding_size, memory_size
         self.start_iteration, self.weight = start_iteration, weight
         self.queue = MemoryQueue(memory_size, embedding_size)
-        self._known = BufferValues()
         self.register_buffer("iteration", torch.tensor(0))
         self.add_to_recordable_attributes(
             list_of_names=["embedding_size", "memory_size", "start_iteration", "weight"], is_stat=False
@@ -89,7 +87,7 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
 
     def on_step_start(self, clock: Clock) -> None:
         """Take the step from the clock; the memory is on from step `start_iteration` on."""
-        self._known.write("iteration", self.iteration, clock.step)
+        self.iteration.fill_(clock.step)
         super().on_step_start(clock)
 
     def compute_loss(
@@ -100,31 +98,16 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         if len(labels) > self.memory_size:
             raise ValueError(f"a batch of {len(labels)} does not fit into a memory of {self.memory_size}")
         unit = functional.normalize(embeddings, dim=1)
-        batch_loss = loss_in_batch(self.base_loss, unit, labels, indices_tuple)
+        batch_loss = self.base_loss(unit, labels, indices_tuple)
         return already_reduced(batch_loss=batch_loss, memory_loss=self._memory_loss(unit, labels))
 
     def _memory_loss(self, unit: Tensor, labels: Tensor) -> Tensor | int:
-        step = self._known.read("iteration", self.iteration)
-        active = step >= self.start_iteration
+        active = bool(self.iteration >= self.start_iteration)
         own_slots = self.queue.push(unit.detach(), labels) if self.training and active else None
         if self.training:
-            self._known.write("iteration", self.iteration, step + 1)
-        # A row that was just stored fills the queue; otherwise the host looks, as in evaluation.
-        if not active or (own_slots is None and not self.queue.filled):
+            self.iteration += 1
+        if not active or not self.queue.filled:
             return 0
-        value = self._dense_memory_loss(unit, labels, own_slots)
-        if value is None:
-            value = self._listed_memory_loss(unit, labels, own_slots)
-        return self.weight * value
-
-    def _dense_memory_loss(self, unit: Tensor, labels: Tensor, own_slots: Tensor | None) -> Tensor | None:
-        ignored = ~self.queue.visible().expand(len(labels), -1)
-        if own_slots is not None:
-            ignored = ignored.scatter(1, own_slots.unsqueeze(1), True)
-        memory = self.queue.embeddings.to(unit.dtype)
-        return pair_loss(self.base_loss, unit, labels, memory, self.queue.labels, ignored)
-
-    def _listed_memory_loss(self, unit: Tensor, labels: Tensor, own_slots: Tensor | None) -> Tensor:
         stored = self.queue.visible()
         memory, memory_labels = self.queue.embeddings[stored].to(unit.dtype), self.queue.labels[stored]
         anchors, positives, others, negatives = lmu.get_all_pairs_indices(labels, memory_labels)
@@ -133,7 +116,7 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
             anchors, positives = anchors[keep], positives[keep]
         pairs = (anchors, positives, others, negatives)
         loss: Tensor = self.base_loss(unit, labels, pairs, memory, memory_labels)
-        return loss
+        return self.weight * loss
 
     def _sub_loss_names(self) -> list[str]:
         return ["batch_loss", "memory_loss"]

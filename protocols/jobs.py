@@ -1,18 +1,16 @@
-"""The jobs that a protocol yields: trainings and test evaluations, as values that an executor can send anywhere.
+"""The work that a protocol asks a lab for: trainings and test evaluations, as values that can be sent anywhere.
 
-A protocol is a generator. It yields lists of jobs that may run in parallel and receives their outcomes in the same
-order. The protocol does not depend on where the jobs run, nor on whether their outcomes were in the store already.
-Trainings that are marked `if_idle` only tell what may be needed next. The protocol receives no outcome for them.
+A protocol is a function that calls `lab.train` and `lab.test`. It does not depend on where the work is done, nor on
+whether its outcome was in the store already.
 """
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from pydantic import JsonValue
 
 from protocols.problem import Problem
-from protocols.training.build_method import RefusedError
 from results.records.records import FoldResult, RunRecord, run_fingerprint, run_name
 from results.spec.training_spec import FoldSpec
 
@@ -25,14 +23,11 @@ class TrainJob:
         spec: All that decides its outcome.
         run: Fingerprint of the test evaluation that needs the weights; None if no test needs them.
         chooses_epoch: Whether its validations choose the epoch of a reproduction.
-        if_idle: Whether the protocol may need it later, but does not wait for it now. It is started only on a worker
-            that would be idle, and its outcome is not sent back.
     """
 
     spec: FoldSpec
     run: str | None = None
     chooses_epoch: bool = False
-    if_idle: bool = False
 
     @property
     def fingerprint(self) -> str:
@@ -79,37 +74,28 @@ class EvaluateJob:
         """Fingerprint of the run record that the evaluation makes."""
         return run_fingerprint(tuple(spec.fingerprint for spec in self.specs), self.metrics, self.chosen_by)
 
-    def after_choice(self, folds: Sequence[FoldResult], flags: tuple[str, ...]) -> "EvaluateJob":
-        """Add the trainings that chose the epoch of the models.
-
-        Args:
-            folds: Results of these trainings. Their times are added.
-            flags: Warnings about the choice, which come before those about the models.
-        """
-        return replace(
-            self,
-            training_time=self.training_time + sum(fold.wall_time for fold in folds),
-            flags=(*flags, *self.flags),
-            chosen_by=tuple(fold.fingerprint for fold in folds),
-        )
-
     @property
     def run_name(self) -> str:
         """Name of the run in messages."""
         return run_name(self.run, self.search)
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """The outcome of a job that the method's own code refuses, or that is not needed after another refusal."""
-
-    reason: str
-
-
 Job = TrainJob | EvaluateJob
-Outcome = FoldResult | RunRecord | Refusal
-T = TypeVar("T")
-Work = Generator[list[Job], list[Outcome], T]
+Outcome = FoldResult | RunRecord
+
+
+class Lab(Protocol):
+    """Makes what a protocol asks for, or finds it in the store. Everything that is made is stored at once.
+
+    Both functions raise RefusedError if the method's own code refuses a job, and KeyboardInterrupt if somebody asked
+    this process to stop.
+    """
+
+    def train(self, jobs: Sequence[TrainJob]) -> list[FoldResult]:
+        """Make trainings, side by side if workers are free, and return their results in the same order."""
+
+    def test(self, jobs: Sequence[EvaluateJob]) -> list[RunRecord]:
+        """Make test evaluations, whose trainings are done, and return their records in the same order."""
 
 
 def evaluation_job(
@@ -120,8 +106,11 @@ def evaluation_job(
     hyperparameters: dict[str, JsonValue],
     run: int,
     study: str | None,
+    *,
+    chosen_by: Sequence[FoldResult] = (),
+    flags: tuple[str, ...] = (),
 ) -> EvaluateJob:
-    """Describe the test evaluation of one reproduction.
+    """Describe the test evaluation of one reproduction, with the times, warnings and iterations of its trainings.
 
     Args:
         problem: Data, split, network and training settings of the experiment.
@@ -131,9 +120,8 @@ def evaluation_job(
         hyperparameters: The setting that was trained, by target.
         run: Number of the reproduction, from 0.
         study: Fingerprint of the study that found the setting; None if nothing was searched.
-
-    Returns:
-        The job, with the times, warnings and iterations of its trainings.
+        chosen_by: Results of the trainings that chose the epoch of the models.
+        flags: Warnings about this choice, which come before those about the models.
     """
     return EvaluateJob(
         specs,
@@ -141,30 +129,12 @@ def evaluation_job(
         hyperparameters,
         run,
         problem.seed,
-        training_time=sum(result.wall_time for _, result in results),
-        flags=tuple(f"{name}: {result.flag}" for name, result in results if result.flag),
+        training_time=sum(result.wall_time for _, result in results) + sum(fold.wall_time for fold in chosen_by),
+        flags=(*flags, *(f"{name}: {result.flag}" for name, result in results if result.flag)),
         steps=sum(result.best_iteration for _, result in results),
         iterations=sum(result.iterations for _, result in results),
         metrics=problem.metrics,
+        chosen_by=tuple(fold.fingerprint for fold in chosen_by),
         search=problem.search,
         study=study,
     )
-
-
-def trainings(jobs: list[TrainJob]) -> Work[list[FoldResult]]:
-    """Yield trainings and return their results in the same order; raise RefusedError if one is refused."""
-    outcomes = _not_refused((yield list(jobs)))
-    return [outcome for outcome in outcomes if isinstance(outcome, FoldResult)]
-
-
-def evaluations(jobs: list[EvaluateJob]) -> Work[list[RunRecord]]:
-    """Yield test evaluations and return their records in the same order; raise RefusedError if one is refused."""
-    outcomes = _not_refused((yield list(jobs)))
-    return [outcome for outcome in outcomes if isinstance(outcome, RunRecord)]
-
-
-def _not_refused(outcomes: list[Outcome]) -> list[Outcome]:
-    for outcome in outcomes:
-        if isinstance(outcome, Refusal):
-            raise RefusedError(outcome.reason)
-    return outcomes

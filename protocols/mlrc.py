@@ -14,53 +14,43 @@ Other modules hold the rest of the protocol:
 
 from pydantic import JsonValue
 
-from protocols.jobs import EvaluateJob, TrainJob, Work, evaluation_job, evaluations, trainings
+from protocols.jobs import Lab, TrainJob, evaluation_job
 from protocols.search.study import Study
-from results.records.records import FoldResult, RunRecord
+from results.records.records import RunRecord
 from results.spec.training_spec import FoldSpec
 
 PROTOCOL = "mlrc"
 SPLIT = "mlrc"
 
 
-def mlrc(study: Study) -> Work[list[RunRecord]]:
+def mlrc(study: Study, lab: Lab) -> list[RunRecord]:
     """Run the protocol: search on validation classes, reproduce the best setting, test the reproductions.
 
     Args:
-        study: The method, its search space and budget, and the problem that all methods of the experiment share.
-
-    Yields:
-        Lists of jobs. The jobs of one list may run in parallel; send their outcomes back in the same order.
+        study: One search of a method: its search space and budget, and the problem that all methods share.
+        lab: Makes the trainings and the tests.
 
     Returns:
         One record per reproduction.
     """
-    # MLRC searches once. A search that is repeated from other seeds shows how much the result depends on it.
-    records: list[RunRecord] = []
-    for search in study.searches():
-        records += yield from _search_and_reproduce(search)
-    return records
-
-
-def _search_and_reproduce(study: Study) -> Work[list[RunRecord]]:
-    """Run the protocol once: one search and the reproductions of the setting that it found."""
     # Search (7): Bayesian, one trial after another. A trial trains one setting on every fold; its score is the mean
     # over the folds of the best MAP@R on validation classes. Racing, an option that MLRC does not have, gives no more
     # folds to a trial that is clearly behind.
-    hyperparameters = yield from study.best_hyperparameters()
+    hyperparameters = study.best_hyperparameters(lab)
 
     # Reproductions (8): the best setting is trained again from scratch, with fresh seeds, on every fold. The trial that
     # won the search is not one of the runs, because it was selected for its score (11.5).
     runs = reproductions(study, hyperparameters)
-    results = yield from trainings([job for specs in runs for job in _train_jobs(study, specs)])
+    results = lab.train([TrainJob(spec, study.problem.run_name(specs)) for specs in runs for spec in specs])
 
     # Test (8): test classes appear here for the first time. Each fold's model is scored alone (separated). Then the
     # embeddings of all folds' models are joined and scored once (concatenated).
     tests = []
     for run, specs in enumerate(runs):
-        fold_results = results[run * len(specs) : (run + 1) * len(specs)]
-        tests.append(_test_job(study, hyperparameters, run, specs, fold_results))
-    return (yield from evaluations(tests))
+        folds = results[run * len(specs) : (run + 1) * len(specs)]
+        named_results = [(f"fold {spec.fold}", fold) for spec, fold in zip(specs, folds, strict=True)]
+        tests.append(evaluation_job(study.problem, PROTOCOL, specs, named_results, hyperparameters, run, study.name))
+    return lab.test(tests)
 
 
 def reproductions(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tuple[FoldSpec, ...]]:
@@ -99,21 +89,3 @@ def foreseeable(study: Study) -> list[FoldSpec]:
 def kinds(study: Study) -> list[FoldSpec]:
     """One example of each kind of training: there is one kind."""
     return [study.problem.fold_specs(study.method.method, "reproduction", 0)[0]]
-
-
-def _train_jobs(study: Study, specs: tuple[FoldSpec, ...]) -> list[TrainJob]:
-    """The trainings of one reproduction; each carries the name of the test that needs its weights."""
-    run_name = study.problem.run_name(specs)
-    return [TrainJob(spec, run_name) for spec in specs]
-
-
-def _test_job(
-    study: Study,
-    hyperparameters: dict[str, JsonValue],
-    run: int,
-    specs: tuple[FoldSpec, ...],
-    results: list[FoldResult],
-) -> EvaluateJob:
-    """The test of one reproduction."""
-    named_results = [(f"fold {spec.fold}", result) for spec, result in zip(specs, results, strict=True)]
-    return evaluation_job(study.problem, PROTOCOL, specs, named_results, hyperparameters, run, study.name)

@@ -6,11 +6,12 @@ libraries and nothing else, since importing torch takes seconds.
 
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
@@ -30,8 +31,18 @@ _LIBRARIES = ("torch", "pytorch_metric_learning.losses", "pytorch_metric_learnin
 """What processes are forked with. The suite is not among it: another copy of it may be installed than the one here."""
 
 
+_EXIT_SECONDS = 5
+"""How long a process whose connection has ended may take to exit by itself."""
+
+computing = threading.RLock()
+"""Held while this process trains or Optuna proposes a setting. Searches run in threads, and Optuna changes torch's
+number of threads, its own verbosity and Python's filters of warnings for a moment."""
+
+_starting = threading.Lock()
+
+
 class EndedProcessError(ValueError):
-    """Users' code has ended the process that it ran in. The message is one line."""
+    """A process ended before it gave an answer. The message is one line."""
 
 
 @cache
@@ -59,74 +70,132 @@ def starting(threads: int | None = None) -> Iterator[None]:
 
     They take the thread counts from the environment, where libraries read them. They do not look for modules in the
     current folder before they know where this process looks. They never see Ctrl-C, which in a terminal reaches all
-    processes of a command: blocked, it arrives here at the end of the block. The same holds for the signals of SLURM,
-    which reach all processes of a job, if this process has a handler for them.
+    processes of a command: blocked, it arrives here at the end of the block.
     """
     variables = {**dict.fromkeys(THREAD_VARIABLES, str(threads or threads_per_training())), "PYTHONSAFEPATH": "1"}
-    before = {name: os.environ.get(name) for name in variables}
-    handled = {number for number in (signal.SIGTERM, signal.SIGUSR2) if callable(signal.getsignal(number))}
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, *handled})
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    with _starting:
+        before = {name: os.environ.get(name) for name in variables}
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        os.environ.update(variables)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def surroundings() -> tuple[Mapping[str, str], str]:
-    """Return the environment and the current folder, which a forked process would take from an older one."""
-    return dict(os.environ), os.getcwd()
+class WorkerProcess:
+    """A fresh process that calls functions, one after another, until `end`. It ends with this process too.
+
+    Args:
+        threads: Threads of its computations; None takes `threads_per_training()` of a CPU.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self._connection, theirs = processes().Pipe()
+        # A forked process would take the environment and the folder from an older one.
+        arguments = (theirs, dict(os.environ), os.getcwd())
+        self._process = processes().Process(target=_serve, args=arguments, daemon=True)
+        with starting(threads):
+            self._process.start()
+        theirs.close()
+
+    def call(self, function: Callable[..., Any], *arguments: Any, report: Callable[[Any], None] | None = None) -> Any:
+        """Call a function there, and return its value or raise its error.
+
+        Args:
+            function: A function of a module.
+            arguments: Its arguments.
+            report: If given, the function gets one more argument, with which it sends values to `report`.
+
+        Raises:
+            EndedProcessError: The process ended without an answer.
+        """
+        try:
+            self._connection.send((function, arguments, report is not None))
+            kind, value = self._connection.recv()
+            while kind == "report" and report is not None:
+                report(value)
+                kind, value = self._connection.recv()
+        except (EOFError, ConnectionError):
+            raise EndedProcessError(self._reason()) from None
+        if kind == "error":
+            raise value
+        return value
+
+    def _reason(self) -> str:
+        with _starting:  # A start in another thread looks after ended processes too.
+            self._process.join(_EXIT_SECONDS)
+            code = self._process.exitcode
+        if code is not None and code < 0:
+            memory = "; the system may have had too little memory" if code == -signal.SIGKILL else ""
+            return f"signal {signal.Signals(-code).name} ended the process{memory}"
+        return f"the code ended its process (exit code {code})"
+
+    def is_alive(self) -> bool:
+        """Tell whether the process has not ended."""
+        with _starting:
+            return self._process.is_alive()
+
+    def kill(self) -> None:
+        """Kill the process; a call in another thread raises EndedProcessError."""
+        self._process.kill()
+
+    def end(self) -> None:
+        """Kill the process and wait for its end. No call may be under way."""
+        self._process.kill()
+        with _starting:
+            self._process.join()
+        self._connection.close()
 
 
-def take_over(environment: Mapping[str, str], folder: str) -> None:
-    """Take over the surroundings of another process."""
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(folder)
-
-
-def apart(function: Callable[..., Any], *arguments: Any) -> Any:
+def run_in_subprocess(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function in a fresh process and return its value, or raise its error.
 
     Raises:
         EndedProcessError: The process ended without an answer.
     """
-    receiver, sender = processes().Pipe(duplex=False)
-    process = processes().Process(target=_answer, args=(sender, surroundings(), function, arguments), daemon=True)
-    with starting():
-        process.start()
-    sender.close()
+    worker = WorkerProcess()
     try:
-        value, error = receiver.recv()
-    except EOFError:
-        process.join()
-        raise EndedProcessError(f"the code ended its process (exit code {process.exitcode})") from None
+        return worker.call(function, *arguments)
     finally:
-        process.kill()
-        process.join()
-        receiver.close()
-    if error is not None:
-        raise error
-    return value
+        worker.end()
 
 
-def _answer(
-    sender: Connection, around: tuple[Mapping[str, str], str], function: Callable[..., Any], arguments: tuple[Any, ...]
-) -> None:
+def _serve(connection: Connection, environment: Mapping[str, str], folder: str) -> None:
+    # Ctrl-C reaches the whole process group, but only the parent decides which workers end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
-    take_over(*around)
-    answer: tuple[Any, Exception | None]
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+
+    def report(value: Any) -> None:
+        connection.send(("report", value))
+
+    with suppress(EOFError, ConnectionError):  # The parent has ended.
+        while True:
+            request = connection.recv_bytes()
+            try:
+                function, arguments, reports = pickle.loads(request)
+                answer = "value", function(*arguments, *([report] if reports else []))
+                sys.stdout.flush()
+                connection.send(answer)
+            except Exception as error:
+                connection.send(("error", _sendable(error)))
+
+
+def _sendable(error: Exception) -> Exception:
+    """Return an error as another process can read it: one that cannot be unpickled becomes its name and message."""
     try:
-        answer = (function(*arguments), None)
-    except Exception as error:
-        answer = (None, error)
-    sys.stdout.flush()
-    sender.send(answer)
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}".splitlines()[0])
+    return error
 
 
 def end_with_parent() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from protocols import mlrc, standard
-from protocols.jobs import Work
+from protocols.jobs import Lab
 from protocols.search.study import Study
 from results.records.records import RunRecord
 from results.spec.training_spec import FoldSpec
@@ -16,14 +16,14 @@ class Protocol:
 
     Attributes:
         split: Name of the class split for experiments that name none.
-        run: Generator that yields the trainings and test evaluations of a method and returns its run records.
+        run: Runs one search of a method and its reproductions in a lab, and returns the run records.
         trainings_of: Total number of trainings for one method.
         foreseeable: The trainings that are determined by the results in the store.
         kinds: One example of each kind of training that the protocol makes, for estimates of their length.
     """
 
     split: str
-    run: Callable[[Study], Work[list[RunRecord]]]
+    run: Callable[[Study, Lab], list[RunRecord]]
     trainings_of: Callable[[Study], int]
     foreseeable: Callable[[Study], list[FoldSpec]]
     kinds: Callable[[Study], list[FoldSpec]]

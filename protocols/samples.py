@@ -5,7 +5,6 @@ import torch
 from protocols.features.feature_rows import EvaluationFeatures, FeatureSource, LabelledFeatures
 from protocols.images.batch_source import BATCH, BatchSource, EvaluationCrops
 from protocols.images.packed_images import LabelledImages
-from protocols.verified_files import Verifiable
 from results.spec.training_spec import ImageSettings
 
 Samples = LabelledImages | LabelledFeatures
@@ -13,11 +12,6 @@ Samples = LabelledImages | LabelledFeatures
 
 TrainingBatches = BatchSource | FeatureSource
 EvaluationBatches = EvaluationCrops | EvaluationFeatures
-
-
-def files_of(samples: Samples) -> Verifiable:
-    """Return the files that the samples are read from."""
-    return samples.features if isinstance(samples, LabelledFeatures) else samples.images
 
 
 def training_batches_of(samples: Samples, settings: ImageSettings, device: torch.device) -> TrainingBatches:

@@ -8,11 +8,9 @@ the last epoch are tested too and shown beside it. Test curves can be recorded. 
 would give, beside the honest number and never instead of it.
 """
 
-from itertools import islice
-
 from pydantic import JsonValue
 
-from protocols.jobs import TrainJob, Work, evaluation_job, evaluations, trainings
+from protocols.jobs import Lab, TrainJob, evaluation_job
 from protocols.search.study import Study
 from results.records.epoch_choice import EpochChoice, choose_epoch
 from results.records.records import RunRecord
@@ -22,44 +20,35 @@ PROTOCOL = "standard"
 SPLIT = "conventional"
 
 
-def standard(study: Study) -> Work[list[RunRecord]]:
+def standard(study: Study, lab: Lab) -> list[RunRecord]:
     """Run the protocol: search if the method has a search space, choose each run's epoch, train on all classes, test.
 
     Args:
-        study: The method, its search space and budget, and the problem that all methods of the experiment share.
-
-    Yields:
-        Lists of jobs. The jobs of one list may run in parallel; send their outcomes back in the same order.
+        study: One search of a method: its search space and budget, and the problem that all methods share.
+        lab: Makes the trainings and the tests.
 
     Returns:
         One record per reproduction.
     """
-    records: list[RunRecord] = []
-    for search in study.searches():
-        records += yield from _search_and_reproduce(search)
-    return records
-
-
-def _search_and_reproduce(study: Study) -> Work[list[RunRecord]]:
-    hyperparameters = yield from study.best_hyperparameters()
+    problem, hyperparameters = study.problem, study.best_hyperparameters(lab)
     method = study.method.at(hyperparameters)
     # Train every fold of every run on three quarters of the training classes, to choose the run's epoch.
     choosing = choices(study, hyperparameters)
-    outcomes = iter((yield from trainings([TrainJob(spec, chooses_epoch=True) for run in choosing for spec in run])))
-    folds = [tuple(islice(outcomes, len(specs))) for specs in choosing]
-    chosen = [choose_epoch(run, study.problem.training) if run else _only_choice(study) for run in folds]
+    outcomes = iter(lab.train([TrainJob(spec, chooses_epoch=True) for specs in choosing for spec in specs]))
+    folds = [tuple(next(outcomes) for _ in specs) for specs in choosing]
+    chosen = [choose_epoch(run, problem.training) if run else _only_choice(study) for run in folds]
     # Train on all training classes.
-    finals = [study.problem.final_spec(method, run, choice.epoch) for run, choice in enumerate(chosen)]
+    finals = [problem.final_spec(method, run, choice.epoch) for run, choice in enumerate(chosen)]
     choosers = [tuple(fold.fingerprint for fold in run) for run in folds]
-    names = [study.problem.run_name((spec,), run) for spec, run in zip(finals, choosers, strict=True)]
-    results = yield from trainings([TrainJob(spec, name) for spec, name in zip(finals, names, strict=True)])
+    names = [problem.run_name((spec,), run) for spec, run in zip(finals, choosers, strict=True)]
+    results = lab.train([TrainJob(spec, name) for spec, name in zip(finals, names, strict=True)])
     # Test the model of the chosen epoch, and beside it that of the last epoch.
     tests = []
     for run, (spec, result) in enumerate(zip(finals, results, strict=True)):
         named_results = [("training on all classes", result)]
-        test = evaluation_job(study.problem, PROTOCOL, (spec,), named_results, hyperparameters, run, study.name)
-        tests.append(test.after_choice(folds[run], chosen[run].flags))
-    return (yield from evaluations(tests))
+        given = (problem, PROTOCOL, (spec,), named_results, hyperparameters, run, study.name)
+        tests.append(evaluation_job(*given, chosen_by=folds[run], flags=chosen[run].flags))
+    return lab.test(tests)
 
 
 def choices(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tuple[FoldSpec, ...]]:

@@ -1,6 +1,8 @@
 """The command line `reproduce`: registers the commands and prints errors as one line."""
 
 import io
+import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +11,6 @@ import typer
 from rich.console import Console
 
 from reproduce import interrupts
-from reproduce.commands.bench import bench
 from reproduce.commands.board import board
 from reproduce.commands.claims import claims
 from reproduce.commands.coverage import coverage
@@ -29,8 +30,7 @@ from reproduce.commands.store import app as store_app
 from reproduce.commands.table import table
 from reproduce.commands.verify import verify
 from reproduce.errors import InputError
-from results.store.patience import StoreError
-from results.store.urls import without_passwords
+from results.store.errors import StoreError
 
 app = typer.Typer(
     name="reproduce",
@@ -56,7 +56,6 @@ app.command()(datasets)
 app.command()(experiments)
 app.command()(verify)
 app.command()(fit)
-app.command()(bench)
 app.add_typer(data_app)
 app.add_typer(export_app)
 app.add_typer(new_app)
@@ -73,17 +72,15 @@ _USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 def _one_line_errors() -> Iterator[None]:
     """Print errors that the user can fix as one line and exit with code 2. After Ctrl-C say that nothing is lost."""
     from reproduce.errors import WorkFailedError
-    from results.whole_files import ChangedFileError
 
     console = Console(stderr=True, soft_wrap=True, emoji=False)  # `./losses.py:A:` is no emoji.
 
     def say(line: str) -> None:
-
-        console.print(without_passwords(line), highlight=False, markup=False)
+        console.print(line, highlight=False, markup=False)
 
     try:
         yield
-    except (InputError, StoreError, WorkFailedError, ChangedFileError) as error:
+    except (InputError, StoreError, WorkFailedError) as error:
         say(f"error: {error}")
         sys.exit(2)
     except _USAGE_ERROR as error:
@@ -91,6 +88,10 @@ def _one_line_errors() -> Iterator[None]:
         if message := error.format_message():
             say(f"error: {message.rstrip('.')}; see `reproduce --help`")
         sys.exit(2)
+    except BrokenPipeError:
+        # Whoever read the output has read enough, as `head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except OSError as error:
         file = f"{error.filename}: " if error.filename else ""
         say(f"error: {file}{error.strerror or error}; everything finished is kept")
@@ -104,23 +105,33 @@ def _one_line_errors() -> Iterator[None]:
         sys.exit(interrupts.exit_code())
 
 
-def _escape_what_the_output_lacks() -> None:
-    """Let a terminal or a pipe that has no sign for a character get its escape, `\\xe9`, instead of an error.
+def _prepare_streams() -> None:
+    """Let a stream that has no sign for a character get its escape, `\\xe9`, and one that is closed lose its text.
 
     Whoever chose another way, as with PYTHONIOENCODING=ascii:replace, keeps it.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and (
+    for name in ("stdin", "stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper) and (
             stream.errors == "strict" or (stream.errors == "surrogateescape" and stream.encoding.lower() != "utf-8")
         ):
             stream.reconfigure(errors="backslashreplace")
 
 
+def with_home(arguments: list[str]) -> list[str]:
+    """Replace a leading `~` of paths, as in `--store=~/store.sqlite`, which the shell leaves as it is."""
+    home = os.path.expanduser("~")
+    return [re.sub(r"(^|=)~(?=/|$)", lambda match: match[1] + home, argument) for argument in arguments]
+
+
 def main() -> None:
     """Run the command of `sys.argv` and exit with its code."""
-    _escape_what_the_output_lacks()
+    _prepare_streams()
     with _one_line_errors():
-        code = app(standalone_mode=False)
+        code = app(with_home(sys.argv[1:]), standalone_mode=False)
+        sys.stdout.flush()
         # An exception of the signal can be lost in code that cannot raise one; its note cannot.
         interrupts.stop_if_requested()
         if code == _INTERRUPTED:

@@ -1,8 +1,9 @@
 """An objective for a study of Optuna of your own: its trials train the folds through the suite's store."""
 
 import math
+import threading
+import weakref
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,18 @@ import optuna
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from pydantic import JsonValue
 
-from protocols.jobs import Job, Outcome, TrainJob, Work, trainings
+from protocols.jobs import Job, Lab, Outcome, TrainJob
 from protocols.search.space import SearchParameter
-from protocols.search.study import Study
+from protocols.training.build_method import RefusedError
 from reproduce.config.experiment_file import load_experiments
 from reproduce.errors import InputError
 from reproduce.execution.devices import check_device, default_workers
+from reproduce.execution.lab import MethodSearch, SharedLab
 from reproduce.execution.local import open_executor
-from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.session import Session, open_session
 from reproduce.monitoring.observer import Tick
-from reproduce.storage import open_store, storage_paths
-from results.records.records import FoldResult, RunRecord
+from reproduce.storage import storage_paths
+from results.records.records import FoldResult
 from results.records.trials import Trial, mean_of
 
 Suggest = Callable[[optuna.Trial], dict[str, JsonValue]]
@@ -30,9 +31,12 @@ Suggest = Callable[[optuna.Trial], dict[str, JsonValue]]
 class Objective:
     """Trains one setting of a method on every fold, and returns the mean of the best validation MAP@R.
 
-    The folds' scores are reported as intermediate values, and the fingerprints of the trainings are the attribute
-    `trainings` of the trial. A training that the store has is not repeated. A fold that diverges counts 0. The search
-    cannot see the test classes.
+    The folds' scores are reported as intermediate values, in the order of the folds, so that the study's pruner can end
+    a trial before its last fold. The fingerprints of the trainings are the attribute `trainings` of the trial. A
+    training that the store has is not repeated. A fold that diverges counts 0. The search cannot see the test classes.
+
+    The worker processes live as long as the objective. A program that uses several needs the line
+    `if __name__ == "__main__":` around its code, as all programs that start processes.
 
     Args:
         experiment: Name of an experiment that comes with the suite, or path of a file; `/panel` selects a panel.
@@ -41,7 +45,7 @@ class Objective:
         data: Folder of the dataset's images, if it needs one.
         suggest: Function that suggests the setting, by target such as `loss.margin`; by default the ranges of the card
             and the experiment are searched.
-        store: The store: a file or a SQLAlchemy URL.
+        store: File of the store.
         device: auto, cpu, cuda or cuda:N.
         workers: How many folds are trained at the same time; None takes what fits the machine.
 
@@ -78,22 +82,47 @@ class Objective:
         if suggest is None and not self.study.space:
             raise InputError(f"{method}: has no search space; give suggest=, a function that suggests a setting")
         self.suggest = suggest or (lambda trial: {p.target: suggested(trial, p) for p in self.study.space})
+        self._executor, self._lock = open_executor(self.device, self.workers), threading.Lock()
+        weakref.finalize(self, self._executor.close)
 
     def __call__(self, trial: optuna.Trial) -> float:
-        """Train the folds of a trial's setting. NaN, which fails the trial, if the method refuses the setting."""
+        """Train the folds of a trial's setting. NaN, which fails the trial, if the method refuses the setting.
+
+        Raises:
+            optuna.TrialPruned: The study's pruner ends the trial.
+            WorkFailedError: A training failed too often for another reason.
+        """
         setting = self.suggest(trial)
         asked = Trial(number=trial.number, setting={**self.study.method.given, **setting})
+        jobs = [TrainJob(spec) for spec in self.study.specs(asked)]
         folds: list[FoldResult] = []
-        with closing(open_executor(self.device, self.workers)) as executor:
-            scheduler = Scheduler(self.study.problem, open_store(self.session.paths), executor, _Silent())
-            scheduler.run({self.key: _train(self.study, asked, folds)})
-        if reason := scheduler.refused.get(self.key):
-            trial.set_user_attr("reason", reason)
-            return math.nan
-        for number, fold in enumerate(folds):
-            trial.report(fold.objective, number)
-        trial.set_user_attr("trainings", [fold.fingerprint for fold in folds])
+        # As many folds at a time as there are workers. The pruner sees them in order, whatever their number.
+        for start in range(0, len(jobs), self.workers):
+            try:
+                made = self._train(jobs[start : start + self.workers])
+            except RefusedError as error:
+                trial.set_user_attr("reason", str(error))
+                return math.nan
+            for fold in made:
+                folds.append(fold)
+                trial.set_user_attr("trainings", [fold.fingerprint for fold in folds])
+                trial.report(fold.objective, len(folds) - 1)
+                if len(folds) < len(jobs) and trial.should_prune():
+                    raise optuna.TrialPruned(f"pruned after {len(folds)} of {len(jobs)} folds")
         return mean_of([fold.objective for fold in folds])
+
+    def _train(self, jobs: list[TrainJob]) -> list[FoldResult]:
+        made: list[FoldResult] = []
+
+        def train(lab: Lab) -> None:
+            made.extend(lab.train(jobs))
+
+        lab = SharedLab(self.session.store, self._executor, _Silent())
+        with self._lock:
+            failed = lab.run([MethodSearch(self.key, self.study.problem, train)])
+        if failed:
+            raise failed[self.key]
+        return made
 
 
 def suggested(trial: optuna.Trial, parameter: SearchParameter) -> JsonValue:
@@ -107,16 +136,9 @@ def suggested(trial: optuna.Trial, parameter: SearchParameter) -> JsonValue:
     return trial.suggest_float(target, range_.low, range_.high, log=range_.log)
 
 
-def _train(study: Study, trial: Trial, folds: list[FoldResult]) -> Work[list[RunRecord]]:
-    folds += yield from trainings([TrainJob(spec) for spec in study.specs(trial)])
-    return []
-
-
 class _Silent:
     """Optuna shows the progress."""
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None: ...
-
-    def spared(self, method: str, fingerprints: list[str]) -> None: ...
 
     def ticks(self, ticks: list[Tick]) -> None: ...

@@ -1,6 +1,6 @@
 """Paths of results, checkpoints and output; functions that open the store. Works without torch.
 
-SQLAlchemy is imported by the functions that need it, so that `--help` does not wait for it.
+The store is imported by the functions that open it, so that `--help` does not wait for it.
 """
 
 from __future__ import annotations
@@ -9,19 +9,16 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filelock import FileLock, Timeout
+
 from reproduce.errors import InputError
-from results.store.patience import StoreError
-from results.store.urls import StorePlace, shown_url, store_place
 
 if TYPE_CHECKING:
     from results.store.store import Store
-
-
-_EXAMPLE = "runs/store.sqlite"
 
 
 @dataclass(frozen=True)
@@ -29,109 +26,41 @@ class StoragePaths:
     """The paths that a run reads and writes.
 
     Attributes:
-        store: File of the store, or its SQLAlchemy URL with the password; messages show `shown_store`.
+        store: File of the store.
         artifacts: Folder of the checkpoints.
         cache: Folder of the decoded images.
         tables: Folder that tables are written to.
         reports: Folder that pages are written to.
     """
 
-    store: StorePlace = field(repr=False)
+    store: Path
     artifacts: Path
     cache: Path
     tables: Path
     reports: Path
 
-    @property
-    def shown_store(self) -> str:
-        """The file of the store, or its URL with its password hidden."""
-        return shown_url(self.store)
-
     def absolute(self) -> StoragePaths:
-        """Return a copy with absolute paths, for processes that start in another folder.
-
-        The store's URL does not change, since only this process writes to the store.
-        """
+        """Return a copy with absolute paths, for processes that start in another folder."""
         return replace(self, artifacts=self.artifacts.absolute(), cache=self.cache.absolute())
 
 
 def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> StoragePaths:
-    """Return the paths of a run for a file or a SQLAlchemy URL. Folders that are None are placed beside the store."""
-    place = store_place(store)
-    _refuse_store_in_memory(store, place)
-    base = beside(place)
+    """Return the paths of a run for a store. Folders that are None are placed beside the store."""
+    from results.store.database import store_file
+
+    file = store_file(store)
     return StoragePaths(
-        place,
-        artifacts or base / "artifacts",
-        cache or base / "cache",
-        tables or base / "tables",
-        base / "reports",
+        file,
+        artifacts or file.parent / "artifacts",
+        cache or file.parent / "cache",
+        tables or file.parent / "tables",
+        file.parent / "reports",
     )
 
 
-def _refuse_store_in_memory(store: str, place: StorePlace) -> None:
-    """Refuse a store without a file. SQLite would hold it in memory, and nothing would be kept."""
-    if isinstance(place, Path):
-        in_memory = store.strip() in ("", ":memory:", "file::memory:")
-    else:
-        dialect, _, rest = place.partition("://")
-        file = rest.removeprefix("/").partition("?")[0].strip()
-        in_memory = dialect.startswith("sqlite") and (not file or ":memory:" in file or "mode=memory" in rest)
-    if in_memory:
-        raise InputError(f"--store {store!r}: names no file, so nothing would be kept; name one, such as {_EXAMPLE}")
-
-
-def beside(store: StorePlace) -> Path:
-    """Return the folder that contains a store; `runs` for a database server."""
-    file = store_file(store)
-    return Path("runs") if file is None else file.parent
-
-
-def store_file(store: StorePlace) -> Path | None:
-    """Return the file of a SQLite store; None for a database server."""
-    if isinstance(store, Path):
-        return store
-    if not store.startswith("sqlite"):
-        return None
-    from sqlalchemy import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    try:
-        url = make_url(store)
-    except (ArgumentError, ValueError):
-        return None  # Opening it says what is wrong.
-    return Path((url.database or "").removeprefix("file:" if "uri" in url.query else ""))
-
-
 def existing_store(where: StoragePaths) -> Store | None:
-    """Open the store; return None if its file does not exist."""
-    return open_store(where) if _may_exist(where) else None
-
-
-def store_to_read(where: StoragePaths) -> Store | None:
-    """Open the store without a write; return None if there is none."""
-    from sqlalchemy.exc import DBAPIError
-
-    from results.store.database import in_one_line, open_engine
-    from results.store.schema import is_made
-    from results.store.store import Store
-
-    if not _may_exist(where):
-        return None
-    engine = open_engine(where.store)
-    try:
-        made = is_made(engine)
-    except DBAPIError as error:
-        raise StoreError(in_one_line(error.orig, where.store)) from None
-    finally:
-        engine.dispose()
-    return Store(where.store, where.artifacts, only_read=True) if made else None
-
-
-def _may_exist(where: StoragePaths) -> bool:
-    """Tell whether the file of a SQLite store exists; always True for a database server."""
-    file = store_file(where.store)
-    return file is None or file.exists()
+    """Open the store; return None if its file does not exist or is empty."""
+    return open_store(where) if where.store.exists() and where.store.stat().st_size else None
 
 
 def open_store(where: StoragePaths) -> Store:
@@ -143,12 +72,11 @@ def open_store(where: StoragePaths) -> Store:
     """
     from results.store.store import Store
 
-    if (file := store_file(where.store)) is not None:
-        base = file.parent
-        try:
-            base.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{base}: cannot be made ({error.strerror}); choose another path with --store") from error
+    base = where.store.parent
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{base}: cannot be made ({error.strerror}); choose another path with --store") from error
     return Store(where.store, where.artifacts)
 
 
@@ -173,5 +101,25 @@ def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:
     opened = existing_store_at(store, artifacts)
     if opened is None:
         remedy = "make one with `reproduce run`, or name another with --store"
-        raise InputError(f"{shown_url(store_place(store))}: there is no store yet; {remedy}{hint}")
+        raise InputError(f"{store}: there is no store yet; {remedy}{hint}")
     return opened
+
+
+@contextmanager
+def only_run_of(where: StoragePaths, experiment: str) -> Iterator[None]:
+    """Hold the lock of an experiment, which the system gives back if this process is killed.
+
+    Raises:
+        InputError: Another run of the experiment has it.
+    """
+    lock = FileLock(where.store.with_name(f".{where.store.name}.{experiment}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise InputError(
+            f"{where.store}: another run of this experiment is using it; wait for its end, or stop it"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()

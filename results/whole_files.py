@@ -1,10 +1,10 @@
-"""Writing of files and folders in one step: each is written under another name and renamed when it is complete.
+"""Atomic writes: a file or folder is written under another name, synchronised and renamed when it is complete.
 
-The content is on the disk before the new name is, and the new name is on the disk when a function returns. A power cut
-therefore leaves the old file or the complete new one, and a record in the store never names a file that is lost.
+A power cut leaves the old file or the complete new one, and a record in the store never names a file that is lost.
 """
 
 import errno
+import lzma
 import os
 import re
 import shutil
@@ -16,12 +16,8 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-_SYNC_AT_ONCE = 500
-"""From this number of files on, one sync of all disks is faster than one of each file."""
-
-
-class ChangedFileError(Exception):
-    """A file of the cache is damaged, or it was replaced during a run. The message names it and the remedy."""
+BAD_ZIP = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, RuntimeError)
+"""What Python raises for a damaged zip file."""
 
 
 def file_name(name: str) -> str:
@@ -47,26 +43,19 @@ def put_in_place(partial: Path, path: Path) -> None:
     """Rename a complete file or folder in one step, and replace a file at `path`; a folder there must be empty."""
     # A symbolic link has no content of its own, and it can lead nowhere.
     if not partial.is_symlink():
-        if partial.is_dir():
-            _sync_all([below for below in partial.rglob("*") if not below.is_symlink()])
+        for below in partial.rglob("*") if partial.is_dir() else ():
+            if not below.is_symlink():
+                _sync(below)
         _sync(partial)
     partial.replace(path)
     _sync(path.parent)
-
-
-def _sync_all(paths: list[Path]) -> None:
-    if len(paths) > _SYNC_AT_ONCE and hasattr(os, "sync"):
-        os.sync()
-        return
-    for path in paths:
-        _sync(path)
 
 
 def _sync(path: Path) -> None:
     """Wait until the content of a file, or the names in a folder, are on the disk."""
     if path.is_dir() and os.name == "nt":
         return  # Windows cannot open folders.
-    # Windows syncs only files that are open for writing.
+    # Windows synchronises only files that are open for writing.
     handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -76,18 +65,16 @@ def _sync(path: Path) -> None:
 
 def set_aside(path: Path) -> Path:
     """Rename a damaged file or folder to `NAME.damaged-N`, and return the new path. N is the first free number."""
-    for number in count(1):
-        aside = path.with_name(f"{path.name}.damaged-{number}")
-        if not aside.exists():
-            break
+    aside = next(
+        candidate for number in count(1) if not (candidate := path.with_name(f"{path.name}.damaged-{number}")).exists()
+    )
     with suppress(FileNotFoundError):  # Another process may set it aside at the same time.
         path.replace(aside)
-        _sync(path.parent)
     return aside
 
 
 def try_out(path: Path) -> None:
-    """Raise the OSError that `write_whole` would raise for a path: before work whose outcome is to go there."""
+    """Raise the OSError that a write of a path would raise: before work whose outcome is to go there."""
     make_folder(path.parent)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -97,7 +84,7 @@ def try_out(path: Path) -> None:
 
 
 def write_whole(path: Path, content: str | bytes | memoryview) -> None:
-    """Write a file in one step and make its folder. Readers see the old content or the new one, never a part."""
+    """Write a file atomically and make its folder. Readers see the old content or the new one, never a part."""
     make_folder(path.parent)
     partial = partial_name(path)
     try:
@@ -129,5 +116,5 @@ def is_sound(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return bool(archive.namelist()) and archive.testzip() is None
-    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError):
+    except (OSError, *BAD_ZIP):
         return False

@@ -4,15 +4,11 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from tests.support.durations import mark_slow
-
-if TYPE_CHECKING:
-    from tests.support.postgresql import Server
 
 # One thread for torch, here and in processes that tests start: they are small, and sums are the same on every machine.
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -49,29 +45,9 @@ def same_threads_afterwards() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-@pytest.fixture(autouse=True)
-def no_users_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The code of users that earlier tests have imported into this process does not count."""
-    monkeypatch.setattr("protocols.users_files.sources._imported", set())
-
-
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `images`, `tiny.yaml` and its finished run in `runs`, tracked by TensorBoard."""
     from tests.support.tiny_run import finished_run
 
     return finished_run(tmp_path_factory.mktemp("tiny_run"))
-
-
-@pytest.fixture(scope="session")
-def postgresql_server() -> "Iterator[Server]":
-    from tests.support.postgresql import running_server
-
-    with running_server() as server:
-        yield server
-
-
-@pytest.fixture
-def postgresql_url(postgresql_server: "Server") -> str:
-    """The URL of an empty database."""
-    return postgresql_server.new_database()

@@ -43,7 +43,7 @@ SINGLE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THRE
 # Git finds no repository, so that clean and changed checkouts give the same warnings.
 FIXED = {"PYTHONPATH": str(ROOT), "COLUMNS": "240", "CUDA_VISIBLE_DEVICES": "", "GIT_DIR": "nowhere"}
 ENVIRONMENT = {**os.environ, **SINGLE, **FIXED}
-KINDS = ("results", "differences", "doubt", "peeking", "hyperparameters", "costs")
+KINDS = ("results", "differences", "uncertainty", "peeking", "hyperparameters", "costs")
 FORMATS = ("csv", "latex", "html", "json")
 
 Commands = list[tuple[str, ...]]
@@ -204,10 +204,10 @@ def dump(work: Path, folder: Path, name: str) -> None:
     printed = [reproduce(work, run) for _ in range(2 if name in AGAIN else 1)]
     (folder / "made.txt").write_text("\n".join(re.findall(r"[\d,]+ trainings? made", "".join(printed))) + "\n")
     with sqlite3.connect(store) as database:
-        write_json(folder / "trainings.json", records(database, "fold_results", "spec", "result"))
-        write_json(folder / "curves.json", records(database, "test_curves", "curve"))
-        write_json(folder / "runs.json", records(database, "runs", "record"))
-        write_json(folder / "experiments.json", records(database, "experiments", "settings"))
+        write_json(folder / "trainings.json", trainings(database))
+        write_json(folder / "curves.json", records(database, "test_curves"))
+        write_json(folder / "runs.json", records(database, "runs"))
+        write_json(folder / "experiments.json", records(database, "experiments"))
         write_json(folder / "trials.json", trials(database))
     asked: Commands = [
         (f"{kind}.markdown", "table", name, "--what", kind, "--format", "markdown", *at) for kind in KINDS
@@ -251,16 +251,21 @@ def commands(work: Path, folder: Path) -> None:
     many(work, folder, asked)
 
 
-def records(database: sqlite3.Connection, table: str, *columns: str) -> list[Any]:
-    """The rows of a table of the store, by fingerprint; each column holds a record as JSON."""
-    rows = database.execute(f"SELECT fingerprint, {', '.join(columns)} FROM {table} ORDER BY fingerprint")
-    return [[fingerprint, *map(json.loads, texts)] for fingerprint, *texts in rows]
+def records(database: sqlite3.Connection, table: str) -> list[Any]:
+    """The records of a table of the store, by fingerprint."""
+    rows = database.execute(f"SELECT fingerprint, content FROM {table} ORDER BY fingerprint")
+    return [[fingerprint, json.loads(text)] for fingerprint, text in rows]
+
+
+def trainings(database: sqlite3.Connection) -> list[Any]:
+    """Fingerprint, spec and result of all trainings."""
+    return [[fingerprint, *content.values()] for fingerprint, content in records(database, "trainings")]
 
 
 def trials(database: sqlite3.Connection) -> list[Any]:
     """All trials by the name of their search and in order."""
     found = []
-    query = "SELECT identity, study, trial FROM searches JOIN search_trials ON study = fingerprint"
+    query = "SELECT studies.content, study, trials.content FROM studies JOIN trials ON study = fingerprint"
     for identity, study, text in database.execute(query):
         decides, trial = json.loads(identity), json.loads(text)
         name = f"{decides['dataset']}/{decides['method']['name']} {study}"

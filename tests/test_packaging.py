@@ -22,7 +22,6 @@ ROOMS = ("losses", "results", "protocols", "reports", "reproduce")
 # Distributions whose module has another name.
 MODULES = {
     "pytorch-metric-learning": "pytorch_metric_learning",
-    "faiss-cpu": "faiss",
     "pyyaml": "yaml",
     "pillow": "PIL",
     "fonttools": "fontTools",
@@ -93,7 +92,7 @@ def imported_packages() -> set[str]:
 
 
 def test_every_imported_package_is_declared() -> None:
-    extras = ("faiss-cpu", "torchvision", "timm", "wandb", "ray", "slurm", "onnx")
+    extras = ("torchvision", "timm", "wandb", "ray", "onnx")
     optional = [line for name in extras for line in PROJECT["optional-dependencies"][name]]
     declared = {canonicalize_name(Requirement(line).name) for line in [*PROJECT["dependencies"], *optional]}
     assert imported_packages() <= {MODULES.get(name, name) for name in declared}
@@ -158,15 +157,6 @@ def test_the_conda_environments_are_in_step_with_pyproject(file: str, gpu: bool)
 
 def test_the_conda_environment_has_the_cards_packages() -> None:
     assert {"pytorch", "pytorch-metric-learning", "optuna", "faiss-gpu", "pandas", "scipy", "pytest"} <= set(conda())
-
-
-def test_faiss_is_an_extra_and_all_its_builds_have_the_same_bounds() -> None:
-    extras = PROJECT["optional-dependencies"]
-    assert not any("faiss" in line for line in PROJECT["dependencies"])
-    builds = [Requirement(line) for line in (*extras["faiss-cpu"], *extras["faiss-gpu"])]
-    builds += [Requirement(line) for line in extras["dev"] if line.startswith("faiss")]
-    assert [build.name for build in builds] == ["faiss-cpu", "faiss-gpu-cu12", "faiss-cpu"]
-    assert len({build.specifier for build in builds}) == 1
 
 
 def test_ci_runs_what_a_developer_runs() -> None:

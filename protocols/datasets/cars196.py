@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
@@ -95,14 +94,9 @@ def _class_folders(root: Path, folder: Path) -> ImageListing:
         if not (folder / part).is_dir():
             raise DataError(f"{folder}: {part} is missing; both parts are needed, since the protocol pools them")
         tree = walk(folder / part)
-        class_names = [inner.name for inner in tree.folders if len(inner.parts) == 1]
-        unknown = [
-            f"{folder / part / name}: {name!r} is no class of Cars196; name the folder as published"
-            for name in class_names
-            if _plain(name) not in id_of
-        ]
-        if faults := (*tree.faults, *unknown):
-            raise DataError(*faults)
+        unknown = [inner for inner in tree.folders if len(inner.parts) == 1 and _plain(inner.name) not in id_of]
+        if unknown:
+            raise DataError(f"{folder / part / unknown[0]}: no class of Cars196; name the folder as published")
         for path in tree.images:
             images.append((folder / part / path).relative_to(root).as_posix())
             ids.append(id_of[_plain(path.parts[0])])
@@ -125,7 +119,7 @@ def _official_names(root: Path) -> tuple[str, ...]:
 def _mat(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = loadmat(path, squeeze_me=True)
-    except (OSError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
+    except (OSError, ValueError, NotImplementedError, MatReadError) as error:
         raise DataError(f"{path}: not a readable MATLAB file ({type(error).__name__}); download it again") from error
     return content
 
@@ -140,13 +134,11 @@ def _annotations(
     path: Path, content: dict[str, Any], name: str, classes: int
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Field `name` and class id of every annotation; the publisher's flag `test` is ignored."""
-    rows: NDArray[Any] = np.atleast_1d(content.get("annotations", np.empty(0)))
-    fields: Sequence[str] = rows.dtype.names or ()
-    if missing := [field for field in (name, "class") if field not in fields]:
-        raise DataError(f"{path}: its annotations have no {missing[0]}; download it again")
-    ids = []
-    for image, class_id in zip(rows[name], rows["class"], strict=True):
-        if not (isinstance(class_id, int | np.integer) and 1 <= class_id <= classes):
-            raise DataError(f"{path}: image {image} is of class {class_id}, there are classes 1 to {classes}")
-        ids.append(int(class_id))
-    return tuple(str(image) for image in rows[name]), tuple(ids)
+    try:
+        rows = np.atleast_1d(content["annotations"])
+        images, ids = tuple(str(image) for image in rows[name]), tuple(int(class_id) for class_id in rows["class"])
+    except (KeyError, ValueError, IndexError, TypeError) as error:
+        raise DataError(f"{path}: its annotations have no {name} and class; download it again") from error
+    if wrong := next((pair for pair in zip(images, ids, strict=True) if not 1 <= pair[1] <= classes), None):
+        raise DataError(f"{path}: image {wrong[0]} is of class {wrong[1]}, there are classes 1 to {classes}")
+    return images, ids

@@ -1,5 +1,6 @@
 """Looks for all faults of a dataset's folder at once, and mends none."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,15 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from protocols.datasets.dataset import DataError, ImageListing, check_listing, reads_as_mlrc, without_small_classes
-from protocols.datasets.folder import listing_of
-from protocols.datasets.image_tree import walk
-from protocols.datasets.notes_on_data import equal_in_several_classes, named, note_on_equal_files, shown
+from protocols.datasets.folder import list_class_folders
+from protocols.datasets.notes_on_data import equal_in_several_classes, named, note_on_equal_files
 from protocols.datasets.split_file import with_split
-from protocols.images.decoding import BrokenImageError, UnknownRangeError, decode
-from protocols.images.image_files import ImageFiles, equal_rows, in_threads
+from protocols.images.batch_source import done_ahead
+from protocols.images.decoding import BrokenImageError, decoded
+from protocols.images.packing import equal_rows, hash_of_file
 from protocols.progress import Progress
-
-_BATCH = 256
 
 
 @dataclass(frozen=True)
@@ -36,16 +35,16 @@ class Checked:
 
 def check_folder(root: Path, min_images: int | None, skip_broken: bool, decoding: Progress | None) -> Checked:
     """Check a folder of the user's images and its `split.csv`; the options are those of `check_images`."""
-    tree = walk(root)
-    listing, faults = listing_of(root, tree), list(tree.faults)
+    listing, faults = list_class_folders(root), tuple[str, ...]()
     try:
         listing = with_split(listing, None)
     except DataError as error:
-        faults += error.faults
+        faults = error.faults
     checked = check_images(listing, min_images, skip_broken, decoding)
-    left, tested = checked.listing, range(checked.listing.trainval_classes or 0, len(checked.listing.class_names))
+    left = checked.listing
+    tested = range(left.trainval_classes or 0, len(left.class_names))
     note = note_on_equal_files(_equal_files(left), left.names, left.labels, tested)
-    return Checked(left, (*faults, *checked.faults), note)
+    return Checked(left, faults + checked.faults, note)
 
 
 def check_images(
@@ -60,7 +59,7 @@ def check_images(
             that cannot be decoded do not count for their class.
     """
     broken = {} if decoding is None else _broken_images(listing, decoding)
-    faults = [] if skip_broken else list(broken.values())
+    faults = () if skip_broken else tuple(broken.values())
     if broken:
         phrase = named("image(s) that cannot be decoded", [listing.names[row] for row in broken])
         sound = np.setdiff1d(np.arange(len(listing.names)), list(broken))
@@ -70,36 +69,36 @@ def check_images(
         check_listing(listing)
     except DataError as error:
         faults += error.faults
-    return Checked(listing, tuple(faults))
+    return Checked(listing, faults)
 
 
 def _broken_images(listing: ImageListing, decoding: Progress) -> dict[int, str]:
     """Return the positions of images that cannot be decoded, each with its fault."""
     as_mlrc = reads_as_mlrc(listing.dataset)
 
-    def fault_of(row: int) -> str | None:
+    def fault_of(name: str) -> str | None:
         try:
-            decode(listing.root / listing.names[row], None, as_mlrc=as_mlrc)
-        except UnknownRangeError as error:
-            return shown(str(error))
+            decoded(listing.root / name, as_mlrc=as_mlrc)
         except BrokenImageError as error:
-            return f"{shown(str(error))}; repair or remove it, or leave it out with --skip-broken-images"
+            return str(error)
         return None
 
-    faults: list[str | None] = []
-    total = len(listing.names)
-    for first in range(0, total, _BATCH):
-        faults += in_threads(fault_of, range(first, min(first + _BATCH, total)))
-        decoding(len(faults), total)
-    return {row: fault for row, fault in enumerate(faults) if fault is not None}
+    broken = {}
+    for row, fault in enumerate(done_ahead(fault_of, listing.names, os.cpu_count() or 1)):
+        decoding(row + 1, len(listing.names))
+        if fault is not None:
+            broken[row] = fault
+    return broken
 
 
 def _equal_files(listing: ImageListing) -> Sequence[Sequence[int]]:
     """Compare the files of equal size, as far as they are of several classes."""
-    files, by_size = ImageFiles(listing.root, listing.names, None), dict[int, list[int]]()
-    for row in range(len(files)):
-        if files.path(row).is_file():
-            by_size.setdefault(files.path(row).stat().st_size, []).append(row)
-    alike = equal_in_several_classes(by_size.values(), listing.labels)
-    groups = [[rows[i] for i in group] for rows in alike for group in equal_rows(in_threads(files.hash_of, rows))]
+    by_size = dict[int, list[int]]()
+    for row, name in enumerate(listing.names):
+        if (listing.root / name).is_file():
+            by_size.setdefault((listing.root / name).stat().st_size, []).append(row)
+    groups = []
+    for rows in equal_in_several_classes(by_size.values(), listing.labels):
+        hashes = [hash_of_file(listing.root / listing.names[row]) for row in rows]
+        groups += [[rows[i] for i in group] for group in equal_rows(hashes)]
     return equal_in_several_classes(groups, listing.labels)

@@ -110,56 +110,26 @@ class Dataset:
 
 @dataclass(frozen=True)
 class DataRequest:
-    """The location of a dataset and how to read it.
+    """A dataset and how to read it.
 
     Attributes:
-        name: Name of the dataset.
+        choice: Its name, and what of it counts. Its `root` is not read.
         images: Transforms of the images; `resize` is applied when the images are packed.
         cache: Folder of the packed images.
         root: Folder of the images; None for embedded datasets.
-        subset: Whether the folder holds only a part of the published dataset. The counts are then not checked.
-        skip_broken: Whether to leave out images that cannot be decoded.
         progress: Called with the number of packed images and the number of all images.
-        split: File with the user's split of the classes; None takes `split.csv` beside the data, if there is one.
-        min_images: Smallest number of images of a class; smaller classes are left out. None leaves none out.
     """
 
-    name: str
+    choice: DataChoice
     images: ImageSettings
     cache: Path
     root: Path | None = None
-    subset: bool = False
-    skip_broken: bool = False
     progress: Progress | None = None
-    split: Path | None = None
-    min_images: int | None = None
-
-    @classmethod
-    def of(
-        cls,
-        choice: DataChoice,
-        images: ImageSettings,
-        cache: Path,
-        root: Path | None,
-        progress: Progress | None = None,
-    ) -> "DataRequest":
-        """Return the request for the dataset of an experiment, whose images are in the folder `root`."""
-        return cls(
-            choice.name,
-            images,
-            cache,
-            root,
-            choice.subset,
-            choice.skip_broken_images,
-            progress,
-            choice.split,
-            choice.min_images,
-        )
 
 
 def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
     """Pack the images of a listing and check that every class can be evaluated."""
-    listing = without_small_classes(listing, request.min_images)[0]
+    listing = without_small_classes(listing, request.choice.min_images)[0]
     check_listing(listing)
     # Resolved, so that two spellings of one folder give the same pack.
     identity = [listing.dataset, str(listing.root.resolve()), request.images.resize]
@@ -168,11 +138,11 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
         listing.names,
         request.images.resize,
         request.cache / fingerprint_of(identity),
-        skip_broken=request.skip_broken,
+        skip_broken=request.choice.skip_broken_images,
         progress=request.progress,
         as_mlrc=reads_as_mlrc(listing.dataset),
     )
-    return _packed(listing, packing, request.min_images)
+    return _packed(listing, packing, request.choice.min_images)
 
 
 def reads_as_mlrc(dataset: str) -> bool:
@@ -275,7 +245,7 @@ def _faults_of_classes(listing: ImageListing, sample: str) -> list[str]:
         )
     counts = np.bincount(listing.labels, minlength=n_classes).tolist()
     if listing.is_query is None:
-        small = ", or leave out small classes with --min-images 2" if name == FOLDER else ""
+        small = ", or leave out small classes with --set dataset.min_images=2" if name == FOLDER else ""
         for rank, class_name in enumerate(listing.class_names):
             if counts[rank] < 2:
                 count = f"only one {sample}" if counts[rank] else f"no {sample}"

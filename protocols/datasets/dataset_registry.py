@@ -42,7 +42,7 @@ def _published(
 
     def opener(request: DataRequest) -> Dataset:
         listing = lister(root_of(request, where))
-        if not request.subset:
+        if not request.choice.subset:
             check_counts(listing, publication.counts)
         return from_listing(listing, request)
 
@@ -95,4 +95,4 @@ def entry_of(name: str) -> DatasetEntry:
 
 def open_dataset(request: DataRequest) -> Dataset:
     """Open a dataset; raise DataError, with the remedy in one line, if it is unknown or cannot be used."""
-    return entry_of(request.name).opener(request)
+    return entry_of(request.choice.name).opener(request)

@@ -8,21 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
+from protocols.datasets.dataset import DataRequest, Dataset, ImageListing, from_listing
 from protocols.datasets.image_tree import ImageTree, walk
+from protocols.datasets.listing import root_of
 from protocols.datasets.split_file import with_split
 
 
 def list_folder(root: Path, split: Path | None = None) -> ImageListing:
     """List the images of a folder with one folder per class; without `split`, a `split.csv` in the folder counts."""
+    return with_split(list_class_folders(root), split)
+
+
+def list_class_folders(root: Path) -> ImageListing:
+    """List the images of a folder with one folder per class. A split file is not read."""
     tree = walk(root)
-    if tree.faults:
-        raise DataError(*tree.faults)
-    return with_split(listing_of(root, tree), split)
-
-
-def listing_of(root: Path, tree: ImageTree) -> ImageListing:
-    """List the images of a folder that was walked through. A split file is not read."""
     classes = _class_folders(tree)
     rank_of = {folder: rank for rank, folder in enumerate(classes)}
     ranked = sorted(
@@ -54,6 +53,5 @@ def _class_folders(tree: ImageTree) -> list[Path]:
 
 def open_folder(request: DataRequest) -> Dataset:
     """Open a folder of images."""
-    if request.root is None:
-        raise DataError("folder: say where the images lie with --data FOLDER (one folder per class in it)")
-    return from_listing(list_folder(request.root, split=request.split), request)
+    root = root_of(request, "the folder that holds one folder of images per class")
+    return from_listing(list_folder(root, split=request.choice.split), request)

@@ -23,9 +23,11 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from protocols.datasets.dataset import DataRequest, Dataset, from_packing
-from protocols.images.packing import Packing, pack_arrays, sound_pack
-from protocols.verified_files import set_damaged_aside
-from results.whole_files import write_whole
+from protocols.images.packed_images import PIXELS, PackedImages
+from protocols.images.packing import Packing, cache_lock, write_arrays
+from results.whole_files import whole_folder
+
+_LISTING = "names.json"
 
 DIGITS = "0123456789"
 
@@ -58,37 +60,20 @@ def open_glyphs(request: DataRequest) -> Dataset:
     packages with the typefaces and the rasteriser.
     """
     folder = request.cache / f"glyphs-{_stamp()}"
-    return _rendered_before(folder) or _rendered(folder)
+    with cache_lock(folder):
+        if not folder.exists():
+            with whole_folder(folder) as partial:
+                _write(render(), partial)
+    class_names, image_names, labels = json.loads((folder / _LISTING).read_bytes())
+    content = hashlib.sha256((folder / PIXELS).read_bytes()).hexdigest()
+    packing = Packing(PackedImages(folder), (), content)
+    return from_packing("glyphs", tuple(class_names), image_names, np.asarray(labels, dtype=np.int64), packing)
 
 
-def _rendered(folder: Path) -> Dataset:
-    rendered = render()
-    packing = pack_arrays(rendered.images[..., None], folder)
+def _write(rendered: "Glyphs", folder: Path) -> None:
+    write_arrays(rendered.images[..., None], folder)
     listing = [rendered.class_names, rendered.image_names, rendered.labels.tolist()]
-    write_whole(_listing_path(folder), json.dumps([packing.images.identity, *listing]))
-    return from_packing("glyphs", rendered.class_names, rendered.image_names, rendered.labels, packing)
-
-
-def _rendered_before(folder: Path) -> Dataset | None:
-    """Open the images that were rendered before; None if there are none. What is damaged is set aside."""
-    listing = _listing_path(folder)
-    try:
-        identity, class_names, image_names, labels = json.loads(listing.read_bytes())
-        ranks = np.asarray(labels, dtype=np.int64)
-        images = sound_pack(folder, str(identity))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, TypeError):
-        set_damaged_aside(listing, "the list of rendered images")
-        return None
-    if images is None:
-        return None
-    packing = Packing(images, (), str(images.description["content"]))
-    return from_packing("glyphs", tuple(class_names), image_names, ranks, packing)
-
-
-def _listing_path(folder: Path) -> Path:
-    return folder.with_name(folder.name + ".names.json")
+    (folder / _LISTING).write_text(json.dumps(listing))
 
 
 def _stamp() -> str:

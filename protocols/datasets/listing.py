@@ -1,8 +1,8 @@
 """Reading of the publishers' image lists, and comparison of a folder with the published counts."""
 
 import csv
-import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,25 +10,12 @@ import numpy as np
 
 from protocols.datasets.dataset import DataError, DataRequest, ImageListing
 from protocols.datasets.publication import Counts
-from results.names import why_unknown
-
-
-class MissingImagesError(DataError):
-    """Images of a list are missing."""
-
-    def __init__(self, paths: Sequence[Path], listed: int, named_in: str) -> None:
-        others = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
-        first = paths[0]
-        beside = (other.name for other in first.parent.iterdir()) if first.parent.is_dir() else ()
-        alike = why_unknown(first.name, beside)
-        super().__init__(f"{first}: named in {named_in} but missing{others}; unpack the archive again{alike}")
-        self.paths, self.listed, self.named_in = tuple(paths), listed, named_in
 
 
 def root_of(request: DataRequest, what: str) -> Path:
     """Return the folder of a request."""
     if request.root is None:
-        raise DataError(f"{request.name}: say where it lies with --data FOLDER ({what})")
+        raise DataError(f"{request.choice.name}: say where it lies with --data FOLDER ({what})")
     if not request.root.is_dir():
         raise DataError(f"{request.root}: no such folder; --data must name {what}")
     return request.root
@@ -60,11 +47,9 @@ def lines_of(path: Path, archive: str) -> Iterator[tuple[int, str]]:
 def table_of(path: Path) -> tuple[set[str], list[tuple[int, dict[str, str]]]]:
     """Return the columns of a CSV file, and its rows by column, each with the number of its line.
 
-    Lines without any character are left out. Raises DataError if a column is named twice, or if a row has more or fewer
-    cells than there are columns.
+    Empty lines are left out. Raises DataError if a column is named twice, or if a row has not as many cells as there
+    are columns.
     """
-    if not path.is_file():
-        raise DataError(f"{path}: no such file")
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file, strict=True)
@@ -84,43 +69,12 @@ def table_of(path: Path) -> tuple[set[str], list[tuple[int, dict[str, str]]]]:
     return set(columns), [(number, dict(zip(columns, cells, strict=True))) for number, cells in rows]
 
 
-_LONGEST_NAME = 1000
-"""Largest number of characters of a name in a user's file."""
-
-
-def names_of(path: Path, what: str, texts: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the names that a user's file gives, without the blanks around them.
-
-    Args:
-        what: What is named, such as `label`.
-        texts: Place in the file, such as `line 5`, and text of each name.
-
-    Raises:
-        DataError: A name is empty, very long or no text, or it differs from another one only in blanks around it or in
-            its Unicode form, so that people take both for the same.
-    """
-    names: dict[str, str] = {}
-    spelled: dict[str, tuple[str, str]] = {}
-    given = list(texts)
-    for place, text in given:
-        if text in names:
-            continue
-        name = names[text] = text.strip()
-        if not name:
-            raise DataError(f"{path}: {place} has no {what}; give one to every row")
-        if len(name) > _LONGEST_NAME:
-            raise DataError(
-                f"{path}: the {what} of {place} has {len(name):,} characters; use at most {_LONGEST_NAME:,}"
-            )
-        if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
-            raise DataError(f"{path}: the {what} of {place} is {name!a}, which is no text; write it in UTF-8")
-        first, there = spelled.setdefault(unicodedata.normalize("NFC", name), (text, place))
-        if first != text:
-            raise DataError(
-                f"{path}: {what} {first!a} of {there} and {text!a} of {place} differ only in blanks or in their "
-                "Unicode form; write both alike"
-            )
-    return [names[text] for _, text in given]
+def names_of(path: Path, column: str, lines: Sequence[tuple[int, Mapping[str, str]]]) -> list[str]:
+    """Return a column of a user's CSV file without blanks around its cells; raise DataError if a cell is empty."""
+    names = [cells[column].strip() for _, cells in lines]
+    if "" in names:
+        raise DataError(f"{path}: line {lines[names.index('')][0]} has no {column}; give one to every row")
+    return names
 
 
 def number_in(path: Path, text: str, what: str) -> int:
@@ -132,14 +86,12 @@ def number_in(path: Path, text: str, what: str) -> int:
 
 
 def require_images(root: Path, names: Sequence[str], named_in: str) -> None:
-    """Check that all images of a list exist."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise DataError(f"{named_in}: image {name} is named twice; unpack the archive again")
-        seen.add(name)
+    """Check that all images of a list exist, and that none is named twice."""
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise DataError(f"{named_in}: image {twice} is named twice; unpack the archive again")
     if missing := [root / name for name in names if not (root / name).is_file()]:
-        raise MissingImagesError(missing, len(names), named_in)
+        raise DataError(*(f"{path}: named in {named_in} but missing; unpack the archive again" for path in missing))
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ before test classes, so that MLRC's four folds are cut from them as from the fix
 (specification, section 11). A class cannot be on both sides, since MLRC tests on classes that no training sees.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from protocols.datasets.dataset import DataError, ImageListing
 from protocols.datasets.listing import names_of, table_of
-from results.names import why_unknown
 from results.spec.data_choice import FEATURES
 
 SPLIT_FILE = "split.csv"
 """Name of the file that is read if it lies beside the images or the features."""
 
 _PARTS = ("train", "test", "query", "gallery")
+_Lines = Sequence[tuple[int, Mapping[str, str]]]
 
 
 def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
@@ -36,9 +36,12 @@ def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
     path = chosen or listing.root / SPLIT_FILE
     if not path.is_file():
         return listing
-    table = _table(path)
-    listing = _with_classes(path, table, listing)
-    sample_parts = _sample_parts(path, table, listing)
+    columns, lines = table_of(path)
+    if not columns & {"class", "file"} or "split" not in columns:
+        raise DataError(f"{path}: its first line must name the column split, and the column class or the column file")
+    if {"class", "file"} <= columns:
+        listing = _with_classes(path, lines, listing)
+    sample_parts = _sample_parts(path, "file" if "file" in columns else "class", lines, listing)
     trains = _training_classes(path, listing.class_names, listing.labels, sample_parts)
     order = [*np.flatnonzero(trains), *np.flatnonzero(~trains)]
     ranks = np.argsort(order).astype(np.int64)
@@ -52,88 +55,69 @@ def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
     )
 
 
-@dataclass(frozen=True)
-class _SplitTable:
-    """The column that names the rows, `class` or `file`; the part of each name; the class of each file, if given."""
-
-    key: str
-    parts: Mapping[str, str]
-    class_of: Mapping[str, str]
-
-
-def _sample_parts(path: Path, table: _SplitTable, listing: ImageListing) -> NDArray[np.str_]:
-    """The part of each sample: train, test, query or gallery."""
-    parts = table.parts
-    if table.key == "class":
-        divided = [
-            f"{path}: class {name!r} is {part}; queries need a column file"
-            for name, part in parts.items()
-            if part in ("query", "gallery")
-        ]
-        _raise_if_any([*divided, *_incomplete(path, "class", listing.class_names, parts)])
-        return np.asarray([parts[name] for name in listing.class_names])[listing.labels]
-    if not listing.names:
-        raise DataError(f"{path}: has a column file, but the samples have no names; use a column class")
-    _raise_if_any(_incomplete(path, "file", listing.names, parts))
-    return np.asarray([parts[name] for name in listing.names])
-
-
-def _with_classes(path: Path, table: _SplitTable, listing: ImageListing) -> ImageListing:
-    """Give each file the class of the table, if it has classes of files; they are ranked by their names."""
-    if not table.class_of:
-        return listing
+def _with_classes(path: Path, lines: _Lines, listing: ImageListing) -> ImageListing:
+    """Give each file the class of the table; the classes are ranked by their names."""
     if listing.dataset == FEATURES:
         raise DataError(f"{path}: has a column class, but the labels of the features are their classes; remove it")
-    _raise_if_any(_incomplete(path, "file", listing.names, table.class_of))
-    classes = sorted(set(table.class_of.values()))
+    class_of = _column(path, "file", "class", lines)
+    _check_complete(path, "file", listing.names, class_of)
+    classes = sorted(set(class_of.values()))
     rank_of = {name: rank for rank, name in enumerate(classes)}
-    labels = [rank_of[table.class_of[name]] for name in listing.names]
+    labels = [rank_of[class_of[name]] for name in listing.names]
     return replace(listing, class_names=tuple(classes), labels=np.asarray(labels, dtype=np.int64))
 
 
-def _table(path: Path) -> _SplitTable:
-    columns, lines = table_of(path)
-    if not columns & {"class", "file"} or "split" not in columns:
-        raise DataError(f"{path}: its first line must name the column split, and the column class or the column file")
-    key = "file" if "file" in columns else "class"
-    parts: dict[str, str] = {}
-    faults: list[str] = []
-
-    def names_in(column: str) -> list[str]:
-        return names_of(path, column, ((f"line {number}", line[column]) for number, line in lines))
-
-    names = names_in(key)
-    for name, (number, line) in zip(names, lines, strict=True):
-        part = line["split"].strip()
-        if part not in _PARTS:
-            faults.append(f"{path}: line {number} has the split {part!r}; known are {', '.join(_PARTS)}")
-        elif parts.setdefault(name, part) != part:
-            faults.append(f"{path}: {key} {name!r} is in {parts[name]} and in {part}; name it once")
-    class_of: dict[str, str] = {}
-    for name, class_name in zip(names, names_in("class"), strict=True) if {"class", "file"} <= columns else ():
-        if class_of.setdefault(name, class_name) != class_name:
-            faults.append(f"{path}: file {name!r} is of class {class_of[name]!r} and of {class_name!r}; name it once")
-    _raise_if_any(faults)
-    return _SplitTable(key, parts, class_of)
+def _sample_parts(path: Path, key: str, lines: _Lines, listing: ImageListing) -> NDArray[np.str_]:
+    """The part of each sample: train, test, query or gallery."""
+    part_of = _column(path, key, "split", lines)
+    known = _PARTS if key == "file" else _PARTS[:2]
+    _raise_if_any(
+        f"{path}: {key} {name!r} has the split {part!r}; known are {', '.join(known)}"
+        + ("; queries need a column file" if part in _PARTS else "")
+        for name, part in part_of.items()
+        if part not in known
+    )
+    if key == "file" and not listing.names:
+        raise DataError(f"{path}: has a column file, but the samples have no names; use a column class")
+    names = listing.names if key == "file" else listing.class_names
+    _check_complete(path, key, names, part_of)
+    parts = np.asarray([part_of[name] for name in names])
+    return parts if key == "file" else parts[listing.labels]
 
 
-def _raise_if_any(faults: Sequence[str]) -> None:
-    if faults:
-        raise DataError(*faults)
+def _column(path: Path, key: str, column: str, lines: _Lines) -> dict[str, str]:
+    """The value of a column for each class or file, which may be named again with the same value."""
+    value_of: dict[str, str] = {}
+    pairs = list(zip(names_of(path, key, lines), names_of(path, column, lines), strict=True))
+    _raise_if_any(
+        f"{path}: {key} {name!r} is in {value_of[name]!r} and in {value!r}; name it once"
+        for name, value in pairs
+        if value_of.setdefault(name, value) != value
+    )
+    return value_of
 
 
-def _incomplete(path: Path, key: str, names: Sequence[str], parts: Mapping[str, str]) -> list[str]:
-    """Name the classes or files that only the data or only the file has."""
-    unnamed = [name for name in names if name not in parts]
-    unknown = sorted(parts.keys() - set(names))
-    lacking, unlike = f"{path}: does not name the {key}", f"{path}: names the {key}"
-    return [
-        *(f"{lacking} {name!r}; give every {key} a split{why_unknown(name, parts)}" for name in unnamed),
-        *(
-            f"{unlike} {name!r}, which is not there; correct or remove the line{why_unknown(name, names)}"
-            for name in unknown
-        ),
-    ]
+def _raise_if_any(faults: Iterable[str]) -> None:
+    if found := list(faults):
+        raise DataError(*found)
+
+
+def _check_complete(path: Path, key: str, names: Sequence[str], named: Mapping[str, str]) -> None:
+    """Refuse classes or files that only the data or only the file has."""
+    known = set(names)
+    _raise_if_any(
+        [
+            *(
+                f"{path}: does not name the {key} {name!r}; give every {key} a split"
+                for name in names
+                if name not in named
+            ),
+            *(
+                f"{path}: names the {key} {name!r}, which is not there; correct or remove the line"
+                for name in sorted(named.keys() - known)
+            ),
+        ]
+    )
 
 
 def _training_classes(
@@ -143,11 +127,9 @@ def _training_classes(
     trained = np.bincount(labels[is_training], minlength=len(class_names)) > 0
     tested = np.bincount(labels[~is_training], minlength=len(class_names)) > 0
     _raise_if_any(
-        [
-            f"{path}: class {class_names[rank]!r} is in train and in test; MLRC tests on classes that no training "
-            "sees, so every class must be on one side"
-            for rank in np.flatnonzero(trained & tested).tolist()
-        ]
+        f"{path}: class {class_names[rank]!r} is in train and in test; MLRC tests on classes that no training sees, so "
+        "every class must be on one side"
+        for rank in np.flatnonzero(trained & tested).tolist()
     )
     return trained
 

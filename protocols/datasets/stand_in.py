@@ -53,7 +53,7 @@ def stand_in(name: str, counts: Counts, shorter_side: int) -> Dataset:
     trainval = np.sort(np.arange(counts.trainval_images, dtype=np.int64) % counts.trainval_classes)
     test = np.sort(np.arange(test_images, dtype=np.int64) % test_classes) + counts.trainval_classes
     # Most photographs are 4:3. The longer side decides only how many pixels a crop reads.
-    images = NoiseImages(Path("."), "", counts.images, (shorter_side, shorter_side * 4 // 3, 3))
+    images = NoiseImages(Path("."), counts.images, (shorter_side, shorter_side * 4 // 3, 3))
     rows = np.arange(counts.images, dtype=np.int64)
     is_query = None if counts.queries is None else rows < counts.trainval_images + counts.queries
     return Dataset(

@@ -23,7 +23,7 @@ from protocols.training.principal_components import reduced_by_themselves
 from protocols.training.torch_state import torch_provenance, use_precision
 from protocols.trunks.embed import embed_crops
 from protocols.trunks.embedding_model import EmbeddingModel, trained_model
-from protocols.users_files.sources import SourceError
+from protocols.users_code.sources import SourceError
 from results.records.records import ClassScores, RunRecord, Scores, TestCurve, TestPoint
 from results.spec.training_spec import FoldSpec
 

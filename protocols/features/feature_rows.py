@@ -1,28 +1,25 @@
 """Features of a dataset in one file of the cache, and batches of them.
 
-A batch costs one read of its rows, which are in the system's memory after the first time. So no process has a copy of
-the whole, except of the rows of its own training if they are few.
+All processes map the same file into their memory, so none has a copy of the whole, except of the rows of its own
+training if they are few.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.features.npy_file import NpyFile, NpyFileError, open_npy
 from protocols.images.batch_source import Rows, has_room
 from protocols.images.device_crops import sent
 from protocols.images.packed_images import Selection
-from protocols.verified_files import FileRecord, changed, check_file, record_of, set_damaged_aside
-from results.whole_files import ChangedFileError
 
-FEATURES_FILE, _DESCRIPTION = "features.npy", "description.json"
+FEATURES_FILE = "features.npy"
 
 MEMORY_BYTES = 512 * 2**20
 """Largest size in bytes of features that a training keeps in memory as float32; larger ones are read for each batch."""
@@ -30,65 +27,33 @@ MEMORY_BYTES = 512 * 2**20
 
 @dataclass(frozen=True)
 class PackedFeatures:
-    """A file of features in the cache, one row per image.
-
-    Only the fields are pickled. A worker process reads the same file, and checks first that it still holds the
-    features that its task was made for.
+    """A file of features in the cache, one row per image. Only the path is pickled; a worker opens the same file.
 
     Attributes:
-        path: An .npy file, float16 or float32 (n, c).
-        record: Hash and stamp of the file.
+        path: An .npy file, float16 or float32 (n, c). It is never written again.
     """
 
     path: Path
-    record: FileRecord
-
-    def check(self) -> tuple[str, ...]:
-        """Return the stamp of the file; raise ChangedFileError unless it holds these features."""
-        return (check_file(self.path, self.record),)
 
     @cached_property
-    def _file(self) -> NpyFile:
-        self.check()
-        try:
-            return open_npy(self.path)
-        except NpyFileError as error:
-            raise changed(self.path) from error
+    def _rows(self) -> NDArray[Any]:
+        rows: NDArray[Any] = np.load(self.path, mmap_mode="r")
+        return rows
 
     def __getstate__(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __len__(self) -> int:
-        return self._file.shape[0]
+        return len(self._rows)
 
     @property
     def width(self) -> int:
         """Number of features c of a row."""
-        return self._file.shape[1]
+        return int(self._rows.shape[1])
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Copy rows (k,) of the file; returns float32 (k, c)."""
-        return np.asarray(self._file.take(rows), dtype=np.float32)
-
-
-def kept_features(folder: Path) -> PackedFeatures | None:
-    """Open a folder of features in the cache; None if there is none. A damaged one is set aside."""
-    if not folder.exists():
-        return None
-    try:
-        record: FileRecord = json.loads((folder / _DESCRIPTION).read_bytes())["file"]
-        features = PackedFeatures(folder / FEATURES_FILE, record)
-        features.check()
-    except (OSError, ValueError, KeyError, TypeError, ChangedFileError):
-        set_damaged_aside(folder, "the folder of features")
-        return None
-    return features
-
-
-def describe_features(folder: Path, description: dict[str, object]) -> None:
-    """Write the description of a folder whose file of features is complete, with the record of the file."""
-    complete = {**description, "file": record_of(folder / FEATURES_FILE)}
-    (folder / _DESCRIPTION).write_text(json.dumps(complete, indent=1) + "\n")
+        return np.asarray(self._rows[rows], dtype=np.float32)
 
 
 @dataclass(frozen=True)

@@ -7,33 +7,26 @@ next call.
 
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from filelock import FileLock
 from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.datasets.dataset import Dataset
-from protocols.features.feature_rows import (
-    FEATURES_FILE,
-    LabelledFeatures,
-    PackedFeatures,
-    describe_features,
-    kept_features,
-)
+from protocols.features.feature_rows import FEATURES_FILE, LabelledFeatures, PackedFeatures
 from protocols.images.packed_images import LabelledImages
+from protocols.images.packing import cache_lock
 from protocols.progress import Progress
 from protocols.samples import evaluation_batches_of
-from protocols.training.torch_state import isolated_random_numbers, torch_provenance, use_precision
+from protocols.training.torch_state import isolated_random_numbers, use_precision
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 from results.values import fingerprint_of
-from results.whole_files import make_folder, put_in_place
+from results.whole_files import put_in_place
 
 FEATURES_VERSION = 1
 """Version of the computation. Raise it, and `TRAINING_VERSION`, with a change that alters features."""
@@ -60,14 +53,10 @@ def with_features(
     images = dataset.images
     assert isinstance(images, LabelledImages), "features have no trunk"
     folder = cache / f"features-{trunk.identity(dataset.fingerprint)}"
-    make_folder(folder.parent)
-    with FileLock(folder.with_name(folder.name + ".lock")):
-        features = kept_features(folder)
-        if features is None:
+    with cache_lock(folder):
+        if not folder.exists():
             _compute(images, trunk, folder, torch.device(device), progress)
-            features = kept_features(folder)
-    assert features is not None
-    return featured(dataset, features)
+    return featured(dataset, PackedFeatures(folder / FEATURES_FILE))
 
 
 def featured(dataset: Dataset, features: PackedFeatures) -> Dataset:
@@ -95,12 +84,6 @@ def _compute(
                 progress(first, len(images))
     if device.type == "cuda":
         torch.cuda.empty_cache()  # Other processes train on this GPU next.
-    description = {
-        "version": FEATURES_VERSION,
-        "trunk": trunk.spec.model_dump(mode="json"),
-        "provenance": torch_provenance(device).model_dump(mode="json"),
-    }
-    describe_features(partial, description)
     (partial / "done").unlink()
     put_in_place(partial, folder)
 
@@ -109,10 +92,8 @@ def _prepared(partial: Path, count: int, width: int) -> tuple[np.memmap, int]:
     """Open the file to fill, and return it with the number of rows that an interrupted computation has filled."""
     file, done = partial / FEATURES_FILE, partial / "done"
     if done.exists():
-        with suppress(OSError, ValueError):  # After a power cut the file can be incomplete.
-            rows: np.memmap = np.lib.format.open_memmap(file, mode="r+")
-            if rows.shape == (count, width):
-                return rows, int(done.read_text())
+        rows: np.memmap = np.lib.format.open_memmap(file, mode="r+")
+        return rows, int(done.read_text() or 0)
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     return np.lib.format.open_memmap(file, mode="w+", dtype=np.float32, shape=(count, width)), 0
@@ -150,6 +131,4 @@ class NoiseFeatures(PackedFeatures):
 
 def with_noise(dataset: Dataset, spec: TrunkSpec) -> Dataset:
     """Replace the images of a dataset by noise of the width of a frozen trunk's features."""
-    return featured(
-        dataset, NoiseFeatures(Path("."), {"hash": "", "stamp": ""}, (len(dataset.images), trunk_width(spec)))
-    )
+    return featured(dataset, NoiseFeatures(Path("."), (len(dataset.images), trunk_width(spec))))

@@ -32,17 +32,6 @@ def size_after(size: tuple[int, int], shorter_side: int) -> tuple[int, int]:
     return int(shorter_side * width / height), shorter_side
 
 
-def resized_shapes(shapes: NDArray[np.int64], resize: int | None) -> NDArray[np.int64]:
-    """Return shapes (n, 3) of images after the resize; None keeps them. Those of broken files, 0 x 0, are kept."""
-    if resize is None:
-        return shapes
-    resized = shapes.copy()
-    for row, (height, width, _) in enumerate(shapes.tolist()):
-        if height:
-            resized[row, 1], resized[row, 0] = size_after((width, height), resize)
-    return resized
-
-
 @dataclass(frozen=True)
 class Cuts:
     """The random parts of the training crops of a batch.

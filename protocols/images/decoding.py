@@ -6,6 +6,8 @@ MLRC's code does neither, so the published datasets are decoded without (`as_mlr
 
 import statistics
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -27,16 +29,24 @@ _TURNS = {
 }
 """What turns a picture upright, by the value of its EXIF tag."""
 
-_SIDEWAYS = frozenset(turn for value, turn in _TURNS.items() if value >= 5)
-"""The turns that swap width and height."""
-
 
 class BrokenImageError(Exception):
     """An image cannot be decoded. The message names the image and the remedy."""
 
 
-class UnknownRangeError(BrokenImageError):
-    """An image holds numbers whose range is not known, so that they cannot be converted to 8 bits."""
+@dataclass(frozen=True)
+class Decoded:
+    """A decoded file.
+
+    Attributes:
+        picture: The picture as RGB.
+        is_altered: Whether white ground or the turn of the EXIF tag made it another picture.
+        is_deep: Whether it is grey with 9 to 16 bits, of which the upper byte was taken.
+    """
+
+    picture: Image.Image
+    is_altered: bool
+    is_deep: bool
 
 
 def decode(path: Path, resize: int | None, *, as_mlrc: bool = False) -> NDArray[np.uint8]:
@@ -47,52 +57,43 @@ def decode(path: Path, resize: int | None, *, as_mlrc: bool = False) -> NDArray[
     Args:
         as_mlrc: Whether to ignore transparency and EXIF tag, as MLRC's code does.
     """
-    return decoded(path, resize, as_mlrc=as_mlrc)[0]
+    picture = decoded(path, as_mlrc=as_mlrc).picture
+    return np.asarray(picture if resize is None else resized_to(picture, resize))
 
 
-def decoded(path: Path, resize: int | None, *, as_mlrc: bool) -> tuple[NDArray[np.uint8], bool]:
-    """Decode one file as `decode` does, and say whether white ground or the turn made it another picture."""
-    if not path.is_file():
-        raise BrokenImageError(f"{path}: cannot be decoded (not a file)")
+def decoded(path: Path, *, as_mlrc: bool) -> Decoded:
+    """Decode one file as `decode` does, without a resize."""
     try:
         # Pillow maps some kinds of files that it opens by path, and a map of a file that is cut off ends the process.
         with path.open("rb") as file, Image.open(file) as image:
-            _check_range(path, image)
+            _check_range(image)
             turn = None if as_mlrc else _turn_of(image)
-            opaque = _upper_bytes(image) if has_deep_grey(image) else image
+            deep = has_deep_grey(image)
+            opaque = _upper_bytes(image) if deep else image
             on_white = None if as_mlrc else _on_white(opaque)
             rgb = on_white or opaque.convert("RGB")
     except UnidentifiedImageError as error:
-        raise BrokenImageError(f"{path}: cannot be decoded (no image that Pillow knows)") from error
+        raise _broken(path, "no image that Pillow knows") from error
     except _UNREADABLE as error:
-        raise BrokenImageError(f"{path}: cannot be decoded ({error})") from error
+        raise _broken(path, str(error)) from error
     if turn is not None:
         rgb = rgb.transpose(turn)
-    pixels = np.asarray(rgb if resize is None else resized_to(rgb, resize))
-    return pixels, on_white is not None or turn is not None
+    return Decoded(rgb, on_white is not None or turn is not None, deep)
 
 
-def header_of(path: Path, *, as_mlrc: bool = False) -> tuple[int, int, bool]:
-    """Read height, width and whether a grey image has more than 8 bits from a header; 0, 0 and False without one.
-
-    Height and width are those of the decoded picture.
-    """
-    if not path.is_file():
-        return 0, 0, False
-    try:
-        with Image.open(path) as image:
-            deep = has_deep_grey(image)
-            width, height = image.size
-            turn = None if as_mlrc else _turn_of(image)
-    except _UNREADABLE:
-        return 0, 0, False
-    return (width, height, deep) if turn in _SIDEWAYS else (height, width, deep)
+def _broken(path: Path, reason: str) -> BrokenImageError:
+    reason = " ".join(reason.split())
+    return BrokenImageError(
+        f"{path}: cannot be decoded ({reason}); repair or remove it, or leave it out with --skip-broken-images"
+    )
 
 
 def median_shorter_side(root: Path, names: Sequence[str]) -> float | None:
     """Return the median shorter side of about 200 images, in pixels; None if no file can be read."""
-    headers = [header_of(root / name) for name in names[:: max(1, len(names) // 200)]]
-    sides = [min(height, width) for height, width, _ in headers if height]
+    sides = []
+    for name in names[:: max(1, len(names) // 200)]:
+        with suppress(*_UNREADABLE), Image.open(root / name) as image:
+            sides.append(min(image.size))
     return statistics.median(sides) if sides else None
 
 
@@ -125,13 +126,10 @@ def _on_white(image: Image.Image) -> Image.Image | None:
     return Image.alpha_composite(Image.new("RGBA", image.size, "white"), with_alpha).convert("RGB")
 
 
-def _check_range(path: Path, image: Image.Image) -> None:
+def _check_range(image: Image.Image) -> None:
     if image.mode == "F" or (image.mode == "I" and not has_deep_grey(image)):
         what = "floating point numbers" if image.mode == "F" else "whole numbers of 32 bits"
-        raise UnknownRangeError(
-            f"{path}: holds {what}, whose range is not known; convert it to 8 or 16 bits per channel, or leave it out "
-            "with --skip-broken-images"
-        )
+        raise ValueError(f"it holds {what}, whose range is not known; convert it to 8 or 16 bits per channel")
 
 
 def _upper_bytes(image: Image.Image) -> Image.Image:

@@ -1,6 +1,5 @@
 """Decoded images of a dataset in one memory map. All processes share it, so no process has a copy."""
 
-import json
 import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -11,90 +10,69 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from protocols.verified_files import changed, check_file
-from results.values import fingerprint_of
+PIXELS, INDEX = "pixels.bin", "index.bin"
 
-PIXELS, LAYOUT, DESCRIPTION = "pixels.bin", "layout.npz", "description.json"
+INDEX_DTYPE = np.dtype(
+    [("shape", np.int64, (3,)), ("stored", np.int64, (3,)), ("state", np.uint8), ("hash", np.uint8, (32,))]
+)
+"""One image of a pack: height, width and channels, those of the stored pixels, how it was decoded, and its file's hash.
+
+A broken file has the shape 0 x 0.
+"""
 
 
 @dataclass(frozen=True)
 class PackedImages:
     """uint8 images of different sizes, one after another in `folder`/pixels.bin.
 
-    An image whose stored shape differs from its shape is enlarged when it is read.
-
-    Only the fields are pickled. A worker process opens the same memory map, and checks first that the
-    folder still holds the pack that its task was made for.
+    An image whose stored shape differs from its shape is enlarged when it is read. Only the folder is pickled: a worker
+    process opens the same memory map.
 
     Attributes:
-        folder: Folder of the pack.
-        identity: Hash of what the pack holds, as in its description.
+        folder: Folder of the pack. Its name has a hash of the content, and it is never written again.
     """
 
     folder: Path
-    identity: str
 
     @cached_property
-    def _layout(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        self._check(LAYOUT)
-        with np.load(self.folder / LAYOUT) as layout:
-            return layout["offsets"], layout["shapes"], layout["stored"]
+    def index(self) -> NDArray[np.void]:
+        """One entry of `INDEX_DTYPE` for each image."""
+        return np.fromfile(self.folder / INDEX, dtype=INDEX_DTYPE)
+
+    @cached_property
+    def _offsets(self) -> NDArray[np.int64]:
+        sizes = self.index["stored"].prod(axis=1)
+        offsets: NDArray[np.int64] = np.cumsum(sizes) - sizes
+        return offsets
 
     @cached_property
     def _pixels(self) -> NDArray[np.uint8]:
-        self._check(PIXELS)
         # A plain array on the same memory: every slice of a `memmap` costs several times as much.
         return np.memmap(self.folder / PIXELS, dtype=np.uint8, mode="r").view(np.ndarray)
 
-    def _check(self, name: str) -> str:
-        return check_file(self.folder / name, self.description["files"][name])
-
-    def check(self) -> tuple[str, ...]:
-        """Return the stamps of the files; raise ChangedFileError unless the folder holds this pack."""
-        return tuple(self._check(name) for name in (LAYOUT, PIXELS))
-
     def __len__(self) -> int:
-        return len(self._layout[0])
+        return len(self.index)
 
     def __getstate__(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def image(self, index: int) -> NDArray[np.uint8]:
         """Return image `index` as uint8 (height, width, channels): a view of the memory map, or an enlarged copy."""
-        offsets, shapes, stored = self._layout
-        shape, start = stored[index], offsets[index]
-        pixels = self._pixels[start : start + shape.prod()].reshape(shape)
-        height, width, _ = shapes[index].tolist()
+        entry, start = self.index[index], self._offsets[index]
+        pixels = self._pixels[start : start + entry["stored"].prod()].reshape(entry["stored"])
+        height, width, _ = entry["shape"].tolist()
         if pixels.shape[:2] == (height, width):
             return pixels
         return np.asarray(Image.fromarray(pixels).resize((width, height), Image.Resampling.BILINEAR))
 
     def shapes_of(self, indices: NDArray[np.int64]) -> list[tuple[int, int, int]]:
         """Return height, width and channels of several images without reading them."""
-        return [(height, width, channels) for height, width, channels in self._layout[1][indices].tolist()]
+        return [(height, width, channels) for height, width, channels in self.index["shape"][indices].tolist()]
 
     @property
     def channels(self) -> int:
         """Number of channels: 1 for grey images, 3 for RGB."""
-        return int(self._layout[1][0, 2])
-
-    @cached_property
-    def description(self) -> dict[str, Any]:
-        """Description of the pack.
-
-        `identity` is the hash of what it holds, `skipped` has the names of images that are left out, `content` is the
-        hash of the images, `equal` has the groups of files with equal content, if the images came from files, and
-        `files` has a `FileRecord` of each file.
-        """
-        path = self.folder / DESCRIPTION
-        try:
-            loaded: dict[str, Any] = json.loads(path.read_bytes())
-            sound = loaded["identity"] == self.identity and loaded.pop("checksum") == fingerprint_of(loaded)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise changed(path) from error
-        if not sound:
-            raise changed(path)
-        return loaded
+        return int(self.index["shape"][0, 2])
 
 
 class Selection:

@@ -1,5 +1,7 @@
 """Agreement of k-means clusters with the classes (NMI)."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -19,9 +21,8 @@ def nmi(embeddings: Tensor, labels: Tensor) -> float:
     NMI = 2 I(clusters; classes) / (H(clusters) + H(classes)). The mean of the two entropies normalises, as in
     scikit-learn and the papers. The k-means is that of Roth et al. (2020), which the tables of ProxyGML and NIR follow:
     that of faiss with one start, 20 iterations and all images. It is computed here, step by step and with the same
-    random numbers as in faiss, so that the value does not depend on whether faiss is installed. The seed is fixed, so
-    equal embeddings give an equal value with the same number of threads. (Where points have two equally near centres,
-    faiss and this may choose differently.)
+    random numbers as in faiss. The seed is fixed, so equal embeddings give an equal value with the same number of
+    threads. (Where points have two equally near centres, faiss and this may choose differently.)
 
     Args:
         embeddings: (n, d), normalised.
@@ -104,5 +105,6 @@ def _permutation(n: int, seed: int) -> NDArray[np.int64]:
 def _twister(seed: int) -> np.random.MT19937:
     """The Mersenne Twister in the state that C++'s `std::mt19937` has for a seed."""
     generator = np.random.MT19937()
-    generator._legacy_seeding(seed)
+    state: Any = np.random.RandomState(seed).get_state(legacy=False)
+    generator.state = state
     return generator

@@ -12,8 +12,8 @@ from protocols.metrics.covering import covering_radius
 from protocols.metrics.retrieval import retrieval_scores, sides
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
 from protocols.training.torch_state import exact_products
-from protocols.users_files.checks import try_metric, value_of_source
-from protocols.users_files.sources import hashed_name
+from protocols.users_code.checks import try_metric, value_of_source
+from protocols.users_code.sources import hashed_name
 from results.spec.source_names import SourceName
 
 _RECALL = re.compile(r"recall@([1-9][0-9]*)")

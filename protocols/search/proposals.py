@@ -14,6 +14,7 @@ import optuna
 from optuna.distributions import BaseDistribution
 from pydantic import JsonValue
 
+from protocols.processes import computing
 from protocols.search.space import SearchParameter
 from results.records.trials import Trial
 from results.spec.search_settings import SamplerSettings
@@ -28,16 +29,15 @@ class Proposals:
     """Proposes the settings of one study, one after another, as MLRC does.
 
     Args:
-        study: The study's fingerprint; the sampler's seeds derive from it.
         space: The hyperparameters with their ranges.
         sampler: Settings of the sampler.
-        seed: The seed of the first settings.
+        seed: The seed of the search, from which those of the first settings and of the sampler derive.
     """
 
-    def __init__(self, study: str, space: Sequence[SearchParameter], sampler: SamplerSettings, seed: int) -> None:
-        self.study, self.space, self.sampler, self.seed = study, space, sampler, seed
+    def __init__(self, space: Sequence[SearchParameter], sampler: SamplerSettings, seed: int) -> None:
+        self.space, self.sampler, self.seed = space, sampler, seed
         self._replayed: optuna.Study | None = None
-        self._told, self._asked = 0, cast(optuna.Trial | None, None)
+        self._replayed_trials, self._asked = 0, cast(optuna.Trial | None, None)
 
     def next(self, trials: Sequence[Trial]) -> dict[str, JsonValue]:
         """Return the next setting, by target.
@@ -51,9 +51,10 @@ class Proposals:
             return {first.target: int(first.low) + number}
         if number < self.sampler.startup_trials:
             return self._sobol_point(number)
-        study = self._gaussian_process(trials) if self.sampler.name == "GPSampler" else self._replay(trials)
-        self._asked = study.ask(self._distributions)
-        return dict(self._asked.params)
+        with computing:
+            study = self._gaussian_process(trials) if self.sampler.name == "GPSampler" else self._replay(trials)
+            self._asked = study.ask(self._distributions)
+            return dict(self._asked.params)
 
     def _sobol_point(self, number: int) -> dict[str, JsonValue]:
         from scipy.stats import qmc  # It takes long to import, and only a search needs it.
@@ -66,7 +67,7 @@ class Proposals:
     def _gaussian_process(self, trials: Sequence[Trial]) -> optuna.Study:
         """A study with a fresh sampler for each proposal, since this one keeps no state besides the trials."""
         study = _study(self._sampler(len(trials)))
-        # A process that is told nothing of a failed trial proposes its setting again and again.
+        # A process that knows nothing of a failed trial proposes its setting again and again.
         lowest = min((trial.score for trial in trials if trial.score is not None), default=0.0)
         study.add_trials([self._as_optunas(trial, lowest if trial.score is None else trial.score) for trial in trials])
         return study
@@ -76,7 +77,7 @@ class Proposals:
         if self._replayed is None:
             self._replayed = _study(self._sampler(0))
         study = self._replayed
-        for trial in trials[self._told :]:
+        for trial in trials[self._replayed_trials :]:
             if trial.number < self.sampler.startup_trials:
                 study.enqueue_trial(trial.setting)
             asked = self._asked or study.ask(self._distributions)
@@ -87,7 +88,7 @@ class Proposals:
                 study.tell(asked, state=optuna.trial.TrialState.FAIL)
                 study.add_trial(self._as_optunas(trial, trial.score))
             self._asked = None
-        self._told = len(trials)
+        self._replayed_trials = len(trials)
         return study
 
     @property
@@ -101,7 +102,7 @@ class Proposals:
         )
 
     def _sampler(self, number: int) -> optuna.samplers.BaseSampler:
-        return build_sampler(self.sampler, derive_seed("sampler", self.study, number) % 2**32)
+        return build_sampler(self.sampler, derive_seed("sampler", self.seed, number) % 2**32)
 
 
 def build_sampler(settings: SamplerSettings, seed: int = 0) -> optuna.samplers.BaseSampler:
@@ -127,7 +128,7 @@ def build_sampler(settings: SamplerSettings, seed: int = 0) -> optuna.samplers.B
             "warn_independent_sampling": True,
             **arguments,
         }
-    with warnings.catch_warnings():
+    with computing, warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         try:
             try:

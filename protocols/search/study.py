@@ -6,9 +6,9 @@ from functools import cached_property
 
 from pydantic import JsonValue
 
-from protocols.jobs import TrainJob, Work, trainings
+from protocols.jobs import Lab, TrainJob
 from protocols.problem import Problem
-from protocols.search.open_method import OpenMethod
+from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import Proposals
 from protocols.search.space import SearchParameter, tried
 from protocols.training.build_method import RefusedError
@@ -22,7 +22,7 @@ from results.spec.seeds import search_seed
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.values import fingerprint_of
 
-SEARCH_VERSION = 1
+SEARCH_VERSION = 2
 """The version of the search. Raise it when the sampler or its start changes, so that old studies are not continued."""
 
 
@@ -55,7 +55,7 @@ class Study:
     """
 
     problem: Problem
-    method: OpenMethod
+    method: MethodTemplate
     budget: Budget
     sampler: SamplerSettings
     log: TrialLog
@@ -123,17 +123,13 @@ class Study:
         """Return the trials that the log has, up to the budget; the last one may be running."""
         return () if self.name is None else self.log.trials(self.name)[: self.n_trials]
 
-    def best_hyperparameters(self) -> Work[dict[str, JsonValue]]:
+    def best_hyperparameters(self, lab: Lab) -> dict[str, JsonValue]:
         """Search the hyperparameters, one trial after another.
 
         A trial trains one setting on every fold. Its score is the mean over folds of the best validation MAP@R, and 0
         if a fold diverged. A trial whose setting the method refuses has failed. A FoldSpec has training and
         validation classes only, so the search cannot see the test classes. The trainings of finished trials are asked
         for again, which the store answers at once.
-
-        Yields:
-            The trainings of one trial, one per fold. With racing: the training of the next fold, and those of the
-            folds after it for workers that would be idle.
 
         Returns:
             The given hyperparameters and the best setting of the search, by target.
@@ -144,7 +140,7 @@ class Study:
         if self.name is None:
             return dict(self.method.given)
         self.log.put_study(self.name, self.identity)
-        proposals = Proposals(self.name, self.space, self.sampler, search_seed(self.problem.seed, self.problem.search))
+        proposals = Proposals(self.space, self.sampler, search_seed(self.problem.seed, self.problem.search))
         trials: list[Trial] = []
         known = self.trials()
         while len(trials) < self.n_trials:
@@ -154,39 +150,35 @@ class Study:
                 trial = Trial(number=len(trials), setting=proposals.next(trials))
                 self.log.put_trial(self.name, trial)
             if trial.state != "failed":
-                trial = yield from self._finished(trial, trials)
+                trial = self._finished(trial, trials, lab)
             trials.append(trial)
         if (best := best_trial(trials)) is None:
             raise RefusedError(f"all {len(trials)} trials of the search failed; the last: {trials[-1].reason}")
         return {**self.method.given, **best.setting}
 
-    def _finished(self, trial: Trial, before: Sequence[Trial]) -> Work[Trial]:
+    def _finished(self, trial: Trial, before: Sequence[Trial], lab: Lab) -> Trial:
         """Train the folds of a trial, and keep its score, or why the method refuses the setting."""
         assert self.name is not None
+        race = Race.against(before)
         try:
-            folds = yield from self._train(trial, before)
+            folds = self._train(trial, race, lab)
         except (RefusedError, HyperparameterError) as error:
             done = Trial(number=trial.number, setting=trial.setting, state="failed", reason=str(error))
         else:
             if trial.state != "running":
                 return trial
-            done = _scored(trial, folds, Race.against(before), n_folds=self.problem.folds)
+            done = _scored(trial, folds, race, n_folds=self.problem.folds)
         self.log.put_trial(self.name, done)
         return done
 
-    def _train(self, trial: Trial, before: Sequence[Trial]) -> Work[list[FoldResult]]:
-        """Train the folds of a trial; in a race one after another until it is clearly behind.
-
-        Idle workers may train later folds ahead. The decision takes the folds in order all the same, so it does not
-        depend on the number of workers.
-        """
-        specs = self.specs(trial)
+    def _train(self, trial: Trial, race: Race, lab: Lab) -> list[FoldResult]:
+        """Train the folds of a trial; in a race one after another until it is clearly behind."""
+        jobs = [TrainJob(spec) for spec in self.specs(trial)]
         if not self.racing:
-            return (yield from trainings([TrainJob(spec) for spec in specs]))
-        race, folds = Race.against(before), list[FoldResult]()
-        for number, spec in enumerate(specs):
-            ahead = [TrainJob(later, if_idle=True) for later in specs[number + 1 :]]
-            folds += (yield from trainings([TrainJob(spec), *ahead]))[:1]
+            return lab.train(jobs)
+        folds: list[FoldResult] = []
+        for job in jobs:
+            folds += lab.train([job])
             if race.is_behind([fold.objective for fold in folds]):
                 break
         return folds
@@ -199,7 +191,7 @@ class Study:
         """List the trainings of all trials so far, without the folds that a raced or failed trial did not get."""
         return [spec for trial in self.trials() for spec in self.specs(trial)[: _folds(trial)]]
 
-    def spared(self) -> int:
+    def skipped(self) -> int:
         """Number of trainings that the trials of all searches did not get so far: clearly behind, or failed."""
         trials = [trial for search in self.searches() for trial in search.trials()]
         return sum(self.problem.folds - len(trial.trainings) for trial in trials if _folds(trial) is not None)
@@ -221,8 +213,8 @@ def _folds(trial: Trial) -> int | None:
 def _scored(trial: Trial, folds: Sequence[FoldResult], race: Race, *, n_folds: int) -> Trial:
     """A trial with its score.
 
-    The sampler is told the expected score of a trial that got no more folds: a trial that it is not told at all would
-    be proposed again and again.
+    The sampler gets the expected score of a trial that got no more folds: a trial that it does not know would be
+    proposed again and again.
     """
     scores = tuple(fold.objective for fold in folds)
     raced = len(scores) < n_folds

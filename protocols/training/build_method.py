@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
@@ -15,22 +15,23 @@ from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor, nn
 
 import losses
-from losses.checks import at_least_float32
+from losses.checks import at_least_float32, without_autocast
 from losses.plugin import TrainingPlugin
-from losses.without_waiting import loss_in_batch
 from losses.wrapper import PluginWrapper
 from protocols.images.decoding import BrokenImageError
 from protocols.training.step_monitor import NotFiniteError
-from protocols.users_files.checks import source_class, try_loss
-from protocols.users_files.sources import SourceError
+from protocols.users_code.checks import source_class
+from protocols.users_code.sources import LONGEST_REASON, SourceError
 from results.spec.source_names import SourceName
-from results.spec.training_spec import Component, MethodSpec, nested_components
-from results.whole_files import ChangedFileError
+from results.spec.training_spec import Component, FoldSpec, MethodSpec, nested_components
 
 ENTRY_POINTS = "metric_learning_losses"
 """Entry-point group for losses of other packages: name = "module:Class"."""
 
-_PLACEHOLDERS = ("$num_classes", "$embedding_size", "$training_images", "$batch_size")
+_PLACEHOLDERS = ("$num_classes", "$embedding_size", "$training_images", "$batch_size", "$class_counts")
+_SMALL = {"num_classes": 16, "embedding_size": 4, "training_images": 64, "batch_size": 32, "class_counts": [4] * 16}
+"""The sizes with which a component is built on trial."""
+
 _NAMESPACES = {"loss": (losses, pml_losses), "miner": (miners,), "regularizer": (regularizers,)}
 
 
@@ -44,7 +45,7 @@ class RefusedError(MethodError):
 
 _NOT_THE_METHODS = (
     *(MemoryError, OSError, EOFError, torch.OutOfMemoryError, torch.AcceleratorError),
-    *(NotFiniteError, ChangedFileError, BrokenImageError, SourceError, MethodError),
+    *(NotFiniteError, BrokenImageError, SourceError, MethodError),
 )
 _MACHINE_WORDS = ("cuda", "cudnn", "cublas", "nccl", "memory", "alloc", "thread", "primitive")
 """Words in the messages of torch's RuntimeError about the machine. One about shapes or types has none of them."""
@@ -66,7 +67,7 @@ def refusals(what: str) -> Iterator[None]:
         if machine and not isinstance(error, NotImplementedError):
             raise
         kind = "" if type(error) in (ValueError, Exception) else f"{type(error).__name__}: "
-        raise RefusedError(f"{what}: {kind}{text}") from error
+        raise RefusedError(f"{what}: {kind}{text[:LONGEST_REASON]}") from error
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,16 @@ class BuiltMethod:
         """Compute the loss of a batch: raw embeddings (n, d) and classes (n,) as 0..C-1 of all C training classes."""
         embeddings = at_least_float32(embeddings)
         pairs = self.miner(embeddings, labels) if self.miner is not None else None
-        return loss_in_batch(self.loss, embeddings, labels, pairs)
+        with without_autocast(embeddings):
+            value: Any = self.loss(embeddings, labels, pairs)
+        if isinstance(value, Tensor) and value.numel() == 1 and value.requires_grad >= embeddings.requires_grad:
+            return value
+        what = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        without = ", without a gradient" if isinstance(value, Tensor) and value.numel() == 1 else ""
+        raise RefusedError(
+            f"{type(self.loss).__name__}: forward must return one number with a gradient, got {what}{without}; for a "
+            "batch without pairs return embeddings.sum() * 0"
+        )
 
 
 class _NoHooks(TrainingPlugin):
@@ -99,11 +109,16 @@ def build_method(
     embedding_size: int,
     training_images: int | None = None,
     batch_size: int | None = None,
+    class_counts: Sequence[int] | None = None,
 ) -> BuiltMethod:
-    """Build the modules of a method; raise RefusedError if a class does not take its arguments."""
+    """Build the modules of a method; raise RefusedError if a class does not take its arguments.
+
+    Args:
+        class_counts: Number of training images of each class, for `$class_counts`.
+    """
     assert spec.loss is not None, "the untrained trunk has no loss to build"
-    sizes = {"num_classes": num_classes, "embedding_size": embedding_size}
-    optional = {"training_images": training_images, "batch_size": batch_size}
+    sizes: dict[str, Any] = {"num_classes": num_classes, "embedding_size": embedding_size}
+    optional = {"training_images": training_images, "batch_size": batch_size, "class_counts": class_counts}
     sizes |= {name: size for name, size in optional.items() if size is not None}
     extra: dict[str, Any] = {}
     if spec.embedding_regularizer is not None:
@@ -117,7 +132,7 @@ def build_method(
 
 
 def build_component(
-    kind: str, component: Component, sizes: dict[str, int], extra: dict[str, Any] | None = None
+    kind: str, component: Component, sizes: dict[str, Any], extra: dict[str, Any] | None = None
 ) -> nn.Module:
     """Build a component."""
     cls = component_class(kind, component.name)
@@ -131,9 +146,11 @@ def build_component(
     return module
 
 
-def _value(value: JsonValue, sizes: dict[str, int]) -> Any:
+def _value(value: JsonValue, sizes: dict[str, Any]) -> Any:
     """Replace a placeholder by its size and a nested {"component": {kind, name, arguments}} by its instance."""
-    if isinstance(value, str) and value in _PLACEHOLDERS:
+    if isinstance(value, str) and value.startswith("$"):
+        if value not in _PLACEHOLDERS:
+            raise MethodError(f"there is no placeholder {value}; known are {', '.join(_PLACEHOLDERS)}")
         if value[1:] not in sizes:
             raise MethodError(f"{value} is not known here")
         return sizes[value[1:]]
@@ -216,16 +233,10 @@ def check_component(kind: str, component: Component) -> None:
     for key in () if issubclass(cls, PluginWrapper) else component.arguments:
         if key not in accepted:
             raise MethodError(f"{component.name} takes no argument {key!r}; it takes {', '.join(sorted(accepted))}")
-    sizes = {"num_classes": 16, "embedding_size": 4, "training_images": 64, "batch_size": 32}
     with torch.random.fork_rng([]), warnings.catch_warnings():
         # Some losses warn about these small sizes.
         warnings.simplefilter("ignore")
-        module = build_component(kind, component, sizes)
-        if kind == "loss" and (source := SourceName.parse(component.name)) is not None:
-            try:
-                try_loss(source, module, sizes["num_classes"], sizes["embedding_size"])
-            except SourceError as error:
-                raise MethodError(str(error)) from error
+        build_component(kind, component, _SMALL)
 
 
 def components_of(method: MethodSpec) -> dict[str, Component]:
@@ -245,3 +256,9 @@ def named_components(method: MethodSpec) -> Iterator[tuple[str, str]]:
 def has_foreign_code(method: MethodSpec) -> bool:
     """Whether a class of a method is neither of this suite nor of pytorch-metric-learning."""
     return any(not is_taken(kind, name) for kind, name in named_components(method))
+
+
+def uses_foreign_code(spec: FoldSpec) -> bool:
+    """Whether a class of a training's method is foreign, or its trunk is a user's."""
+    trunk = SourceName.parse(spec.trunk.name)
+    return has_foreign_code(spec.method) or bool(trunk is not None and trunk.digest)

@@ -1,22 +1,18 @@
 """Checks of methods before anything is trained with them, and the versions of their classes for the fingerprints.
 
-Classes of users and of other packages are imported, built and used for a few steps in a process of their own. What they
-load there decides their hash.
+Classes of users and of other packages are imported, built and used for a first step in a process of their own. What
+they import there decides their hash.
 """
 
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-import torch
-from torch import nn
+import numpy as np
 
-from losses import Schedule
 from losses.plugin import TrainingPlugin
 from protocols.training.build_method import (
     MethodError,
-    build_method,
     check_component,
     component_class,
     components_of,
@@ -26,11 +22,12 @@ from protocols.training.build_method import (
     plugin_points,
 )
 from protocols.training.component_versions import versions_of
-from protocols.users_files.sources import SourceError, examine, users_module
+from protocols.training.first_step import try_first_step
+from protocols.users_code.sources import SourceError, examine, is_installed, locate_module
 from results.spec.source_names import SourceName
-from results.spec.training_spec import MethodSpec
+from results.spec.training_spec import MethodSpec, TrainingSettings
 
-_CLASSES, _PER_CLASS, _INPUTS, _DIMENSIONS, _STEPS = 8, 4, 16, 8, 4
+_CLASSES, _DIMENSIONS = 16, 4
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ def check_method(*settings: MethodSpec) -> MethodFacts:
     Raises:
         MethodError: One of them cannot be built; the message is one line.
     """
-    settings = tuple(_with_outside_packages(method) for method in settings)
+    settings = tuple(_with_editable_packages(method) for method in settings)
     if not any(map(has_foreign_code, settings)):
         return MethodFacts({}, _check(settings))
     names = [name for method in settings for _, name in named_components(method)]
@@ -68,9 +65,8 @@ def with_versions(method: MethodSpec) -> MethodSpec:
 
     A class from a user's file or module has the hash of its source in its name instead of a version.
     """
-    method = _with_outside_packages(method)
-    own = [name for _, name in named_components(method) if (parsed := SourceName.parse(name)) and not parsed.digest]
-    if own:
+    method = _with_editable_packages(method)
+    if any((parsed := SourceName.parse(name)) and not parsed.digest for _, name in named_components(method)):
         names = check_method(method).names
         method = _renamed(method, lambda name: names.get(name, name))
     others = tuple((kind, name) for kind, name in named_components(method) if SourceName.parse(name) is None)
@@ -84,14 +80,15 @@ def with_versions(method: MethodSpec) -> MethodSpec:
     return method.model_copy(update={"versions": versions})
 
 
-def _with_outside_packages(method: MethodSpec) -> MethodSpec:
-    """Name a package's class by its module where its files lie outside the installed ones, so that it gets a hash."""
+def _with_editable_packages(method: MethodSpec) -> MethodSpec:
+    """Name the class of a package that is installed for editing by its module, so that it gets a hash."""
 
     def module_of(name: str) -> str:
-        if SourceName.parse(name) is not None or is_taken("loss", name):
-            return name
-        point = next(iter(plugin_points(name)), None)
-        return name if point is None or not users_module(point.module) else point.value
+        point = None if SourceName.parse(name) or is_taken("loss", name) else next(iter(plugin_points(name)), None)
+        with suppress(SourceError):
+            if point is not None and not is_installed(locate_module(point.module)):
+                return point.value
+        return name
 
     return _renamed(method, module_of)
 
@@ -112,29 +109,14 @@ def _check(settings: tuple[MethodSpec, ...]) -> bool:
 def _check_and_step(settings: tuple[MethodSpec, ...]) -> bool:
     acts_on_validation = _check(settings)
     for method in settings:
-        # Only for what the steps load: a loss may need more than so small a training.
-        with suppress(Exception), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _step(method)
+        if method.loss is None:
+            continue
+        per_class = max(4, method.samples_per_class)
+        training = TrainingSettings(batch_size=(method.samples_per_class or 4) * 8)
+        targets = np.arange(_CLASSES).repeat(per_class)
+        if issubclass(component_class("loss", method.loss.name), TrainingPlugin):
+            with suppress(Exception):  # A loss with hooks may need more than so small a training.
+                try_first_step(method, training, _DIMENSIONS, targets)
+        else:
+            try_first_step(method, training, _DIMENSIONS, targets)
     return acts_on_validation
-
-
-def _step(method: MethodSpec) -> None:
-    """Train a linear layer for a few steps with all hooks of the loss."""
-    labels = torch.arange(_CLASSES).repeat(_PER_CLASS)
-    inputs = torch.randn(len(labels), _INPUTS)
-    built = build_method(method, _CLASSES, _DIMENSIONS, len(labels))
-    model = nn.Sequential(nn.Linear(_INPUTS, _DIMENSIONS), nn.Identity())
-    schedule = Schedule(
-        *(built.plugin, model, labels, len(labels)), trunk=model[0], images=lambda rows: inputs[rows], warmup_epochs=0
-    )
-    groups = [{"params": model.parameters()}, *built.plugin.param_groups(0.01, 0.0)]
-    optimizer = torch.optim.SGD(groups, lr=0.01)
-    schedule.evaluated({"map_at_r": 0.0, "precision_at_1": 0.0, "r_precision": 0.0})
-    for _ in range(_STEPS):
-        schedule.start_step()
-        optimizer.zero_grad()
-        built(model(inputs), labels).backward()
-        if schedule.gradients_ready():
-            optimizer.step()
-        schedule.evaluated({"map_at_r": 0.0, "precision_at_1": 0.0, "r_precision": 0.0})

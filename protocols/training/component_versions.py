@@ -4,12 +4,9 @@ A fingerprint contains the names of the method's classes and their arguments. A 
 Then its version changes, so that results of the old class are never taken for results of the new one.
 """
 
-import hashlib
-import inspect
 from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 
 from torch import nn
 
@@ -33,23 +30,19 @@ def versions_of(names: Iterable[tuple[str, str]]) -> dict[str, str]:
 def component_version(cls: type[nn.Module]) -> str | None:
     """The version of a class; None for the one that it had before fingerprints contained versions.
 
-    It is `meaning 2` for a class of the suite, `my-package 1.2` for one of an installed package, and `sha256:` with 16
-    digits for one whose source file belongs to no package.
+    It is `meaning 2` for a class of the suite and `my-package 1.2` for one of an installed package.
     """
     package = cls.__module__.partition(".")[0]
     if package == "losses":
         meaning = meaning_of(cls)
         return None if meaning == 1 else f"meaning {meaning}"
-    if (installed := _installed(package)) is not None:
-        name, release = installed
-        return None if UNWRITTEN.get(name) == release else f"{name} {release}"
-    source = Path(inspect.getfile(cls)).read_bytes()
-    return f"sha256:{hashlib.sha256(source).hexdigest()[:16]}"
+    name, release = _installed(package)
+    return None if UNWRITTEN.get(name) == release else f"{name} {release}"
 
 
 @cache
-def _installed(package: str) -> tuple[str, str] | None:
-    """Name and release of the distribution that brings a package; None for a user's own module.
+def _installed(package: str) -> tuple[str, str]:
+    """Name and release of the distribution that brings a package.
 
     Cached, because looking through all installed distributions takes a third of a second.
     """
@@ -60,5 +53,5 @@ def _installed(package: str) -> tuple[str, str] | None:
     else:
         if package in (namesake.read_text("top_level.txt") or "").split():
             return namesake.metadata["Name"], namesake.version
-    distributions = metadata.packages_distributions().get(package)
-    return (distributions[0], metadata.version(distributions[0])) if distributions else None
+    name = metadata.packages_distributions()[package][0]
+    return name, metadata.version(name)

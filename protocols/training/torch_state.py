@@ -1,12 +1,14 @@
 """What torch does for a training: precision, random numbers, deterministic kernels, chunks, and where it ran."""
 
 import os
+import random
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -110,9 +112,16 @@ def device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
+def seed_generators(seed: int) -> None:
+    """Seed torch's generator, and those of Python and numpy, from which a loss of a user may draw."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002 - the global one is meant
+
+
 @contextmanager
 def isolated_random_numbers(device: str, *, fill_memory: bool = False) -> Iterator[None]:
-    """Use deterministic kernels inside; restore torch's settings and random numbers afterwards.
+    """Use deterministic kernels inside; restore torch's settings and all random numbers afterwards.
 
     `fill_memory` makes torch fill every new tensor with NaN, which shows kernels that leave a part of it unset.
     """
@@ -121,6 +130,7 @@ def isolated_random_numbers(device: str, *, fill_memory: bool = False) -> Iterat
     # torch's type hints do not know this setting.
     memory: Any = torch.utils.deterministic
     filled_before = memory.fill_uninitialized_memory
+    pythons, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
     with torch.random.fork_rng(devices):
         torch.use_deterministic_algorithms(True, warn_only=True)
         memory.fill_uninitialized_memory = fill_memory
@@ -129,6 +139,8 @@ def isolated_random_numbers(device: str, *, fill_memory: bool = False) -> Iterat
         finally:
             torch.use_deterministic_algorithms(before[0], warn_only=before[1])
             memory.fill_uninitialized_memory = filled_before
+            random.setstate(pythons)
+            np.random.set_state(numpys)  # noqa: NPY002
 
 
 def embed_in_chunks(model: nn.Module, images: Tensor, size: int | None) -> Tensor:

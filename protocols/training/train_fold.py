@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from losses.checks import values_are_checked
 from losses.plugin import Clock, Normalization, TrainingContext
 from losses.sample_pool import SamplePool
-from losses.without_waiting import replace_reducers
 from protocols.images.batch_source import labelled_batches
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.samples import evaluation_batches_of, training_batches_of
@@ -27,6 +26,7 @@ from protocols.training.step_monitor import NotFiniteError, StepMonitor
 from protocols.training.torch_state import (
     embed_in_chunks,
     isolated_random_numbers,
+    seed_generators,
     torch_provenance,
     use_precision,
 )
@@ -181,13 +181,14 @@ class _Training:
 
     def _build_method(self) -> BuiltMethod:
         spec, targets = self.spec, torch.from_numpy(self.targets)
-        torch.manual_seed(derive_seed("loss", spec.seed))
-        n_classes = int(targets.max()) + 1
-        batch_size = self.settings.batch_size
-        method = build_method(spec.method, n_classes, self.model.dimensions, len(targets), batch_size)
+        seed_generators(derive_seed("loss", spec.seed))
+        counts, batch_size = targets.bincount().tolist(), self.settings.batch_size
+        n_classes = len(counts)
+        method = build_method(
+            spec.method, n_classes, self.model.dimensions, len(targets), batch_size, class_counts=counts
+        )
         # Moved before the optimizer is built: pytorch-metric-learning replaces class weights when their type changes.
         method.loss.to(self.device)
-        replace_reducers(method.loss)
         self.loss = method.loss
         with self._refusals():
             self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)

@@ -84,8 +84,6 @@ def identify_weights(file: WeightFile, weights: str, shapes: Shapes, progress: P
             download(file.url, path, sha256=file.sha256, progress=progress, timeout=_TIMEOUT, resume=False)
         except DownloadError as error:
             raise TrunkError(_missing(file, path, f"; {error}")) from error
-        except OSError as error:
-            raise TrunkError(_missing(file, path, f"; cannot be written ({error})")) from error
     identity, _ = _identify_and_read(file, shapes)
     if weights != IMAGENET:
         _require_identity(file, weights, identity)
@@ -119,14 +117,10 @@ def _weight_path(file: WeightFile) -> Path:
 
 
 def _missing(file: WeightFile, path: Path, reason: str = "") -> str:
-    from_environment = _path_from_environment() is not None
-    if file.url is None:
-        return f"trunk {file.trunk}: {path} is no file; name the file of its weights with --weights"
-    problem = f"{WEIGHTS_VARIABLE} leads to {path}, which is no file" if from_environment else f"there is no {path}"
-    checkpoints = Path(torch.hub.get_dir()) / "checkpoints"
+    place = f"put {file.name} there, or " if file.name else ""
     return (
-        f"trunk {file.trunk}: no weights: {problem}{reason}; put {file.name} into {checkpoints}, "
-        f"or name the file or its folder with --weights or {WEIGHTS_VARIABLE}"
+        f"trunk {file.trunk}: there is no file {path}{reason}; {place}name the file, or its folder, with "
+        f"--weights or {WEIGHTS_VARIABLE}"
     )
 
 
@@ -166,15 +160,10 @@ def _tensors(content: bytes, path: Path, shapes: Shapes, ignored: tuple[str, ...
         raise TrunkError(f"{path}: contains a {type(weights).__name__}, not weights by name")
     tensors = {key: value for key, value in weights.items() if not str(key).startswith(ignored)}
     missing = [key for key in shapes if key not in tensors and not key.endswith(".num_batches_tracked")]
-    unknown = [key for key in tensors if key not in shapes]
-    if missing or unknown:
-        first = f"lacks {missing[0]}" if missing else f"has {unknown[0]}"
+    unlike = [key for key, value in tensors.items() if getattr(value, "shape", None) != shapes.get(key)]
+    if missing or unlike:
         raise TrunkError(
-            f"{path}: not the weights of this trunk: {len(missing)} missing and {len(unknown)} unknown keys; it {first}"
+            f"{path}: not the weights of this trunk: {len(missing)} keys are missing and {len(unlike)} are unknown or "
+            f"of another shape, the first is {[*missing, *unlike][0]}"
         )
-    for key, value in tensors.items():
-        if not isinstance(value, Tensor):
-            raise TrunkError(f"{path}: {key} is {type(value).__name__}, not a tensor")
-        if value.shape != shapes[key]:
-            raise TrunkError(f"{path}: {key} has the shape {tuple(value.shape)} instead of {tuple(shapes[key])}")
     return tensors

@@ -13,17 +13,15 @@ import numpy as np
 
 from reports.board.sources import Source
 from results.spec.experiment_spec import PrimaryScore
-from results.statistics.comparison_result import ComparisonResult, MethodValues, Unit
-from results.statistics.datasets import (
+from results.statistics.across_datasets import (
     Agreement,
     PairOverDatasets,
     agreement_by_chance,
     agreements,
-    difference_on,
     mean_ranks,
     pair_over_datasets,
-    typical_difference,
 )
+from results.statistics.comparison_result import ComparisonResult, MethodValues, Unit
 from results.statistics.method_comparison import compare_methods
 from results.statistics.primary_comparison import resolution, unit_of
 from results.statistics.search_deviation import SearchDeviation, nearest_search_deviation
@@ -49,6 +47,11 @@ class BoardDataset:
         return self.sources[0].dataset
 
     @property
+    def title(self) -> str:
+        """Title of the dataset."""
+        return self.sources[0].title
+
+    @property
     def unit(self) -> Unit:
         """What the methods are compared by."""
         return unit_of(self.sources[0].measured.summary.experiment)
@@ -67,15 +70,6 @@ class BoardDataset:
         first = self.sources[0]
         step = resolution(first.measured, first.score)
         return compare_methods(self.values, self.unit, resolution=step, assumed=self.assumed)
-
-    @property
-    def deviation(self) -> float | None:
-        """Standard deviation of a method's value from search to search, or from run to run if nothing was searched."""
-        if self.unit == "single search":
-            return None if self.assumed is None else self.assumed.deviation
-        samples = [own.units for own in self.values.values() if len(own.units) > 1]
-        degrees = sum(len(own) - 1 for own in samples)
-        return float(np.sqrt(sum(float(np.var(own)) * len(own) for own in samples) / degrees)) if degrees else None
 
 
 @dataclass(frozen=True)
@@ -99,11 +93,6 @@ class Board:
     def score(self) -> PrimaryScore:
         """The score of the board."""
         return self.datasets[0].sources[0].score
-
-    @cached_property
-    def units(self) -> tuple[float | None, ...]:
-        """Typical difference of two methods on each dataset; None where it is mostly noise."""
-        return tuple(typical_difference(self._means(one), one.deviation) for one in self.datasets)
 
     @cached_property
     def agreements(self) -> tuple[Agreement, ...]:
@@ -132,7 +121,8 @@ class Board:
         return tuple(self._pair(reference, other) for other in self.methods if other != reference)
 
     def _pair(self, a: str, b: str) -> PairOverDatasets:
-        return pair_over_datasets(a, b, [difference_on(one.comparison, a, b) for one in self.datasets], self.units)
+        pairs = [one.comparison.pair(a, b) for one in self.datasets]
+        return pair_over_datasets([pair for pair in pairs if pair is not None])
 
     def _by_dataset(self) -> dict[str, list[float]]:
         return {one.name: self._means(one) for one in self.datasets}

@@ -6,17 +6,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from reports.wording import counted
 from results.spec.data_choice import FEATURES
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.trunk_spec import TrunkSpec
 from results.statistics.comparison_result import MethodValues
 from results.statistics.primary_comparison import method_values, primary_score
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import counted
 
 _USERS_DATA = ("folder", FEATURES)
 """Names of datasets that stand for any data of a user."""
 
+_TITLES = {
+    "cub200": "CUB-200-2011",
+    "cars196": "Cars196",
+    "sop": "Stanford Online Products",
+    "inshop": "In-Shop",
+    "inat2018": "iNaturalist 2018",
+}
 _OF_THE_METHODS = {"title", "methods", "variants", "settings", "conditions", "primary", "peeking_metric", "recordings"}
 _CHANGES_NO_SCORE = {"metrics", "test_curves"}
 
@@ -56,6 +63,13 @@ class Source:
         name = self.measured.summary.dataset
         name = f"{name} ({self.name})" if name in _USERS_DATA else name
         return f"part of {name}" if self.measured.summary.experiment.dataset.subset else name
+
+    @property
+    def title(self) -> str:
+        """Title of the dataset; of a user's data the name of the experiment."""
+        name = self.measured.summary.dataset
+        title = self.name if name in _USERS_DATA else _TITLES.get(name, name)
+        return f"part of {title}" if self.measured.summary.experiment.dataset.subset else title
 
     @property
     def data(self) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log2, log10
+from math import ceil, log2, log10
 from typing import Literal
 
 import numpy as np
@@ -22,8 +22,10 @@ AxisScale = Literal["linear", "log2", "log10", "steps"]
 """Distances on the axis of the number. `steps` puts the values at equal distances, in their order."""
 
 CAPTION_OF_BATCH_SIZES = "From the panels of this experiment that differ only in batch size."
-_FEW_VALUES = 5
+_COLUMNS, _FEW_VALUES = 3, 5
 _FEW_TICKS = 12
+_MOST_BARS = 20
+"""A line with more numbers, such as a curve over epochs, has a band in place of bars."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +79,21 @@ def dependence_plot(panels: Sequence[DependencePanel], metric: str = "MAP@R", *,
 
     Lines are shifted a little sideways so that their intervals do not cover each other. The small points are single
     searches or runs; they are drawn for at most five. Hollow markers are published scores. Each panel has its own axes.
+    Up to three panels stand beside each other.
     """
     if not panels or not all(any(line.points for line in panel.series) for panel in panels):
         raise FigureError("the figure of a score against a number needs at least one run in every panel")
-    most = max(len(panel.numbers) for panel in panels)
-    width = PAGE_WIDTH if stacked else max(WIDTH if most > _FEW_TICKS else 4.8, 3.5 * len(panels))
-    rows, columns = (len(panels), 1) if stacked else (1, len(panels))
+    columns = 1 if stacked else min(len(panels), _COLUMNS)
+    rows, most = ceil(len(panels) / columns), max(len(panel.numbers) for panel in panels)
+    width = PAGE_WIDTH if stacked else max(WIDTH if most > _FEW_TICKS else 4.8, 3.5 * columns)
     figure = new_figure(3.5 * rows, width=width)
     names = list(dict.fromkeys(line.name for panel in panels for line in panel.series))
-    row = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    grid = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    row, empty = grid[: len(panels)], grid[len(panels) :]
     for axes, panel in zip(row, panels, strict=True):
         _draw_panel(axes, panel, names)
+    for axes in empty:
+        axes.set_axis_off()
     row[0].set_ylabel(f"{metric}, %")
     figure.supxlabel(_runs_note(panels), fontsize=8.5)
     _legend(figure, row, names, published=any(line.published for panel in panels for line in panel.series))
@@ -129,11 +135,17 @@ def _draw_line(axes: Axes, line: Dependence, index: int, positions: Mapping[floa
     intervals = [line.points[number].interval for number in numbers]
     means = [100 * interval.mean for interval in intervals]
     halves = [np.nan if interval.half_width is None else 100 * interval.half_width for interval in intervals]
-    thin: Look = {"capsize": 3, "elinewidth": 0.9, "capthick": 0.9}
-    axes.errorbar([positions[number] for number in numbers], means, yerr=halves, label=line.name, **thin, **look)
+    places = [positions[number] for number in numbers]
+    if len(numbers) > _MOST_BARS:
+        low, high = np.subtract(means, halves), np.add(means, halves)
+        axes.plot(places, means, label=line.name, markevery=len(numbers) // 8, **{**look, "markersize": 4})
+        axes.fill_between(places, low, high, color=look["color"], alpha=0.18, linewidth=0)
+    else:
+        thin: Look = {"capsize": 3, "elinewidth": 0.9, "capthick": 0.9}
+        axes.errorbar(places, means, yerr=halves, label=line.name, **thin, **look)
     for number in numbers:
         values = line.points[number].values
-        if 1 < len(values) <= _FEW_VALUES:
+        if 1 < len(values) <= _FEW_VALUES and len(numbers) <= _MOST_BARS:
             dots: Look = {"color": look["color"], "marker": ".", "markersize": 4.5, "alpha": 0.7, "linestyle": ""}
             axes.plot([positions[number]] * len(values), 100 * np.asarray(values), **dots)
     if line.published:

@@ -1,16 +1,18 @@
-"""Figure of embeddings and proxies in the plane by t-SNE (as in Proxy-ISA, Fig. 2 and 6)."""
+"""Maps of embeddings and proxies in the plane, by t-SNE or as they are (as in Proxy-ISA, Fig. 2 and 6; CCP, Fig. 1)."""
 
+import colorsys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import ceil
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
+from matplotlib.patches import Circle
 
-from reports.figures.names_in_text import is_drawable
 from reports.figures.style import (
     COLOURS,
+    GREY,
     INK,
     MARKERS,
     PAGE_WIDTH,
@@ -32,13 +34,13 @@ CAPTION_OF_PROXIES = (
     "Model of the first fold of run 0, a few images of some training classes. A proxy is a larger sign with a dark "
     "outline, in the shape and the colour of its class."
 )
-NAMED = 21
-"""Largest number of classes for which the figure has a key. With more classes a key does not help."""
+TSNE_NOTE = "t-SNE of cosine distances: only small distances have a meaning"
+MARKED = 25
+"""Largest number of classes that have their own pairs of colour and marker. More pairs cannot be told apart."""
 
-_KEY_COLUMNS, _LONGEST_NAME, _LINE = 2, 24, 0.19
-"""Columns of the key, characters of a name in it, and height of its lines in inches."""
+_NAMED, _KEY_COLUMNS, _LONGEST_NAME, _LINE = 21, 2, 24, 0.19
+"""Most classes in a key, columns of the key, characters of a name in it, and height of its lines in inches."""
 
-_RASTER = 1500
 _EQUAL = 1e-9
 """Largest difference of unit vectors that count as equal."""
 
@@ -46,7 +48,42 @@ _STEPS = 500
 """Steps of t-SNE. On 13 maps of 180 to 480 points, each computed once, scikit-learn's 1,000 steps kept neighbours no
 better: the trustworthiness of 10 neighbours differed by at most .004, on average by less than .001."""
 
-_WARNING = "t-SNE of cosine distances: only small distances have a meaning"
+_RASTER, _PROXY, _GOLDEN, _NAVY = 1500, 40.0, 0.618033988749895, "#00175a"
+
+
+def _none() -> np.ndarray:
+    return np.empty((0, 2))
+
+
+@dataclass(frozen=True)
+class MapPanel:
+    """One map.
+
+    Attributes:
+        places: Places of the images, n x 2.
+        labels: Class of each image, n.
+        proxy_places: Places of the proxies, p x 2.
+        proxy_labels: Class of each proxy, p.
+        next_places: Places of the proxies of CCP's next problem, p x 2, of the same classes.
+    """
+
+    title: str
+    places: np.ndarray
+    labels: np.ndarray
+    proxy_places: np.ndarray = field(default_factory=_none)
+    proxy_labels: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
+    next_places: np.ndarray = field(default_factory=_none)
+
+    def __post_init__(self) -> None:
+        if not len(self.places):
+            raise FigureError("a map needs at least one image")
+        if len(self.places) != len(self.labels) or len(self.proxy_places) != len(self.proxy_labels):
+            raise FigureError(f"map {self.title!r}: needs one label per image and per proxy")
+
+    @property
+    def few(self) -> bool:
+        """Whether every class has its own pair of colour and marker."""
+        return len(np.unique(self.labels)) <= MARKED
 
 
 def tsne_places(embeddings: np.ndarray, proxies: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -81,6 +118,20 @@ def tsne_places(embeddings: np.ndarray, proxies: np.ndarray | None = None) -> tu
     return places[: len(embeddings)], places[len(embeddings) :]
 
 
+def tsne_panel(
+    title: str,
+    embeddings: np.ndarray,
+    labels: np.ndarray,
+    proxies: np.ndarray | None = None,
+    proxy_labels: np.ndarray | None = None,
+) -> MapPanel:
+    """Make a panel whose places are those of t-SNE, together for images and proxies."""
+    if proxies is None or proxy_labels is None or not len(proxies):
+        return MapPanel(title, tsne_places(embeddings)[0], labels)
+    images, stars = tsne_places(embeddings, proxies)
+    return MapPanel(title, images, labels, stars, proxy_labels)
+
+
 @styled
 def embedding_map(
     places: np.ndarray,
@@ -89,114 +140,124 @@ def embedding_map(
     proxy_labels: np.ndarray | None = None,
     names: Sequence[str] = (),
 ) -> Figure:
-    """Draw points with marker and colour by class, and proxies as larger, outlined signs of their class.
-
-    The figure has no axes, because only small distances have a meaning in t-SNE.
+    """Draw one map with a key of its classes, if they are few.
 
     Args:
         places: Places of the images, n x 2.
         labels: Class of each image, n.
         proxy_places: Places of the proxies, p x 2.
-        proxy_labels: Class of each proxy, p. A proxy without class, or whose class has no image, is a white star.
+        proxy_labels: Class of each proxy, p.
         names: Names of the classes for the key, in the order of their labels; without them the key has the labels.
     """
-    if len(places) != len(labels) or not len(places):
-        raise FigureError(f"the embedding map needs one label per point, not {len(labels)} for {len(places)}")
-    classes = np.unique(labels)
-    stars = np.empty((0, 2)) if proxy_places is None else proxy_places
-    named = len(classes) <= NAMED
-    lines = ceil(len(classes) / _KEY_COLUMNS) + 1 if named else 0
+    stars = () if proxy_places is None or proxy_labels is None else (proxy_places, proxy_labels)
+    panel, classes = MapPanel("", places, labels, *stars), np.unique(labels)
+    lines = ceil(len(classes) / _KEY_COLUMNS) + 1 if len(classes) <= _NAMED else 0
     figure = new_figure(PAGE_WIDTH + lines * _LINE, PAGE_WIDTH)
     axes = figure.add_subplot()
-    _draw_images(axes, places, labels, [_short(name) for name in names] or [str(label) for label in classes])
-    if len(stars):
-        draw_proxies(axes, stars, proxy_labels, classes, 80)
-        axes.scatter([], [], label="proxy, in the sign of its class", **proxy_look(None, 80))
-    axes.set(xticks=[], yticks=[])
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.spines[:].set_visible(True)
-    axes.set_xlabel(f"{_counted(places, classes, stars)}\n{_WARNING}")
-    handles, keys = axes.get_legend_handles_labels()
-    if named:
-        figure.legend(handles, keys, loc="outside lower center", ncols=_KEY_COLUMNS, markerscale=1.3)
-    elif len(stars):
-        figure.legend(handles[-1:], keys[-1:], loc="outside upper right")
+    _draw(axes, panel, [_short(name) for name in names] or [str(label) for label in classes])
+    proxies = f", {len(panel.proxy_places)} proxies" if len(panel.proxy_places) else ""
+    axes.set_xlabel(f"{len(places)} images of {len(classes)} classes{proxies}\n{TSNE_NOTE}")
+    if lines:
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=_KEY_COLUMNS)
     return figure
 
 
-def _draw_images(axes: Axes, places: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> None:
-    size = 16 if len(places) < 600 else 9
-    look: Look = {"s": size, "alpha": 0.75, "rasterized": len(places) > _RASTER}
-    for index, label in enumerate(np.unique(labels)):
-        points = places[labels == label]
-        axes.scatter(
-            points[:, 0],
-            points[:, 1],
-            label=names[index],
-            **class_look(index),
-            **look,
-        )
+@styled
+def map_panels(panels: Sequence[MapPanel], columns: int, note: str = "", *, unit_disk: bool = False) -> Figure:
+    """Draw several maps side by side.
 
-
-def _short(name: str) -> str:
-    """Leave out the middle of a name that would make the key wider than the figure, unless it becomes a number."""
-    half = _LONGEST_NAME // 2
-    return name if len(name) <= _LONGEST_NAME or not is_drawable(name) else f"{name[: half - 1]}…{name[-half:]}"
-
-
-def draw_proxies(
-    axes: Axes, places: np.ndarray, proxy_labels: np.ndarray | None, classes: np.ndarray, size: float
-) -> None:
-    """Draw proxies as signs with a dark outline, in the marker and the colour of their class.
+    Up to `MARKED` classes, a class has its own colour and marker, and its proxies are larger signs of both with a dark
+    outline. A line joins a proxy with that of the next problem. With more classes, colours nearly repeat, and all
+    proxies are navy blue stars.
 
     Args:
-        proxy_labels: Class of each proxy, p; None without classes.
-        size: Area of a sign in square points.
+        unit_disk: Whether the places are the embeddings themselves, which lie in the unit disk. It is then drawn.
     """
-    numbers = {label: index for index, label in enumerate(classes.tolist())}
-    indices = [None] * len(places) if proxy_labels is None else [numbers.get(label) for label in proxy_labels.tolist()]
-    for index in dict.fromkeys(indices):
-        points = places[[other == index for other in indices]]
-        axes.scatter(points[:, 0], points[:, 1], **proxy_look(index, size))
+    if not panels:
+        raise FigureError("the figure needs at least one map")
+    rows, columns = ceil(len(panels) / columns), min(columns, len(panels))
+    side = min(3.4, 11.0 / columns)
+    figure = new_figure(0.7 + (side + 0.35) * rows, width=side * columns)
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes, panel in zip(grid, panels, strict=False):
+        _draw(axes, panel, ())
+        if unit_disk:
+            axes.add_patch(Circle((0, 0), 1, fill=False, edgecolor=GREY, linewidth=0.8, linestyle=":"))
+            axes.set(xlim=(-1.06, 1.06), ylim=(-1.06, 1.06))
+            axes.set_aspect("equal", adjustable="box")
+    for empty in grid[len(panels) :]:
+        empty.set_axis_off()
+    # The names of the proxies' signs are the same in all maps.
+    keys = {key: handle for axes in grid for handle, key in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if keys:
+        figure.legend(keys.values(), keys.keys(), loc="outside upper right", ncols=len(keys))
+    figure.supxlabel(note, fontsize=8)
+    return figure
 
 
-def proxy_look(index: int | None, size: float) -> Look:
-    """Return the look of a proxy of class number `index`, with its area in square points. None is a white star."""
-    edge = "white" if index is None else class_colour(index)
-    hollow = index is None or index // len(COLOURS) % 2 == 1
-    return {
-        "marker": "*" if index is None else class_marker(index),
-        "s": size,
-        "facecolors": "white" if hollow else edge,
-        "edgecolors": edge,
-        "linewidths": 1.6,
-        "path_effects": [withStroke(linewidth=3.6, foreground=INK)],
-        "zorder": 3,
-    }
+def _draw(axes: Axes, panel: MapPanel, names: Sequence[str]) -> None:
+    classes, count = np.unique(panel.labels), len(panel.places)
+    # Large maps become one picture inside the SVG, which would be slow otherwise.
+    look: Look = {"s": 14 if count < 600 else 6 if count < 1500 else 2.5, "rasterized": count > _RASTER}
+    if panel.few:
+        for index, label in enumerate(classes):
+            x, y = panel.places[panel.labels == label].T
+            axes.scatter(x, y, alpha=0.7, label=names[index] if names else None, **class_look(index), **look)
+        _draw_proxies(axes, panel, classes.tolist())
+    else:
+        colours = np.array(_many_colours(len(classes)))[np.searchsorted(classes, panel.labels)]
+        axes.scatter(panel.places[:, 0], panel.places[:, 1], c=colours, marker="o", alpha=0.7, linewidths=0, **look)
+        star: Look = {"marker": "*", "s": 44, "c": _NAVY, "edgecolors": "white", "linewidths": 0.25, "zorder": 3}
+        if len(panel.proxy_places):
+            x, y = panel.proxy_places.T
+            axes.scatter(x, y, label="proxy", **star)
+    axes.set(xticks=[], yticks=[])
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.spines[:].set_visible(True)
+    axes.set_title(panel.title, loc="left", fontsize=8.5)
 
 
-def _counted(places: np.ndarray, classes: np.ndarray, stars: np.ndarray) -> str:
-    repeats = "" if len(classes) <= len(COLOURS) * len(MARKERS) else ", markers repeat"
-    proxies = f", {len(stars)} proxies" if len(stars) else ""
-    return f"{len(places)} images of {len(classes)} classes{repeats}{proxies}"
-
-
-def class_colour(index: int) -> str:
-    """Return the colour of class number `index`; it repeats after seven classes."""
-    return COLOURS[index % len(COLOURS)]
-
-
-def class_marker(index: int) -> str:
-    """Return the marker of class number `index`."""
-    # After each seven classes the markers shift by one, so pairs of colour and marker repeat only after 49 classes.
-    return MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
+def _draw_proxies(axes: Axes, panel: MapPanel, classes: Sequence[int]) -> None:
+    """Draw proxies in the marker and the colour of their class, and lines to those of the next problem."""
+    for label in np.unique(panel.proxy_labels).tolist():
+        chosen = panel.proxy_labels == label
+        index = classes.index(label) if label in classes else None
+        colour = GREY if index is None else COLOURS[index % len(COLOURS)]
+        marker = "*" if index is None else class_look(index)["marker"]
+        hollow = index is None or index // len(COLOURS) % 2 == 1
+        look: Look = {"c": "white", "edgecolors": colour} if hollow else {"c": colour, "edgecolors": INK}
+        x, y = panel.proxy_places[chosen].T
+        axes.scatter(x, y, marker=marker, s=_PROXY, linewidths=1.4, zorder=3, **look)
+        if len(panel.next_places):
+            ring: Look = {"facecolors": "none", "edgecolors": colour, "marker": "o", "s": 42, "linewidths": 1.4}
+            x, y = panel.next_places[chosen].T
+            axes.scatter(x, y, zorder=4, **ring)
+    for start, end in zip(panel.proxy_places, panel.next_places, strict=False):
+        axes.plot([start[0], end[0]], [start[1], end[1]], color=GREY, linewidth=0.7, zorder=2.9)
+    # Signs of the key are drawn without data.
+    if len(panel.proxy_places):
+        axes.scatter([], [], s=_PROXY, c="white", edgecolors=INK, marker="*", label="proxy, in the sign of its class")
+    if len(panel.next_places):
+        axes.scatter([], [], s=42, facecolors="none", edgecolors=INK, label="proxy of the next problem")
 
 
 def class_look(index: int) -> Look:
     """Return colour and marker of class number `index`. Every second seven classes are hollow: 14 differ in grey."""
-    colour, hollow = class_colour(index), index // len(COLOURS) % 2 == 1
+    colour, hollow = COLOURS[index % len(COLOURS)], index // len(COLOURS) % 2 == 1
+    # After each seven classes the markers shift by one, so pairs of colour and marker repeat only after 49 classes.
+    marker = MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
     faces = {"facecolors": "none", "edgecolors": colour} if hollow else {"color": colour}
-    return {**faces, "marker": class_marker(index), "linewidths": 0.9 if hollow else 0}
+    return {**faces, "marker": marker, "linewidths": 0.9 if hollow else 0}
+
+
+def _many_colours(count: int) -> list[tuple[float, float, float]]:
+    return [colorsys.hls_to_rgb(index * _GOLDEN % 1, 0.42 + 0.2 * (index % 2), 0.75) for index in range(count)]
+
+
+def _short(name: str) -> str:
+    """Leave out the middle of a name that would make the key wider than the figure."""
+    half = _LONGEST_NAME // 2
+    return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
 
 
 def alternative_text(places: np.ndarray, labels: np.ndarray) -> str:

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
 
-from reports.figures.names_in_text import is_drawable
 from reports.figures.style import BLUE, INK, ORANGE, FigureError, Look, new_figure, styled
 from results.records.artifacts import FigureData
 
@@ -63,29 +62,26 @@ def retrievals_of(data: FigureData, queries: int | None = None, neighbours: int 
     return rows
 
 
-@styled
 def retrieval_gallery(retrievals: Sequence[Retrieval]) -> Figure:
-    """Draw one row per query, hardest classes first: the query, then its neighbours.
-
-    A neighbour of the query's class has a solid blue frame and a tick. Other neighbours have a dashed orange frame and
-    a cross.
-    """
-    _check(retrievals)
-    figure = new_figure(0.8 + 1.14 * len(retrievals), width=0.9 + 0.95 * _columns(retrievals))
-    _draw_rows(figure, retrievals)
-    figure.supxlabel(_KEY, fontsize=8)
-    return figure
+    """Draw one gallery."""
+    return galleries_side_by_side({"": retrievals})
 
 
 @styled
 def galleries_side_by_side(galleries: Mapping[str, Sequence[Retrieval]]) -> Figure:
-    """Draw several galleries beside each other, with one key."""
-    if not galleries:
-        raise FigureError("the figure needs at least one gallery")
-    for retrievals in galleries.values():
-        _check(retrievals)
+    """Draw galleries beside each other, one row per query, hardest classes first: the query, then its neighbours.
+
+    A neighbour of the query's class has a solid blue frame and a tick. Other neighbours have a dashed orange frame and
+    a cross.
+    """
+    if (
+        not galleries
+        or not all(galleries.values())
+        or not all(row.neighbours for rows in galleries.values() for row in rows)
+    ):
+        raise FigureError("the gallery needs at least one query, and at least one neighbour of each query")
     widths = [0.9 + 0.95 * _columns(retrievals) for retrievals in galleries.values()]
-    figure = new_figure(1.1 + 1.14 * max(map(len, galleries.values())), width=sum(widths))
+    figure = new_figure(0.9 + 1.14 * max(map(len, galleries.values())), width=sum(widths))
     parts = figure.subfigures(1, len(galleries), squeeze=False, width_ratios=widths)[0]
     for part, (title, retrievals) in zip(parts, galleries.items(), strict=True):
         _draw_rows(part, retrievals)
@@ -94,7 +90,7 @@ def galleries_side_by_side(galleries: Mapping[str, Sequence[Retrieval]]) -> Figu
     return figure
 
 
-def _draw_rows(figure: Figure | SubFigure, retrievals: Sequence[Retrieval]) -> None:
+def _draw_rows(figure: SubFigure, retrievals: Sequence[Retrieval]) -> None:
     """Draw all rows in one coordinate system, since one per image would take seconds. An image has unit size."""
     rows, columns = hardest_first(retrievals), _columns(retrievals)
     axes = figure.subplots()
@@ -114,11 +110,6 @@ def _draw_rows(figure: Figure | SubFigure, retrievals: Sequence[Retrieval]) -> N
 
 def _columns(retrievals: Sequence[Retrieval]) -> int:
     return 1 + max(len(row.neighbours) for row in retrievals)
-
-
-def _check(retrievals: Sequence[Retrieval]) -> None:
-    if not retrievals or not all(retrieval.neighbours for retrieval in retrievals):
-        raise FigureError("the gallery needs at least one query, and at least one neighbour of each query")
 
 
 def _plain(image: np.ndarray) -> np.ndarray:
@@ -145,4 +136,4 @@ def _show(axes: Axes, corner: tuple[float, float], image: np.ndarray, name: str,
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 13 or not is_drawable(name) else name[:12] + "…"
+    return name if len(name) <= 13 else name[:12] + "…"

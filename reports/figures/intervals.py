@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.figures.names_in_text import wrapped
 from reports.figures.style import (
     BLUE,
     GREY,
@@ -21,8 +21,8 @@ from reports.figures.style import (
     new_figure,
     styled,
 )
-from reports.wording import percent
 from results.statistics.intervals import Interval
+from results.wording import percent
 
 IntervalUnit = Literal["search", "run"]
 """What a point is, and what an interval is over."""
@@ -61,7 +61,7 @@ def interval_plot(methods: Sequence[MethodRuns], metric: str, unit: IntervalUnit
     for row, method in enumerate(shown):
         _draw(axes, row, method, f"single {unit}")
     # A long name wraps, but not inside its number of runs.
-    names = [wrapped(f"{method.name}  (n\u00a0=\u00a0{len(method.values)})", _LONG_NAME) for method in shown]
+    names = [fill(f"{method.name}  (n\u00a0=\u00a0{len(method.values)})", _LONG_NAME) for method in shown]
     axes.set_yticks(range(len(shown)), names)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)

@@ -12,7 +12,6 @@ from matplotlib.patches import Rectangle
 
 from reports.figures.style import SEQUENTIAL, FigureError, Look, new_figure, styled
 
-CAPTION = "Model of the first fold of run 0, images and proxies sorted by class. A frame shows the pairs of one class."
 FRAMED = 30
 """Largest number of classes that get frames. With more classes the frames would hide the values."""
 
@@ -34,6 +33,10 @@ class SimilarityPanel:
     proxies: np.ndarray
     proxy_labels: np.ndarray
 
+    def __post_init__(self) -> None:
+        if self.embeddings.shape[:1] != self.labels.shape or self.proxies.shape[:1] != self.proxy_labels.shape:
+            raise FigureError(f"heat map {self.title!r}: needs one label per embedding and per proxy")
+
     @property
     def similarities(self) -> np.ndarray:
         """Cosines (n x p). Rows and columns are sorted by class; the order within a class is kept."""
@@ -54,8 +57,6 @@ def similarity_heat_map(panels: Sequence[SimilarityPanel], columns: int) -> Figu
     """
     if not panels:
         raise FigureError("the heat map needs at least one panel")
-    for panel in panels:
-        _check(panel)
     columns = min(columns, len(panels))
     rows = ceil(len(panels) / columns)
     figure = new_figure(0.6 + 2.8 * rows, width=1.0 + 2.8 * columns)
@@ -88,12 +89,11 @@ def _draw(axes: Axes, panel: SimilarityPanel) -> AxesImage:
 
 
 def _blocks(panel: SimilarityPanel) -> list[tuple[int, int, int, int]]:
-    blocks = []
-    for label in np.intersect1d(panel.labels, panel.proxy_labels):
-        rows, columns = np.sort(panel.labels), np.sort(panel.proxy_labels)
-        top, bottom = np.searchsorted(rows, label, "left"), np.searchsorted(rows, label, "right")
-        left, right = np.searchsorted(columns, label, "left"), np.searchsorted(columns, label, "right")
-        blocks.append((int(top), int(bottom - top), int(left), int(right - left)))
+    """Top, height, left and width of the pairs of each class."""
+    rows, columns, blocks = np.sort(panel.labels), np.sort(panel.proxy_labels), []
+    for label in np.intersect1d(rows, columns):
+        top, left = int(np.searchsorted(rows, label)), int(np.searchsorted(columns, label))
+        blocks.append((top, int((rows == label).sum()), left, int((columns == label).sum())))
     return blocks
 
 
@@ -101,23 +101,3 @@ def _unit(rows: np.ndarray) -> np.ndarray:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: np.ndarray = rows / np.where(lengths > 0, lengths, 1)
     return unit
-
-
-def _check(panel: SimilarityPanel) -> None:
-    if panel.embeddings.shape[:1] != panel.labels.shape or panel.proxies.shape[:1] != panel.proxy_labels.shape:
-        raise FigureError(f"heat map {panel.title!r}: needs one label per embedding and per proxy")
-    if panel.embeddings.shape[1:] != panel.proxies.shape[1:]:
-        shapes = f"{panel.embeddings.shape[1:]} and {panel.proxies.shape[1:]}"
-        raise FigureError(f"heat map {panel.title!r}: embeddings and proxies differ in dimensions: {shapes}")
-
-
-def alternative_text(panels: Sequence[SimilarityPanel]) -> str:
-    """Describe the mean cosine of images with proxies of their class and of other classes."""
-    texts = []
-    for panel in panels:
-        same = np.sort(panel.labels)[:, None] == np.sort(panel.proxy_labels)[None]
-        cosines = panel.similarities
-        within = f"{cosines[same].mean():.2f}" if same.any() else "none"
-        between = f"{cosines[~same].mean():.2f}" if not same.all() else "none"
-        texts.append(f"{panel.title} {within} within a class, {between} between classes")
-    return f"Heat maps of the cosine between images and proxies. Means: {'; '.join(texts)}."

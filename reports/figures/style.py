@@ -5,6 +5,7 @@ line style, so a figure is also readable in grey. Figures are built without pypl
 """
 
 import io
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec
@@ -106,7 +107,9 @@ def png_of(figure: Figure) -> bytes:
 
 def _written(figure: Figure, kind: str, **options: Any) -> bytes:
     buffer = io.BytesIO()
-    with mpl.rc_context(_SETTINGS):
+    with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+        # The font has no Chinese, Japanese, Korean, Thai or Indic letters; a box stands for each.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         # The layout is computed once. A second computation would start from the first and move parts a little. Without
         # a layout engine, matplotlib draws the figure once for each file and not twice.
         if (layout := figure.get_layout_engine()) is not None:

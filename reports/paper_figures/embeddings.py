@@ -1,4 +1,4 @@
-"""The papers' figures that show embeddings or searches, with their captions."""
+"""The papers' figures that show embeddings or searches."""
 
 from itertools import product
 from string import ascii_lowercase
@@ -6,14 +6,14 @@ from string import ascii_lowercase
 import numpy as np
 from matplotlib.figure import Figure
 
-from reports.figures.contour import search_contour
+from reports.figures.embedding_map import TSNE_NOTE, MapPanel, map_panels, tsne_panel
 from reports.figures.gallery import galleries_side_by_side, retrievals_of
-from reports.figures.map_panels import MapPanel, map_panels, tsne_panel
+from reports.figures.search import search_contour
 from reports.figures.similarity import SimilarityPanel, similarity_heat_map
 from reports.figures.spectrum import Spectrum, singular_value_spectrum
 from reports.figures.style import FigureError
 from reports.page.material import Material
-from reports.paper_figures.paper_figure import Materials, PaperFigure
+from reports.paper_figures.scores import Materials
 from results.records.artifacts import Recording, Snapshot
 
 QUERIES, NEIGHBOURS = 4, 4
@@ -39,9 +39,6 @@ def nearest_test_images(materials: Materials) -> Figure:
     return galleries_side_by_side(galleries)
 
 
-_TSNE_NOTE = "t-SNE of cosine distances: only small distances have a meaning"
-
-
 def early_embeddings(materials: Materials) -> Figure:
     """Draw training images and proxies after the first recorded epoch, one map per method (Fig. 2)."""
     material = _panel_named(materials, "")
@@ -50,7 +47,7 @@ def early_embeddings(materials: Materials) -> Figure:
         _training_map(material, method, _recorded_epochs(material, method)[0], letter)
         for letter, method in zip(ascii_lowercase, methods, strict=False)
     ]
-    return map_panels(panels, 2, _TSNE_NOTE)
+    return map_panels(panels, 2, TSNE_NOTE)
 
 
 def embeddings_over_time(materials: Materials) -> Figure:
@@ -65,7 +62,7 @@ def embeddings_over_time(materials: Materials) -> Figure:
         data = final.figure_data[method]
         title = f"({next(letters)}) {final.titles[method]}, test\n{_counted(data.test_labels)}"
         panels.append(tsne_panel(title, data.test_embeddings, data.test_labels))
-    return map_panels(panels, 2, _TSNE_NOTE)
+    return map_panels(panels, 2, TSNE_NOTE)
 
 
 def similarities_over_time(materials: Materials) -> Figure:
@@ -115,7 +112,7 @@ def proxies_in_the_plane(materials: Materials) -> Figure:
 def validation_geometry(materials: Materials) -> Figure:
     """Draw validation embeddings before CCP and after its iterations 1 to 3 by t-SNE (Fig. 2)."""
     panels = [tsne_panel(_title(shot), shot.embeddings, shot.labels) for shot in _solutions(materials, 4)]
-    return map_panels(panels, 2, f"{_NUMBERS}\n{_TSNE_NOTE}")
+    return map_panels(panels, 2, f"{_NUMBERS}\n{TSNE_NOTE}")
 
 
 def search_over_strength_and_proxies(materials: Materials) -> Figure:
@@ -124,11 +121,10 @@ def search_over_strength_and_proxies(materials: Materials) -> Figure:
     search = material.searches.get(_CCP)
     if search is None:
         raise FigureError(f"{material.name}: the store has no search of {_CCP}")
-    parameters = {parameter.name: parameter for parameter in search.parameters}
-    if missing := {"loss.lam", "loss.proxies_per_class"} - parameters.keys():
+    missing = {"loss.lam", "loss.proxies_per_class"} - {parameter.name for parameter in search.parameters}
+    if missing:
         raise FigureError(f"{material.name}: {sorted(missing)[0]} was not searched")
-    strength, proxies = parameters["loss.lam"], parameters["loss.proxies_per_class"]
-    return search_contour(search.trials, strength, proxies, title=material.titles[_CCP])
+    return search_contour(search, "loss.lam", "loss.proxies_per_class")
 
 
 def _solutions(materials: Materials, most: int) -> tuple[Snapshot, ...]:
@@ -193,121 +189,3 @@ def _recorded_epochs(material: Material, method: str) -> tuple[int, ...]:
     if not epochs:
         raise FigureError(f"{material.name}, {method}: the training ended before the first epoch to record")
     return epochs
-
-
-_TSNE = "Distances between groups have no meaning in t-SNE."
-_FIRST_RUN = "Model of the first run."
-_QUERIES = (
-    "The four nearest test images of one query from each of the four classes with the lowest MAP@R, in the first run. "
-    "These classes are the hardest ones and not typical. The authors picked their queries by hand; neither the queries "
-    "nor the network are known."
-)
-_SOLUTIONS = (
-    "Each map shows the network with the best validation score of a problem. (a) is the first problem, which is usual "
-    "training with proxies; (b.n) is the problem after n iterations of CCP."
-)
-
-EMBEDDING_FIGURES = (
-    PaperFigure(
-        name="proxy_isa_figure2",
-        paper="Proxy-ISA",
-        number="Figure 2",
-        title="Training images and proxies of Cars196 early in the training",
-        experiment="proxy_isa_figure2",
-        drawing=early_embeddings,
-        caption=f"t-SNE of all training images, with the proxies as stars. {_FIRST_RUN} {_TSNE} The paper does not "
-        "name the epoch; the epoch is our choice.",
-    ),
-    PaperFigure(
-        name="proxy_isa_figure6",
-        paper="Proxy-ISA",
-        number="Figure 6",
-        title="Embeddings of Cars196 during and after the training",
-        experiment="proxy_isa_figure6",
-        drawing=embeddings_over_time,
-        caption="t-SNE. First the training images with the proxies of Proxy-ISA during its training, then images of "
-        f"some test classes. {_FIRST_RUN} {_TSNE} The networks of the test images have the epoch that validation "
-        "classes chose. The paper does not name its epoch and draws all test classes.",
-    ),
-    PaperFigure(
-        name="proxy_isa_figure7",
-        paper="Proxy-ISA",
-        number="Figure 7",
-        title="Similarity of training images and proxies of Cars196 during the training",
-        experiment="proxy_isa_figure7",
-        drawing=similarities_over_time,
-        caption="Cosine of training images (rows) and proxies (columns), both sorted by class; three random images per "
-        f"class. {_FIRST_RUN} The paper does not name the epochs; they are our choice.",
-    ),
-    PaperFigure(
-        name="proxy_anchor_retrievals_cub_cars",
-        paper="Proxy-Anchor",
-        number="retrievals",
-        title="Nearest test images on CUB-200-2011 and Cars196",
-        experiment="proxy_anchor_cub_cars",
-        drawing=nearest_test_images,
-        caption=_QUERIES,
-        panels=("cub200_bn_512", "cars196_bn_512"),
-    ),
-    PaperFigure(
-        name="proxy_anchor_retrievals_sop",
-        paper="Proxy-Anchor",
-        number="retrievals",
-        title="Nearest test images on Stanford Online Products",
-        experiment="proxy_anchor_sop/sop_bn_512",
-        drawing=nearest_test_images,
-        caption=_QUERIES,
-    ),
-    PaperFigure(
-        name="proxy_anchor_retrievals_inshop",
-        paper="Proxy-Anchor",
-        number="retrievals",
-        title="Nearest gallery images on In-Shop",
-        experiment="proxy_anchor_inshop/inshop_bn_512",
-        drawing=nearest_test_images,
-        caption=_QUERIES,
-    ),
-    PaperFigure(
-        name="ccp_figure1",
-        paper="CCP",
-        number="Figure 1",
-        title="Proxies and embeddings over CCP's iterations, with glyphs in place of MNIST",
-        experiment="ccp_figure1",
-        drawing=proxies_in_the_plane,
-        caption="A stand-in: the paper's figure is on MNIST, with a network and settings that are not published. Here "
-        "a small network embeds glyphs in two dimensions; the dotted circle is the unit circle. Six of the training "
-        f"classes are drawn and measured. {_SOLUTIONS} Next proxies are chosen at the end of a problem, some "
-        "validations after the drawn network. Do not compare the numbers with the paper's.",
-    ),
-    PaperFigure(
-        name="ccp_figure2",
-        paper="CCP",
-        number="Figure 2",
-        title="Validation embeddings of C2-CCP on CUB-200-2011 before and after its iterations",
-        experiment="ccp_figure2",
-        drawing=validation_geometry,
-        caption=f"t-SNE of the validation images of the first fold. {_SOLUTIONS} {_TSNE} The paper has other "
-        "validation classes, so its numbers are not comparable.",
-    ),
-    PaperFigure(
-        name="ccp_figure3",
-        paper="CCP",
-        number="Figure 3",
-        title="Search over lambda and the number of proxies per class, C2-CCP on CUB-200-2011",
-        experiment="ccp_figure3",
-        drawing=search_over_strength_and_proxies,
-        caption="Each point is a trial, with its best MAP@R on the validation classes of the first fold. The surface "
-        "is interpolated linearly between the trials; the paper draws that of its Gaussian process, on other "
-        "validation classes.",
-    ),
-    PaperFigure(
-        name="nir_figure4",
-        paper="NIR",
-        number="Figure 4",
-        title="Singular values of the test embeddings, without and with NIR",
-        experiment="nir_table3",
-        drawing=spectra_of_runs,
-        caption="The model of a method is that of its first run and first fold, at the epoch that validation chose. "
-        "The paper's text does not have the figure.",
-    ),
-)

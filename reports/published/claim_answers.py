@@ -17,11 +17,11 @@ from reports.published.eligibility import StoredExperiment, concerns, models_of,
 from results.published.claims_file import Claim
 from results.published.rows import row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, published_table, published_tables
+from results.statistics.comparison_result import ComparedPair, ComparisonResult
 from results.statistics.cut_off import RangeEnd, range_ends
-from results.statistics.measured_noise import kept_measurements, measured_noise, setting_phrase
-from results.statistics.primary_comparison import Metric, score_of
-from results.statistics.print_alone import PrintAnswer, RunsAnswer, print_answer, runs_answer
-from results.store.experiment_results import MeasuredExperiment
+from results.statistics.measured_noise import measured_noise, setting_phrase
+from results.statistics.primary_comparison import Metric, comparison_on, score_of
+from results.statistics.print_alone import PrintAnswer, print_answer
 
 ClaimVerdict = Literal[
     "holds",
@@ -52,25 +52,32 @@ class ExperimentAnswer:
 
     Attributes:
         setting: Its setting as a phrase.
+        pair: Method a compared with method b; its differences are a minus b, fractions of 1.
+        comparison: The experiment's comparison on the claim's score, from which the pair is.
         verdict: Never `not compared` or `not run`.
-        range_ends: Hyperparameters of the two methods whose best value lies at an end of its range.
         differences: How its conditions differ from those of the claim's table, as phrases; None if the claim names no
             published table, so that its conditions are not known.
+        range_ends: Hyperparameters of the two methods whose best value lies at an end of its range.
     """
 
     experiment: str
     dataset: str
     setting: str
-    answer: RunsAnswer
+    score: str
+    pair: ComparedPair
+    comparison: ComparisonResult
     verdict: ClaimVerdict
     differences: tuple[str, ...] | None
     range_ends: tuple[RangeEnd, ...]
 
     @property
-    def comparison(self) -> tuple[object, ...]:
+    def identity(self) -> tuple[object, ...]:
         """Equal for answers to several claims that are one comparison: the same experiment, pair and score."""
-        pair, score = self.answer.pair, self.answer.score
-        return self.experiment, frozenset((pair.a, pair.b)), score.metric, score.embeddings
+        return self.experiment, frozenset((self.pair.a, self.pair.b)), self.score
+
+    def excludes(self, claim: Claim) -> bool:
+        """Whether the interval of the difference excludes the claimed size."""
+        return self.pair.claimed_size(claim.difference / 100) == "excluded"
 
 
 @dataclass(frozen=True)
@@ -109,8 +116,7 @@ def answer_claims(
         stored: Experiments with runs, the latest first.
         any_dataset: Whether to look for runs on other datasets too, for claims without runs on their own.
     """
-    measured = (*((one.name, one.measured) for one in stored), *kept_measurements())
-    return tuple(_answered(claim, stored, measured, any_dataset) for claim in claims)
+    return tuple(_answered(claim, stored, any_dataset) for claim in claims)
 
 
 def claimed_cells(claim: Claim) -> tuple[tuple[PublishedRow, PublishedCell], tuple[PublishedRow, PublishedCell]] | None:
@@ -139,12 +145,7 @@ def _likeness(a: PublishedRow, b: PublishedRow) -> int:
     return (a.trunk == b.trunk) + (a.dimensions == b.dimensions) + (a.setting == b.setting)
 
 
-def _answered(
-    claim: Claim,
-    stored: Sequence[StoredExperiment],
-    measured: Iterable[tuple[str, MeasuredExperiment]],
-    any_dataset: bool,
-) -> AnsweredClaim:
+def _answered(claim: Claim, stored: Sequence[StoredExperiment], any_dataset: bool) -> AnsweredClaim:
     answers: dict[str, ExperimentAnswer] = {}
     not_compared = []
     for one in stored:
@@ -156,9 +157,10 @@ def _answered(
             elif one.dataset not in answers or _rank(answer) > _rank(answers[one.dataset]):
                 answers[one.dataset] = answer
     runs = answers.pop(claim.dataset, None)
+    noise = measured_noise([(one.name, one.measured) for one in stored], claim.dataset, claim.metric, claim.kind)
     return AnsweredClaim(
         claim,
-        print_answer(claim, measured_noise(measured, claim.dataset, claim.metric, claim.kind)),
+        print_answer(claim, noise),
         runs,
         () if runs else tuple(answers.values()),
         _quoted(claim),
@@ -167,7 +169,7 @@ def _answered(
 
 
 def _rank(answer: ExperimentAnswer) -> tuple[bool, int, int]:
-    pair, comparison = answer.answer.pair, answer.answer.comparison
+    pair, comparison = answer.pair, answer.comparison
     sides = [comparison.values[key] for key in (pair.a, pair.b)]
     searches = [len(side.units) for side in sides if not side.constant] if comparison.unit == "search" else [1]
     return answer.differences == (), min(searches, default=1), min(pair.runs_a, pair.runs_b)
@@ -179,27 +181,29 @@ def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnsw
     if metric is None:
         return None  # Experiments compare headline scores alone.
     score = score_of(stored.measured, metric, "concatenated" if claim.kind == "concatenated" else "separated")
-    answer = runs_answer(stored.measured, score, claim.a.method, claim.b.method, claim.difference / 100)
-    if answer is None:
+    comparison = comparison_on(stored.measured, score)
+    pair = comparison.pair(claim.a.method, claim.b.method) if comparison else None
+    if comparison is None or pair is None:
         return None
     differences, methods = _differences(claim, stored), (claim.a.method, claim.b.method)
     return ExperimentAnswer(
         stored.name,
         stored.dataset,
         setting_phrase(stored.measured),
-        answer,
-        _verdict(claim, answer, differences == ()),
+        f"{score.embeddings} {score.metric}",
+        pair,
+        comparison,
+        _verdict(claim, pair, comparison.margin, its_conditions=differences == ()),
         differences,
         tuple(end for end in range_ends(stored.measured) if end.method in methods),
     )
 
 
-def _verdict(claim: Claim, answer: RunsAnswer, its_conditions: bool) -> ClaimVerdict:
-    pair = answer.pair
+def _verdict(claim: Claim, pair: ComparedPair, margin: float, *, its_conditions: bool) -> ClaimVerdict:
     if pair.direction in _DIRECTIONS:
         own, other = _DIRECTIONS[pair.direction]
         return own if its_conditions else other
-    claimed_more = claim.difference / 100 > answer.comparison.margin
+    claimed_more = claim.difference / 100 > margin
     return "not seen here" if not its_conditions and pair.size == "within" and claimed_more else "cannot tell"
 
 

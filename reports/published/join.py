@@ -10,24 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
-from reports.tables.mixed_origins import mixed_origins
-from reports.tables.result_notes import choice_notes
 from results.published.rows import RowOrigin, published_mean, row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
+from results.statistics.finding import origin_findings
 from results.statistics.intervals import Interval, student_t_interval
 from results.statistics.primary_comparison import method_intervals, unit_of
-from results.statistics.published_verdict import PublishedVerdict, prediction_interval, published_verdict
+from results.statistics.published_verdict import PublishedVerdict, published_verdict
 from results.statistics.run_values import EmbeddingKind, RunKey, by_search, value_of
-
-COSTS_AND_STRUCTURE = {
-    "spectral_decay",
-    "density",
-    "class_concentration_variance",
-    "uniformity",
-    "total_training_steps",
-}
-"""Metrics that are no part of 100, and that say nothing about which method is best."""
-
+from results.statistics.search_findings import carried_choice
 
 _WITHOUT_COMPARISON: Mapping[str, PublishedVerdict] = {"quoted": "quoted", "unclear": "source unclear"}
 
@@ -37,28 +27,23 @@ class ComparedCell:
     """One published number and ours.
 
     Attributes:
+        row_origin: Who measured the published number.
         ours: Over runs, or over complete searches where they are repeated, in the units of the records (fractions of 1,
             steps); None if it was not run.
+        origin: The experiment that our runs are of.
         verdict: Where our prediction interval lies by the published value.
-        prediction: Our prediction interval for the published value; None if the two are not compared.
     """
 
     published: PublishedCell
+    row_origin: RowOrigin
     ours: Interval | None
     origin: str | None
     verdict: PublishedVerdict
-    row_origin: RowOrigin | None = None
-    prediction: Interval | None = None
 
     @property
     def scale(self) -> float:
         """Factor that brings ours to the unit of the published number: 100 for percent."""
-        return 1.0 if self.published.metric in COSTS_AND_STRUCTURE else 100.0
-
-    def scaled(self, interval: Interval) -> Interval:
-        """Return an interval of ours in the unit of the published number."""
-        half = None if interval.half_width is None else self.scale * interval.half_width
-        return Interval(self.scale * interval.mean, half, interval.n)
+        return 1 / self.published.unit
 
 
 @dataclass(frozen=True)
@@ -123,17 +108,11 @@ def _compared(table: PublishedTable, row: PublishedRow, cell: PublishedCell, run
         without = "cannot be determined" if origin.not_determined else "method not in the suite"
     published = published_mean(cell, origin)
     if runs is None:
-        return ComparedCell(cell, None, None, without or published_verdict(None, published), origin)
+        return ComparedCell(cell, origin, None, None, without or published_verdict(None, published))
     experiment, values = runs
     searches = _complete_searches(experiment, values)
-    return ComparedCell(
-        cell,
-        _interval(experiment, cell, searches),
-        experiment.name,
-        without or published_verdict(searches, published),
-        origin,
-        prediction=None if without or published is None else prediction_interval(searches, published),
-    )
+    verdict = without or published_verdict(searches, published)
+    return ComparedCell(cell, origin, _interval(experiment, cell, searches), experiment.name, verdict)
 
 
 def _complete_searches(one: StoredExperiment, values: Mapping[RunKey, float]) -> list[list[float]]:
@@ -205,8 +184,9 @@ def _labels(table: PublishedTable) -> list[str]:
 def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequence[StoredExperiment]) -> list[str]:
     names = sorted({one.name for one in used})
     notes = [f"Our runs are those of {', '.join(names)}."] if names else []
-    notes += mixed_origins(*{id(one): one.measured for one in used}.values())
-    notes += dict.fromkeys(note for one in used for note in choice_notes(one.measured.summary))
+    findings = origin_findings(*{id(one): one.measured for one in used}.values())
+    notes += [finding.sentences for finding in findings]
+    notes += dict.fromkeys(note for one in used for note in carried_choice(one.measured.summary))
     said: dict[str, list[str]] = {}
     for one in stored:
         near = [

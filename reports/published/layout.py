@@ -1,9 +1,10 @@
 """A published table in the paper's own layout: under every published row our numbers and their verdicts."""
 
+from collections.abc import Iterator
+
 from reports.published.join import ComparedCell, ComparedRow, ComparedTable
 from reports.tables import further_metrics
 from reports.tables.table import Cell, Column, Line, NumberFormat, Row, Sheet, Table, Value
-from results.published.rows import PublishedPrecision, precision_of
 from results.published.tables import PublishedColumn
 
 _DATASETS = {"cub200": "CUB200", "cars196": "Cars196", "sop": "SOP", "inshop": "In-Shop"}
@@ -18,10 +19,10 @@ _READING = (
     "First line: as published. Below it our runs: mean ± half width of the 95 % interval, number of runs in brackets "
     "(of complete searches, where the search was repeated), in the published unit; then the verdict. A published value "
     "is a measurement too. The verdict compares it with our 95 % prediction interval, t s sqrt(1/n + 1/m) around the "
-    "mean of our n runs, where m is the number of runs behind the published value: the value is inside it, or our "
-    "interval lies above it or below it. Of faithful reproductions of the same settings 95 in 100 are inside. With a "
-    "search of their own only 27 to 84 in 100 are, unless our search was repeated, so that its variation is in the "
-    "interval."
+    "mean of our n runs, where m is the number of runs behind the published value, 1 if the paper does not say: the "
+    "value is inside it, or our interval lies above it or below it. Of faithful reproductions of the same settings 95 "
+    "in 100 are inside. With a search of their own only 27 to 84 in 100 are, unless our search was repeated, so that "
+    "its variation is in the interval."
 )
 # A published half width is shown with the digits that it has.
 _PUBLISHED = NumberFormat(digits=6, significant=True)
@@ -35,7 +36,7 @@ def published_layout(table: ComparedTable) -> Table:
     """
     published = table.published
     was_run = any(row.was_run for row in table.rows)
-    reading = [*_summary(table), _READING] if was_run else [_NOT_RUN]
+    reading = [_summary(table), _READING] if was_run else [_NOT_RUN]
     return Table(
         title=published.title,
         caption=" ".join([f"Published in: {published.paper}.", *reading]),
@@ -96,95 +97,55 @@ def _sheet(table: ComparedTable) -> Sheet:
 
 
 def _values(table: ComparedTable, row: ComparedRow, column: PublishedColumn, cell: ComparedCell) -> tuple[Value, ...]:
-    ours = None if cell.ours is None else cell.scaled(cell.ours)
-    measured = (None,) * 4 if ours is None else (ours.mean, ours.low, ours.high, ours.n)
-    published = cell.published
-    position = (table.published.name, row.label, column.dataset, column.metric, column.kind)
-    as_published = (published.as_published or None, published.plus_minus)
-    origin = cell.row_origin
-    measured_by = (None, None) if origin is None else (origin.kind, origin.quoted_from)
-    source = (published.method, published.variant, published.note, published.source, cell.origin, *measured_by)
-    return (*position, *as_published, *measured, cell.verdict, *source)
+    published, ours, origin = cell.published, cell.ours, cell.row_origin
+    measured: tuple[Value, ...] = (None,) * 4
+    if ours is not None:
+        ends = [None if end is None else cell.scale * end for end in (ours.mean, ours.low, ours.high)]
+        measured = (*ends, ours.n)
+    return (
+        *(table.published.name, row.label, column.dataset, column.metric, column.kind),
+        *(published.as_published or None, published.plus_minus, *measured, cell.verdict),
+        *(published.method, published.variant, published.note, published.source, cell.origin),
+        *(origin.kind, origin.quoted_from),
+    )
 
 
-def _summary(table: ComparedTable) -> list[str]:
-    verdicts = [cell.verdict for cell in table.cells]
-    own = [kind for kind in verdicts if kind not in _NOT_COMPARED]
-    run = [kind for kind in own if kind != "not run"]
-    counts = [f"{run.count(kind)} {kind}" for kind in dict.fromkeys(run)]
-    return [f"{len(run)} of {len(own)} cells that can be reproduced were run: {', '.join(counts)}."]
+def _summary(table: ComparedTable) -> str:
+    own = [cell.verdict for cell in table.cells if cell.verdict not in _NOT_COMPARED]
+    run = [verdict for verdict in own if verdict != "not run"]
+    counts = [f"{run.count(verdict)} {verdict}" for verdict in dict.fromkeys(run)]
+    return f"{len(run)} of {len(own)} cells that can be reproduced were run: {', '.join(counts)}."
 
 
 def _remarks(table: ComparedTable) -> list[str]:
-    without = dict.fromkeys(
-        row.label for row in table.rows if "method not in the suite" in {cell.verdict for cell in row.cells.values()}
-    )
-    remarks = [f"No method of ours: {', '.join(without)}."] if without else []
-    remarks += [*_readings(table), *_quotations(table), *_precisions(table)]
-    cells_by_note: dict[str, list[str]] = {}
+    """Say why rows are not compared and how we read them, and repeat the notes on single values."""
+    of_rows: dict[str, list[str]] = {}
+    of_cells: dict[str, list[str]] = {}
     for row in table.rows:
         for column in table.published.columns:
-            if note := row.cells[column].published.note:
+            cell = row.cells[column]
+            for sentence in _about(cell):
+                of_rows.setdefault(sentence, []).append(row.label)
+            if cell.published.note:
                 name = f"{row.label}, {_group(table, column)} {metric_title(column)}"
-                cells_by_note.setdefault(note, []).append(name)
+                of_cells.setdefault(cell.published.note, []).append(name)
+    remarks = [f"{sentence}: {', '.join(dict.fromkeys(rows))}." for sentence, rows in of_rows.items()]
     total = len(table.cells)
-    return remarks + [f"{_which(cells, total)}: {note}." for note, cells in cells_by_note.items()]
-
-
-def _readings(table: ComparedTable) -> list[str]:
-    rows = {(row.label, cell.row_origin): None for row in table.rows for cell in row.cells.values()}
-    known = [(label, origin) for label, origin in rows if origin is not None]
-    ours = [f"{label}: our reading, {origin.our_reading}." for label, origin in known if origin.our_reading]
-    lost = [
-        f"{label}: cannot be determined, {origin.not_determined}." for label, origin in known if origin.not_determined
+    return remarks + [
+        f"{'; '.join(cells) if len(cells) <= 3 else f'{len(cells)} of {total} published values'}: {note}."
+        for note, cells in of_cells.items()
     ]
-    return [*ours, *lost]
 
 
-def _quotations(table: ComparedTable) -> list[str]:
-    sources: dict[str, list[str]] = {}
-    unclear = []
-    for row in table.rows:
-        for origin in dict.fromkeys(cell.row_origin for cell in row.cells.values()):
-            if origin is not None and origin.kind == "quoted":
-                sources.setdefault(origin.quoted_from, []).append(row.label)
-            elif origin is not None and origin.kind == "unclear":
-                unclear.append(row.label)
-    quoted = "; ".join(f"{', '.join(labels)} from {source}" for source, labels in sources.items())
-    remarks = [f"Quoted by the paper, so our runs are no reproduction of them: {quoted}."] if quoted else []
-    if unclear:
-        remarks.append(f"Text and code do not say who measured {', '.join(dict.fromkeys(unclear))}.")
-    return remarks
-
-
-def _precisions(table: ComparedTable) -> list[str]:
-    known: dict[PublishedPrecision, int] = {}
-    for cell in table.cells:
-        if cell.verdict not in _NOT_COMPARED and cell.row_origin is not None and cell.published.as_published:
-            precision = precision_of(cell.published, cell.row_origin)
-            known[precision] = known.get(precision, 0) + 1
-    total = sum(known.values())
-    return [f"{_share(count, total)}: {_precision(precision)}." for precision, count in known.items()]
-
-
-def _precision(precision: PublishedPrecision) -> str:
-    runs = (
-        "the paper does not say how many runs are behind a value; each counts as one run (m = 1)"
-        if precision.runs is None
-        else f"m = {precision.runs}"
-    )
-    if precision.spread is None:
-        return runs
-    if precision.deviation_is_known:
-        return f"{runs}; the ± is a {precision.spread}, and its deviation is pooled with that of our runs"
-    return f"{runs}; the verdict does not use the ±, because its meaning or the number of runs is not stated"
-
-
-def _share(count: int, total: int) -> str:
-    return "Published values" if count == total else f"{count} of {total} published values"
-
-
-def _which(cells: list[str], total: int) -> str:
-    if len(cells) == total:
-        return "All published values"
-    return "; ".join(cells) if len(cells) <= 3 else f"{len(cells)} of {total} published values"
+def _about(cell: ComparedCell) -> Iterator[str]:
+    origin = cell.row_origin
+    if cell.verdict == "method not in the suite":
+        yield "No method of ours"
+    if origin.our_reading:
+        yield f"Our reading, {origin.our_reading}"
+    if origin.not_determined:
+        yield f"Cannot be determined, {origin.not_determined}"
+    if origin.kind == "quoted":
+        yield f"Quoted by the paper from {origin.quoted_from}, so that our runs are no reproduction"
+    if origin.kind == "unclear":
+        yield "Text and code do not say who measured"

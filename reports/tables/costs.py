@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from reports.tables.mixed_origins import mixed_origins
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, measured_cell
-from reports.wording import joined
 from results.records.records import RunRecord
+from results.statistics.finding import origin_findings
 from results.statistics.intervals import Interval, student_t_interval
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import joined
 
 _HEADER = (
     *("method", "n", "models", "steps", "steps_half_width", "seconds", "seconds_half_width", "seconds_in_all"),
@@ -36,9 +36,9 @@ def costs(measured: MeasuredExperiment) -> Table:
     without = [titles[key] for key, records in measured_runs.items() if _steps(records) is None]
     return Table(
         title=f"{measured.summary.title}: cost of the methods",
-        caption="Steps: training iterations up to a model's checkpoint, averaged over the models of a run. Seconds: "
-        "time of a run's trainings and its test evaluation, added up. Values are mean ± half width of the 95 % "
-        "Student-t interval over n runs. Compare times only between runs on equal machines.",
+        caption="Mean ± half width of the 95 % Student-t interval over n runs. Steps: iterations up to a model's "
+        "checkpoint. Seconds: a run's trainings and its test evaluation, added up. Compare times only between runs on "
+        "equal machines.",
         columns=(
             *(Column(name) for name in ("n", "models", "steps a model", "seconds a run", "hours in all")),
             Column("device", numeric=False),
@@ -46,7 +46,7 @@ def costs(measured: MeasuredExperiment) -> Table:
         rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(values)),
         notes=(
-            *mixed_origins(measured),
+            *(finding.sentences for finding in origin_findings(measured)),
             *([f"Steps were not recorded: {joined(without)}."] if without else []),
         ),
     )

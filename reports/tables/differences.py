@@ -3,14 +3,14 @@
 Three things stand apart: which method is better, whether the difference is beyond the margin, and how sure that is.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from reports.tables.mixed_origins import mixed_origins
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
-from reports.wording import asked_pairs, joined_groups, listed, possessive, shares
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.comparison_result import ComparedPair, ComparisonResult
+from results.statistics.finding import titles_of
+from results.statistics.findings import findings_of
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.store.experiment_results import MeasuredExperiment
 
@@ -25,13 +25,16 @@ _P_VALUE = NumberFormat(digits=3, smallest=0.001)
 
 def differences(measured: MeasuredExperiment) -> Table:
     """Build the table that compares pairs of methods on the primary score, as the experiment's file asks."""
-    titles, score, comparison = measured.summary.methods, primary_score(measured), primary_comparison(measured)
+    titles, score, comparison = titles_of(measured), primary_score(measured), primary_comparison(measured)
     title = f"{measured.summary.title}: is the difference real?"
     if comparison is None or not comparison.pairs:
         return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_HEADER, ()), first="Methods")
+    name = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}"
+    shown = [one for one in findings_of(measured) if one.where in ("comparison", "origin") and one.level != "note"]
     return Table(
         title=title,
-        caption=_caption(comparison, titles, score),
+        caption=f"{'Interim. ' if comparison.interim else ''}Differences of {name}, the primary score, in percentage "
+        f"points: {asked_pairs(comparison, titles)}, over {_UNITS[comparison.unit]}.",
         columns=_columns(comparison),
         rows=tuple(
             Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(comparison, pair, titles))
@@ -39,19 +42,29 @@ def differences(measured: MeasuredExperiment) -> Table:
         ),
         sheet=Sheet(_HEADER, tuple(_values(comparison, pair, score) for pair in comparison.pairs)),
         first="Methods",
-        notes=tuple(mixed_origins(measured)),
-        remarks=(*_groups(comparison, titles), *_constant(measured, comparison)),
+        notes=tuple(finding.sentences for finding in shown),
+        remarks=(*_reading(comparison), *_groups(comparison, titles)),
     )
 
 
-def _direction_words(pair: ComparedPair, titles: Mapping[str, str]) -> str:
-    """Write which method of a pair is better: `A better`, `cannot tell`, or why it was not tested."""
-    return f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction
+_UNITS = {
+    "search": "means of complete searches",
+    "run": "runs of the given settings",
+    "single search": "runs of the settings that one search of each method found",
+}
+
+
+def asked_pairs(comparison: ComparisonResult, titles: Mapping[str, str]) -> str:
+    """Say which pairs are compared: `all pairs`, or `each method with A, which has the highest mean`."""
+    if comparison.reference is None:
+        return "all pairs"
+    highest = ", which has the highest mean" if comparison.compare == "best" else ""
+    return f"each method with {titles[comparison.reference]}{highest}"
 
 
 def settings_words(pair: ComparedPair, titles: Mapping[str, str]) -> str:
     """Write which of two settings is better: `A's setting better`, `cannot tell`, or why it was not tested."""
-    return f"{possessive(titles[pair.better])} setting better" if pair.better else pair.untested or pair.direction
+    return f"{titles[pair.better]}'s setting better" if pair.better else pair.untested or pair.direction
 
 
 def size_words(pair: ComparedPair, margin: float) -> str:
@@ -61,71 +74,48 @@ def size_words(pair: ComparedPair, margin: float) -> str:
     return pair.size if pair.size == "cannot tell" else f"{pair.size} {100 * margin:g}"
 
 
-def _groups(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[str]:
-    if comparison.groups and len(comparison.methods) > 2 and not comparison.interim:
-        groups = joined_groups([[titles[key] for key in group] for group in comparison.groups])
-        yield f"Groups of methods of which none is shown to be better than another: {groups}."
+def _shares(pair: ComparedPair) -> str:
+    """How sure it is that a is better by more than the margin, within it, worse by more: `94 / 6 / < 1 %`."""
+    given = (pair.share_better, pair.share_within, pair.share_worse)
+    return " / ".join(_share(share) for share in given if share is not None) + " %" if pair.p is not None else ""
 
 
-def _constant(measured: MeasuredExperiment, comparison: ComparisonResult) -> Iterator[str]:
-    """Name the methods whose only run was tested in the place of many."""
-    titles = [measured.summary.methods[key] for key in comparison.methods if key in measured.summary.constant]
-    if titles and comparison.tested:
-        has = "has one run" if len(titles) == 1 else "have one run each"
-        yield (
-            f"{listed(titles)} {has}, because every further run would be equal. The tests take such a value without an "
-            "error of its own."
-        )
+def _share(share: float) -> str:
+    return "< 1" if share < 0.01 else "> 99" if share > 0.99 else f"{100 * share:.0f}"
 
 
-def _caption(comparison: ComparisonResult, titles: Mapping[str, str], score: PrimaryScore) -> str:
-    name, margin = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}", f"{100 * comparison.margin:g}"
-    sentences = [
-        f"Differences of {name}, the primary score, in percentage points, of {asked_pairs(comparison, titles)}.",
-        _unit_words(comparison),
-    ]
-    if comparison.tested:
+def _groups(comparison: ComparisonResult, titles: Mapping[str, str]) -> list[str]:
+    if comparison.interim or len(comparison.methods) < 3:
+        return []
+    groups = [f"({'; '.join(titles[key] for key in group)})" for group in comparison.groups]
+    return (
+        [f"Groups of methods of which none is shown to be better than another: {', '.join(groups)}."] if groups else []
+    )
+
+
+def _reading(comparison: ComparisonResult) -> list[str]:
+    sentences, margin = [], f"{100 * comparison.margin:g} points"
+    if comparison.assumed is not None:
+        assumed = comparison.assumed
         sentences.append(
-            f"Verdict: which method is better. Size: whether the difference is beyond {margin} points or within. The "
-            "probability of any wrong claim in these two columns is at most "
-            f"{100 * comparison.alpha:g} % in simulations, with the exceptions that the suite's documentation lists "
-            "(How methods are compared). p is that of the verdict, adjusted for all these pairs. How sure it is that "
-            f"the first method is better by more than {margin} points / within {margin} points of the second / worse "
-            "by more: these shares and the 95 % intervals are not adjusted and hold for one pair alone. Could have "
-            "seen: the smallest true difference that would be called better with a probability of 80 %."
+            f"The deviation between searches is assumed to be twice the {100 * assumed.deviation:.2f} points of "
+            f"{assumed.record} ({assumed.setting})."
         )
+    if comparison.tested:
+        sentences += [
+            f"Verdict: which method is better. Size: whether the difference is beyond {margin} or within. The "
+            f"probability of any wrong claim in these two columns is at most {100 * comparison.alpha:g} % "
+            "(exceptions: docs, How methods are compared); p is adjusted for all these pairs.",
+            f"How sure: better by more than {margin} / within {margin} / worse by more. These shares and the 95 % "
+            "intervals hold for one pair alone.",
+            "Could have seen: the smallest true difference that would be called better with a probability of 80 %.",
+        ]
     if comparison.settings is not None:
         sentences.append(
-            "Settings found: which of the two settings is better by their runs, tested as a family of their own. This "
-            "column says nothing about the methods, whose next search would find other settings."
+            "Settings found: which of the two settings is better by their runs, a family of tests of its own. It says "
+            "nothing about the methods, whose next search would find other settings."
         )
-    if comparison.interim:
-        sentences.append(
-            "Interim: verdicts can change when all searches and runs are there, and a look before makes a wrong claim "
-            "more likely than that."
-        )
-    return " ".join(sentences)
-
-
-def _unit_words(comparison: ComparisonResult) -> str:
-    """Say what is compared, and what is left out."""
-    if comparison.unit == "search":
-        return (
-            "Compared are the means of complete searches, so the variation of the search is in the verdicts; that of "
-            "the test classes is not."
-        )
-    if comparison.unit == "run":
-        return "Compared are runs at given settings: the verdicts are about these settings on these test classes."
-    if comparison.assumed is None:
-        return (
-            "Each method was searched once, and how far two searches of this size differ is not known, so there are "
-            "no verdicts about methods."
-        )
-    assumed = comparison.assumed
-    return (
-        "Each method was searched once. The standard deviation between searches is assumed to be twice the "
-        f"{100 * assumed.deviation:.2f} points of {assumed.record} ({assumed.setting})."
-    )
+    return sentences
 
 
 def _columns(comparison: ComparisonResult) -> tuple[Column, ...]:
@@ -145,12 +135,12 @@ def _cells(comparison: ComparisonResult, pair: ComparedPair, titles: Mapping[str
     count = Cell(pair.units_a, written="" if pair.units_a == pair.units_b else f"{pair.units_a}, {pair.units_b}")
     cells = [
         Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
-        Cell(_direction_words(pair, titles)),
+        Cell(f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction),
     ]
     if comparison.tested:
         cells += [
             Cell(size_words(pair, comparison.margin)),
-            Cell(pair.share_better, written=shares(pair)),
+            Cell(pair.share_better, written=_shares(pair)),
             Cell(pair.p_better, form=_P_VALUE),
             count,
             Cell(pair.smallest, form=_DISTANCE),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from html import escape
 
 from reports.tables.latex import to_latex, to_latex_document
-from reports.tables.table import Cell, Column, Mark, Row, Table, Value, cell_text
+from reports.tables.table import Cell, Column, Mark, Row, Table, Value, cell_text, interval_text, value_text
 
 _MARKDOWN_SIGNS: dict[Mark, tuple[str, str]] = {"best": ("**", "**"), "tied": ("*", "*"), "untested": ("", "?")}
 
@@ -68,18 +68,25 @@ _HTML_SIGNS: dict[Mark, str] = {"best": "<strong>%s</strong>", "tied": "<em>%s</
 
 
 def to_html(table: Table) -> str:
-    """Write the table as an HTML fragment, with its caption and with its notes below it."""
+    """Write the table as an HTML fragment with heading, caption and notes. The page shows it as it is.
+
+    A table whose rows have one line each has the class `sortable`, and its cells have their values for sorting.
+    """
+    sortable = ' class="sortable"' if all(len(row.lines) == 1 for row in table.rows) else ""
     notes = [f"<li>{escape(note)}</li>" for note in (*table.notes, *table.remarks)]
     return "\n".join(
         [
             '<div class="result-table">',
-            "<table>",
-            f"<caption><strong>{escape(table.title)}</strong> {escape(table.full_caption)}</caption>",
+            f"<h3>{escape(table.title)}</h3>",
+            f'<div class="scroll" role="region" aria-label="{escape(table.title)}" tabindex="0">',
+            f"<table{sortable}>",
             "<thead>",
             *_head(table),
             "</thead>",
             *(text for row in table.rows for text in _row(table, row)),
             "</table>",
+            "</div>",
+            f'<p class="caption">{escape(table.full_caption)}</p>',
             *(['<ul class="notes">', *notes, "</ul>"] if notes else []),
             "</div>",
             "",
@@ -88,24 +95,25 @@ def to_html(table: Table) -> str:
 
 
 def _head(table: Table) -> list[str]:
-    grouped = any(column.group for column in table.columns)
-    tall = ' rowspan="2"' if grouped else ""
     wide = ' colspan="2"' if table.has_line_names else ""
-    upper, lower = [f'<th scope="col"{tall}{wide}>{escape(table.first)}</th>'], []
-    columns = iter(table.columns)
-    for group, width in table.groups:
-        grouped_columns = [next(columns) for _ in range(width)]
-        if group:
-            upper.append(f'<th scope="colgroup" colspan="{width}">{escape(group)}</th>')
-            lower += [_column(column) for column in grouped_columns]
-        else:
-            upper += [_column(column, tall) for column in grouped_columns]
-    return [f"<tr>{''.join(cells)}</tr>" for cells in (upper, lower) if cells]
+    names = [f'<th scope="col"{wide}>{escape(table.first)}</th>']
+    names += [
+        f'<th scope="col"{_class("number" if column.numeric else "")}>{escape(column.name)}</th>'
+        for column in table.columns
+    ]
+    lower = f"<tr>{''.join(names)}</tr>"
+    if not any(column.group for column in table.columns):
+        return [lower]
+    groups = [
+        f'<th scope="colgroup" colspan="{width}">{escape(group)}</th>' if group else f'<td colspan="{width}"></td>'
+        for group, width in table.groups
+    ]
+    return [f'<tr class="groups"><td{wide}></td>{"".join(groups)}</tr>', lower]
 
 
-def _column(column: Column, span: str = "") -> str:
-    kind = ' class="number"' if column.numeric else ""
-    return f'<th scope="col"{span}{kind}>{escape(column.name)}</th>'
+def _class(*names: str) -> str:
+    given = " ".join(name for name in names if name)
+    return f' class="{escape(given)}"' if given else ""
 
 
 def _row(table: Table, row: Row) -> list[str]:
@@ -125,15 +133,14 @@ def _row(table: Table, row: Row) -> list[str]:
 
 
 def _html_cell(cell: Cell, column: Column) -> str:
-    classes = ["number"] if column.numeric else []
-    classes += [cell.kind] if cell.kind else []
     # The words of a verdict, such as `not-run`, are a class too, so that a style sheet can colour each verdict.
-    classes += [str(cell.value).replace(" ", "-")] if cell.kind == "verdict" else []
-    classes += [cell.mark] if cell.mark else []
-    attribute = f' class="{escape(" ".join(classes))}"' if classes else ""
-    text = _HTML_SIGNS.get(cell.mark, "%s") % escape(cell_text(cell))
-    note = f' <span class="aside">{escape(cell.note)}</span>' if cell.note else ""
-    return f"<td{attribute}>{text}{note}</td>"
+    verdict = str(cell.value).replace(" ", "-") if cell.kind == "verdict" else ""
+    text = _HTML_SIGNS.get(cell.mark, "%s") % escape(value_text(cell))
+    beside = escape(" ".join(part for part in (interval_text(cell), cell.note) if part))
+    spread = f' <span class="spread">{beside}</span>' if beside else ""
+    key = "" if cell.sort_key is None else escape(str(cell.sort_key))
+    classes = _class("number" if column.numeric else "", cell.kind, verdict, cell.mark)
+    return f'<td{classes} data-sort="{key}">{text}{spread}</td>'
 
 
 WRITERS: dict[str, Callable[[Table], str]] = {

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from reports.tables.result_notes import choice_notes, range_end_notes
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell
 from results.published.searches import PublishedOptimum, mlrc_search_optima
 from results.records.records import RunRecord
+from results.statistics.cut_off import validation_scores
+from results.statistics.finding import titles_of
 from results.statistics.intervals import Interval, student_t_interval
-from results.statistics.runner_up import validation_scores
+from results.statistics.primary_comparison import primary_comparison
+from results.statistics.search_findings import search_findings
 from results.store.experiment_results import MeasuredExperiment
 
 PublishedNames = Mapping[str, Mapping[str, str]]
@@ -23,7 +25,7 @@ _SETTING = NumberFormat(digits=4, significant=True)
 
 def hyperparameters(measured: MeasuredExperiment, published_names: PublishedNames | None = None) -> Table:
     """Build the table with one row per hyperparameter of every method and search."""
-    titles = measured.summary.methods
+    titles = titles_of(measured)
     rows, values = [], []
     for (key, search), records in _by_search(measured).items():
         title = f"{titles[key]}, search {search}" if measured.repeats_searches else titles[key]
@@ -36,15 +38,14 @@ def hyperparameters(measured: MeasuredExperiment, published_names: PublishedName
     ours = "the setting of the best trial" if measured.summary.trials else "the given setting"
     return Table(
         title=f"{measured.summary.title}: hyperparameters found",
-        caption=f"Ours: {ours}. Validation MAP@R: mean over folds in percent, of the n "
-        "reproductions trained with this setting, ± half width of the 95 % Student-t interval. MLRC: the best setting "
-        "of its search and the score of that trial. This score is the highest of all trials, so it is a little too "
-        "high.",
+        caption=f"Ours: {ours}, with the validation MAP@R in percent of its n reproductions, ± half width of the 95 % "
+        "Student-t interval. MLRC: the best setting of its search and the score of that trial, which is a little too "
+        "high as the highest of all.",
         columns=(Column("ours"), Column("MLRC"), Column("validation MAP@R"), Column("n"), Column("MLRC's")),
         rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(values)),
         first="Method: hyperparameter",
-        notes=(*choice_notes(measured.summary), *range_end_notes(measured)),
+        notes=tuple(finding.sentences for finding in search_findings(measured, primary_comparison(measured))),
     )
 
 

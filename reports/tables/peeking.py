@@ -1,21 +1,16 @@
 """Table of the gain by peeking: the checkpoint chosen by validation scores, and by test scores."""
 
-from reports.tables.mixed_origins import mixed_origins
 from reports.tables.table import PERCENT, Cell, Column, Row, Sheet, Table, Value, measured_cell
-from reports.wording import joined
 from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.statistics.finding import origin_findings
 from results.statistics.peeking import Peeking, peeking
 from results.statistics.primary_comparison import unit_of
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import joined
 
 _HEADER = (
     *("method", "metric", "n", "left_out", "honest", "honest_half_width", "peeked", "peeked_half_width"),
     *("gain", "gain_half_width"),
-)
-
-NOTHING_TO_CHOOSE = (
-    "All trainings were cut off with their last checkpoint the best by validation and by test scores. There was "
-    "nothing to choose, so the gain from peeking is zero by construction."
 )
 
 
@@ -25,8 +20,9 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
     by_method = {gain.method: gain for gain in peeking(measured, metric)}
     ordered = [by_method[key] for key in titles if key in by_method and not by_method[key].nothing_to_choose]
     hidden = [title for key, title in titles.items() if key in by_method and by_method[key].nothing_to_choose]
-    notes = mixed_origins(measured)
-    notes += [f"Not shown: {joined(hidden)}. {NOTHING_TO_CHOOSE}"] if hidden else []
+    notes = [finding.sentences for finding in origin_findings(measured)]
+    if hidden:
+        notes.append(f"Not shown: {joined(hidden)}. All trainings were cut off, so there was nothing to choose.")
     without = [title for key, title in titles.items() if key not in by_method]
     searched_again = unit_of(measured.summary.experiment) == "search"
     over = "the complete searches, which have n runs in all" if searched_again else "n runs"

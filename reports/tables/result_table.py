@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 
+from reports.tables.differences import asked_pairs
 from reports.tables.further_metrics import FurtherMetrics
-from reports.tables.mixed_origins import mixed_origins
-from reports.tables.result_notes import origin_of_hyperparameters, result_notes, single_searches
 from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table, Value, measured_cell
-from reports.wording import asked_pairs, runs
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import RunRecord
 from results.spec.data_choice import samples_word
+from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.comparison_result import ComparisonResult, MethodValues
+from results.statistics.finding import titles_of
+from results.statistics.findings import findings_of
 from results.statistics.intervals import Interval
 from results.statistics.primary_comparison import (
     method_intervals,
@@ -22,6 +23,7 @@ from results.statistics.primary_comparison import (
 )
 from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, values_by_run
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import counted
 
 ResultColumn = tuple[EmbeddingKind, str]
 """Kind of embeddings, and metric."""
@@ -58,7 +60,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
         column: method_intervals(measured, values_by_run(records, column[1], column[0])) for column in RESULT_COLUMNS
     }
     at_end, further = _last_epoch_intervals(measured), FurtherMetrics(measured)
-    left_out = summary.left_out
+    left_out, titles, findings = summary.left_out, titles_of(measured), findings_of(measured)
     rows, notes, values = [], [], []
     for key in summary.methods:
         own = [record for record in records if record.method == key]
@@ -72,35 +74,28 @@ def table_of(measured: MeasuredExperiment) -> Table:
             cells.append(measured_cell(intervals[column][key], PERCENT, mark))
         cells += [*(_last_epoch(own, at_end) if at_end else []), *further.cells(own)]
         flagged = "*" if any(run.flags for run in own) else ""
-        row = Row.single(summary.methods[key] + suffix, cells, key, sign + flagged)
+        row = Row.single(titles[key] + suffix, cells, key, sign + flagged)
         rows.append(row)
         notes += [f"{sign} {row.head}: {left_out[key].note}"] if key in left_out else []
-        notes += [f"* {row.head}: {run.name}, {flag}" for run in own for flag in run.flags]
         beside = [*[("last_epoch", metric) for metric in at_end], *further.keys]
         values += _values(row, own, beside, "search" if _is_by_search(measured, key) else "run")
     return Table(
         title=summary.title,
-        caption=_caption(measured, comparison, last_epoch=bool(at_end)),
+        caption=_caption(measured, comparison),
         columns=(*_columns(measured, last_epoch=bool(at_end)), *further.columns),
         rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(values)),
-        notes=(*notes, *further.note, *_table_notes(measured), *result_notes(measured, comparison)),
-        remarks=single_searches(comparison, summary.methods, score),
+        notes=(
+            *notes,
+            *(finding.sentences for finding in findings if finding.level != "note"),
+            *_single_searches(comparison, titles, score),
+        ),
+        remarks=(
+            *_reading(measured, last_epoch=bool(at_end)),
+            *further.note,
+            *(finding.sentences for finding in findings if finding.level == "note"),
+        ),
     )
-
-
-def missing_runs(measured: MeasuredExperiment) -> tuple[str, ...]:
-    """Name the searches and runs that the experiment plans and the store lacks, as sentences without a full stop."""
-    missing, searches = [], measured.summary.experiment.search.searches
-    for key, own in _units(measured).items():
-        title = measured.summary.methods[key]
-        if not any(record.method == key for record in measured.records):
-            missing.append(f"{title} has no finished run")
-        elif own.missing == "searches missing":
-            missing.append(f"{title} has {len(own.units)} of {searches} searches")
-        elif own.missing:
-            missing.append(f"{title} has {own.runs} of {measured.summary.runs[key]} runs")
-    return tuple(missing)
 
 
 def _units(measured: MeasuredExperiment) -> dict[str, MethodValues]:
@@ -119,7 +114,7 @@ def _count(measured: MeasuredExperiment, key: str, own: MethodValues) -> Cell:
     """The number of runs; of complete searches and their runs as in `3 × 5` if searches are repeated."""
     if _is_by_search(measured, key):
         return Cell(len(own.units), written=f"{len(own.units)} × {measured.summary.reproductions}")
-    return Cell(own.runs, written=runs(own.runs) if unit_of(measured.summary.experiment) == "search" else "")
+    return Cell(own.runs, written=counted(own.runs, "run") if unit_of(measured.summary.experiment) == "search" else "")
 
 
 def _marks(comparison: ComparisonResult | None) -> dict[str, Mark]:
@@ -155,11 +150,6 @@ def _last_epoch(own: Sequence[RunRecord], intervals: Mapping[str, Mapping[str, I
     return [measured_cell(by_method.get(own[0].method), PERCENT, note=note) for by_method in intervals.values()]
 
 
-def _table_notes(measured: MeasuredExperiment) -> list[str]:
-    notes, missing = mixed_origins(measured), missing_runs(measured)
-    return [*notes, "Partial: " + "; ".join(missing) + "."] if missing else notes
-
-
 def _columns(measured: MeasuredExperiment, *, last_epoch: bool) -> tuple[Column, ...]:
     results = [Column(HEADLINE_METRICS[metric], group=kind) for kind, metric in RESULT_COLUMNS]
     beside = [Column(title, group="last epoch") for title in HEADLINE_METRICS.values()] if last_epoch else []
@@ -182,56 +172,70 @@ def _values(
     ]
 
 
-def _caption(measured: MeasuredExperiment, comparison: ComparisonResult | None, *, last_epoch: bool) -> str:
-    records, summary = measured.records, measured.summary
-    if not records:
+def _caption(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> str:
+    if not measured.records:
         return "The store has no run of this experiment."
-    first, dimensions = records[0], _trained_dimensions(records)
-    folds = len(first.fold_fingerprints)
-    at_end = "Last epoch: the same trainings at their end, without a choice of the epoch. " if last_epoch else ""
+    first, summary, score = measured.records[0], measured.summary, primary_score(measured)
+    name = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}"
+    compared = f"No two methods are compared in {name}."
+    if comparison is not None and comparison.pairs:
+        compared = f"Compared in the primary score, {name}: {asked_pairs(comparison, titles_of(measured))}."
+        if comparison.interim:
+            compared += " Interim: searches or runs are missing, so no value is marked."
     return (
         f"Dataset {first.dataset}: {first.test_images} {samples_word(first.dataset)} of {first.test_classes} test "
-        "classes, which are used neither in training nor in search. "
-        f"Values are percentages: {_interval_words(summary)} "
-        f"{origin_of_hyperparameters(first.protocol, summary.trials)} "
-        f"Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
-        f"ensemble. {at_end}Base seed {first.seed}. {_compared(measured, comparison)}"
+        f"classes. Percentages: mean ± half width of the 95 % interval over {_units_words(summary)}. {compared}"
     )
 
 
-def _interval_words(summary: ExperimentSummary) -> str:
-    planned, searches = summary.reproductions, summary.experiment.search.searches
-    over_runs = f"mean ± half width of the 95 % Student-t interval over n runs ({planned} planned)"
+def _units_words(summary: ExperimentSummary) -> str:
     match unit_of(summary.experiment):
         case "search":
-            return (
-                f"mean ± half width of the 95 % interval over the complete searches ({searches} planned), each with "
-                f"{'one run' if planned == 1 else f'the mean of its {runs(planned)}'}. The variance between searches "
-                "is pooled over the methods, or the method's own if that is larger."
-            )
+            return f"{summary.experiment.search.searches} searches"
         case "single search":
-            return (
-                f"{over_runs} of the settings that one search of each method found. "
-                "These intervals say nothing about another search."
-            )
+            return "n runs of the settings that one search found"
         case "run":
-            return f"{over_runs}."
+            return "n runs"
 
 
-def _compared(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> str:
-    score = primary_score(measured)
-    name = f"the primary score, {score.embeddings} {HEADLINE_METRICS[score.metric]}"
-    if comparison is None or not comparison.pairs:
-        return f"No two methods are compared in {name}."
-    marked = "" if comparison.compare in ("all", "best") else ", so no highest mean is marked"
-    compared = (
-        f"Compared in {name}: {asked_pairs(comparison, measured.summary.methods)}{marked}. "
-        "The other scores are secondary and not tested."
+def _reading(measured: MeasuredExperiment, *, last_epoch: bool) -> list[str]:
+    """How to read the columns and the intervals, and where the settings come from."""
+    if not measured.records:
+        return []
+    summary, first, dimensions = measured.summary, measured.records[0], _trained_dimensions(measured.records)
+    folds = len(first.fold_fingerprints)
+    if summary.trials == 0:
+        given = "Hyperparameters: given, not searched."
+    else:
+        given = f"Hyperparameters: best of {counted(summary.trials, 'trial')} by validation MAP@R."
+    sentences = [
+        f"{given} Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
+        f"ensemble. Base seed {first.seed}."
+    ]
+    if unit_of(summary.experiment) == "search":
+        sentences.append(
+            "An interval takes the mean of a search's runs as one value. Its variance is pooled over the methods, or "
+            "the method's own if that is larger."
+        )
+    if last_epoch:
+        sentences.append("Last epoch: the same trainings at their end, without a choice of the epoch.")
+    return sentences
+
+
+def _single_searches(
+    comparison: ComparisonResult | None, titles: Mapping[str, str], score: PrimaryScore
+) -> tuple[str, ...]:
+    """The means of every method's complete searches in the primary score, if searches are repeated."""
+    if comparison is None or comparison.unit != "search":
+        return ()
+    means = [
+        f"{titles[key]} {', '.join(f'{100 * unit:.2f}' for unit in values.units)}"
+        for key, values in comparison.values.items()
+        if values.units and values.searched
+    ]
+    return (
+        (f"Single searches, {score.embeddings} {HEADLINE_METRICS[score.metric]}: {'; '.join(means)}.",) if means else ()
     )
-    if not comparison.interim:
-        return compared
-    own = " A method without all its searches has no interval." if comparison.unit == "search" else ""
-    return f"{compared} Interim: searches or runs are missing, so no value is marked.{own}"
 
 
 def _trained_dimensions(records: Sequence[RunRecord]) -> int:

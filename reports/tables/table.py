@@ -4,11 +4,10 @@ A cell holds a value, not its text. The writers make the text: Markdown, LaTeX, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from results.statistics.intervals import Interval
-from results.statistics.published_verdict import PublishedVerdict
 
 Mark = Literal["", "best", "tied", "untested"]
 """Mark of a value in its column.
@@ -16,11 +15,10 @@ Mark = Literal["", "best", "tied", "untested"]
 best: the highest mean. tied: not told apart from it. untested: not tested against it.
 """
 
-CellKind = Literal["", "measured", "published", "verdict", "not run"]
+CellKind = Literal["", "measured", "published", "verdict"]
 """Kind of a cell's value.
 
 measured: from our runs. published: from a paper. verdict: the place of our prediction interval by a published value.
-not run: there is no run.
 """
 
 Value = str | float | int | None
@@ -65,8 +63,6 @@ class Cell:
         note: Text that is shown after the value, such as the number of runs.
         kind: Kind of the value. LaTeX sets measured numbers as mathematics; HTML uses the kind as a class.
         written: Text that is shown instead of the number, such as a published number with the digits of the paper.
-        verdict: Place of the interval relative to a published value, if there is one. Only the page shows it.
-        tooltip: Origin of the number. Only the page shows it.
     """
 
     value: str | float | int | None = None
@@ -78,8 +74,6 @@ class Cell:
     form: NumberFormat = NumberFormat()
     kind: CellKind = ""
     written: str = ""
-    verdict: PublishedVerdict | None = None
-    tooltip: str = ""
 
     @property
     def empty(self) -> bool:
@@ -163,8 +157,9 @@ class Table:
         rows: The rows. Each line has one cell for each column.
         sheet: The content of CSV and JSON files.
         first: Heading of the column of row heads.
-        notes: Notes that a reader needs beside the numbers.
-        remarks: Longer notes on single numbers.
+        caption: What the numbers are, in one paragraph.
+        notes: What a reader must know beside the numbers.
+        remarks: How to read the table, and longer notes on single numbers.
     """
 
     title: str
@@ -219,6 +214,12 @@ class Table:
     def full_caption(self) -> str:
         """Caption and legend."""
         return " ".join(part for part in (self.caption, self.legend) if part)
+
+
+def with_notes(table: Table, which: str) -> Table:
+    """Leave out notes: `none` leaves out all, `short` the remarks, `all` none."""
+    notes = () if which == "none" else table.notes
+    return replace(table, notes=notes, remarks=table.remarks if which == "all" else ())
 
 
 def measured_cell(interval: Interval | None, form: NumberFormat, mark: Mark = "", note: str = "") -> Cell:

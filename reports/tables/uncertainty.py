@@ -1,19 +1,19 @@
-"""Table of the sources of doubt: how wide runs, searches and test classes make the interval of each difference."""
+"""Table of the sources of uncertainty: how wide each of them makes the interval of a difference."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from reports.tables.mixed_origins import mixed_origins
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
-from reports.wording import joined
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.comparison_result import ComparisonResult
+from results.statistics.finding import origin_findings
 from results.statistics.pair_tests import t_quantile
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.statistics.search_deviation import WIDENING
 from results.statistics.uncertainty import Uncertainty, uncertainty_of_pairs
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import joined
 
 _HEADER = (
     *("a", "b", "metric", "variant", "difference", "runs_half_width", "search_half_width", "classes_half_width"),
@@ -23,7 +23,7 @@ _WIDTH = NumberFormat(digits=2, scale=100)
 
 
 def uncertainty_table(measured: MeasuredExperiment) -> Table:
-    """Build the table of the sources of doubt, with one row per pair that is compared, in the order of the experiment.
+    """Build the table of the sources of uncertainty, with one row per pair that is compared.
 
     Returns:
         Differences of the primary score and half widths of 95 % intervals in percentage points. The sheet has fractions
@@ -39,28 +39,30 @@ def uncertainty_table(measured: MeasuredExperiment) -> Table:
     without = [titles[key] for key in runs if key not in with_classes]
     names = ("difference", "runs", "search", "classes", "all together")
     return Table(
-        title=f"{measured.summary.title}: where the doubt comes from",
-        caption=_caption(comparison if pairs else None, metric, kind),
+        title=f"{measured.summary.title}: where the uncertainty comes from",
+        caption=f"Differences of {kind} {HEADLINE_METRICS.get(metric, metric)} in percentage points, and the half "
+        "widths of their 95 % intervals by source."
+        if pairs
+        else "No two methods that are compared have all their runs, with class scores.",
         columns=tuple(Column(name) for name in names),
         rows=tuple(Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(pair)) for pair in pairs),
         sheet=Sheet(_HEADER, tuple(_values(pair, metric, kind) for pair in pairs)),
         first="Methods",
         notes=(
-            *mixed_origins(measured),
+            *(finding.sentences for finding in origin_findings(measured)),
             *([f"Runs without class scores: {joined(without)}."] if without else []),
         ),
-        remarks=tuple(_largest_alone(pairs)),
+        remarks=(_reading(comparison), *_largest_alone(pairs)) if comparison and pairs else (),
     )
 
 
 def _largest_alone(pairs: Sequence[Uncertainty]) -> Iterator[str]:
-    """Say why all sources together can be as wide as one of them."""
     equal = [pair for pair in pairs if pair.together is not None and pair.together <= _parts(pair)[-1]]
     if equal:
         which = "every pair" if len(equal) == len(pairs) else f"{len(equal)} of {len(pairs)} pairs"
         yield (
-            f"All together equals its largest source in {which}: there an interval of all sources would be narrower, "
-            "since their sum has more degrees of freedom than the few runs or searches alone. The wider one is shown."
+            f"All together equals its largest source in {which}: an interval of all would be narrower there, since it "
+            "has more degrees of freedom than the few runs or searches. The wider one is shown."
         )
 
 
@@ -69,7 +71,7 @@ def _parts(pair: Uncertainty) -> list[float]:
 
 
 def _as_tested(pair: Uncertainty, comparison: ComparisonResult) -> Uncertainty:
-    """Take the doubt that the comparison tested from it, or the search's that it assumed."""
+    """Take the half width that the comparison tested with, or the search's that it assumed."""
     tested = comparison.pair(pair.a, pair.b)
     width = None if tested is None else tested.half_width
     if width is None:
@@ -90,28 +92,19 @@ def _widest(together: float | None, width: float) -> float | None:
     return None if together is None else max(together, width)
 
 
-def _caption(comparison: ComparisonResult | None, metric: str, kind: str) -> str:
-    if comparison is None:
-        return "No two methods that are compared have all their runs, with class scores."
-    runs = ", as in the table of differences" if comparison.unit == "run" else ""
-    return (
-        f"Differences of {kind} {HEADLINE_METRICS.get(metric, metric)} in percentage points, and the half widths of "
-        f"their 95 % intervals by source. Runs: only new trainings of the settings found, on the same classes{runs}. "
-        f"{_search_words(comparison)} Classes: only other test classes. All together: a crossed random model of these "
-        "sources, never narrower than one of them. The half widths are not corrected for the number of pairs."
-    )
-
-
-def _search_words(comparison: ComparisonResult) -> str:
+def _reading(comparison: ComparisonResult) -> str:
     if comparison.unit == "search":
-        return "Search: other searches with their runs, as in the table of differences."
-    if comparison.unit == "run":
-        return "Nothing was searched."
-    if comparison.assumed is None:
-        return "Search: not known, since each method was searched once, and in no column."
+        search = "other searches with their runs, as in the table of differences"
+    elif comparison.unit == "run":
+        search = "nothing was searched"
+    elif comparison.assumed is None:
+        search = "not known, since each method was searched once"
+    else:
+        search = f"assumed as twice the deviation in {comparison.assumed.record}, since each method was searched once"
     return (
-        "Search: not measured here, since each method was searched once, but assumed as in the table of differences: "
-        f"twice the deviation in {comparison.assumed.record}, independent of the other sources."
+        "Runs: only new trainings of the settings found, on the same classes. "
+        f"Search: {search}. Classes: only other test classes. All together: a crossed random model of these sources, "
+        "never narrower than one of them. The half widths are not corrected for the number of pairs."
     )
 
 

@@ -91,5 +91,5 @@ def _write(board: "Board", compare: str, folder: Path) -> None:
     from reproduce.outputs.page import drawn_line
 
     page, *files = write_board(board, compare, folder, drawn_line())
-    datasets = ", ".join(one.name for one in board.datasets)
+    datasets = ", ".join(one.title for one in board.datasets)
     say(output_console(), f"{datasets}: {page}; beside it {', '.join(file.name for file in files)}")

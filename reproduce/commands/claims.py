@@ -78,12 +78,10 @@ def _warn_of_names(read: "Iterable[Claim]", stored: "Iterable[StoredExperiment]"
     """Say which names are neither in the suite nor in the store, since a misspelled name is never run."""
     from reproduce.config.method_card import card_names
     from results.published.tables import DATASETS, read_published
-    from results.statistics.measured_noise import kept_measurements
 
     methods = {*card_names(), *read_published("methods")["variant"]}
     methods |= {record.method for one in stored for record in one.measured.records}
     datasets = {*DATASETS.values(), *(one.dataset for one in stored)}
-    datasets |= {kept.summary.dataset for _, kept in kept_measurements()}
     warnings: dict[str, str] = {}
     for claim in read:
         for kind, name, known in (

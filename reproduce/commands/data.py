@@ -1,4 +1,4 @@
-"""`reproduce data`: fetches a dataset, checks it against the published counts, and decodes its images in advance."""
+"""`reproduce data`: fetches a dataset, and checks it against the published counts."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ from reproduce.commands.options import STORE, MinImages, Skip, Subset
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
 from reproduce.monitoring.bars import Bars
-from reproduce.storage import beside
 
 if TYPE_CHECKING:
-    from protocols.datasets.dataset import ImageListing
     from protocols.datasets.dataset_registry import DatasetEntry
     from protocols.datasets.listing import CountComparison
     from protocols.datasets.publication import Archive, Publication
     from protocols.progress import Progress
 
-app = typer.Typer(name="data", help="Fetch a dataset, check it, or decode its images in advance.", no_args_is_help=True)
+app = typer.Typer(name="data", help="Fetch a dataset, or check it.", no_args_is_help=True)
 
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset; `reproduce datasets` lists them.")]
 DataFolder = Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images.")]
 
-CACHE = beside(STORE) / "cache"
-"""Folder where `reproduce run` looks for decoded images by default."""
+CACHE = Path(STORE).parent / "cache"
+"""Folder where `reproduce run` looks for copies of features by default."""
 
-_MAX_NAMED = 20
-"""At most this many missing images are listed by name."""
+_MOST_FAULTS = 20
+"""At most this many faults are listed."""
 
 
 @app.command()
@@ -52,90 +50,76 @@ def check(
     """
     from protocols.datasets.dataset import DataError, DataRequest
     from protocols.datasets.dataset_registry import entry_of, open_dataset
-    from results.spec.data_choice import FEATURES
+    from results.spec.data_choice import FEATURES, DataChoice
     from results.spec.training_spec import ImageSettings
 
     console = output_console()
     _check_keeps_classes(name, min_images)
-    with _data_errors_as_input_errors():
+    with _data_errors_as_input_errors(), Bars(console) as bars:
         entry = entry_of(name)
+        if entry.lister is None and name != FEATURES:
+            return say(console, f"{name} is embedded; there is nothing to check")
         try:
             if name == FEATURES:
-                opened = open_dataset(DataRequest(name, ImageSettings(), CACHE, data))
+                opened = open_dataset(DataRequest(DataChoice(name=name), ImageSettings(), CACHE, data))
                 return say(console, f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
-            if entry.lister is None:
-                return say(console, f"{name} is embedded; there is nothing to check")
             if data is None:
                 raise InputError(f"{name}: give the folder of its images with --data FOLDER")
-            with Bars(console) as bars:
-                looking = bars.of("decoding images") if decode else None
-                if entry.publication is None:
-                    faults = _faults_of_folder(name, data, min_images, skip_broken_images, looking, console)
-                else:
-                    faults = _faults_of_published(name, entry, data, subset, skip_broken_images, looking, console)
+            decoding = bars.of("decoding images") if decode else None
+            faults = _faults(name, entry, data, subset, min_images, skip_broken_images, decoding, console)
         except DataError as error:
-            faults = error.faults
+            faults = list(error.faults)
     if faults:
         _refuse(faults, console)
     part, unread = ", a part of the dataset" if subset else "", "" if decode else "; --decode decodes its images too"
     return say(console, f"{data}: usable{part}{unread}")
 
 
-def _faults_of_folder(
-    name: str, folder: Path, min_images: int | None, skip_broken: bool, looking: Progress | None, console: Console
-) -> tuple[str, ...]:
-    """Say what is found in a folder of the user's images, and return its faults."""
-    from protocols.datasets.data_check import check_folder
-    from protocols.datasets.notes_on_data import note_on_queries
-
-    checked = check_folder(folder, min_images, skip_broken, looking)
-    listing = checked.listing
-    say(console, f"{name}: {len(listing.names):,} images of {len(listing.class_names):,} classes")
-    if queries := note_on_queries(listing.labels, listing.is_query, listing.trainval_classes or 0):
-        say(console, queries)
-    for phrase in listing.left_out:
-        say(console, f"left out: {phrase}")
-    if checked.equal_files:
-        say(console, f"the data have {checked.equal_files}")
-    return checked.faults
-
-
-def _faults_of_published(
+def _faults(
     name: str,
     entry: DatasetEntry,
     folder: Path,
     subset: bool,
+    min_images: int | None,
     skip_broken: bool,
-    looking: Progress | None,
+    decoding: Progress | None,
     console: Console,
-) -> tuple[str, ...]:
-    """Show the counts of a published dataset's folder, and return its faults."""
-    from protocols.datasets.data_check import check_images
+) -> list[str]:
+    """Say what is found in a folder of images, and return its faults."""
+    from protocols.datasets.data_check import check_folder, check_images
     from protocols.datasets.listing import compare_counts
+    from protocols.datasets.notes_on_data import note_on_queries
 
-    assert entry.publication is not None
-    listing = _listed(entry, folder, console)
-    counts = compare_counts(listing, entry.publication.counts)
-    show_counts(name, counts, console)
-    checked = check_images(listing, None, skip_broken, looking)
-    for phrase in checked.listing.left_out:
+    differing: list[str] = []
+    if entry.publication is None or entry.lister is None:
+        checked = check_folder(folder, min_images, skip_broken, decoding)
+    else:
+        listing = entry.lister(folder)
+        counts = compare_counts(listing, entry.publication.counts)
+        _show_counts(name, counts, console)
+        differing = [row.what for row in counts if row.found != row.published]
+        checked = check_images(listing, None, skip_broken, decoding)
+    left = checked.listing
+    say(console, f"{name}: {len(left.names):,} images of {len(left.class_names):,} classes")
+    if queries := note_on_queries(left.labels, left.is_query, left.trainval_classes or 0):
+        say(console, queries)
+    for phrase in left.left_out:
         say(console, f"left out: {phrase}")
-    differing = [row.what for row in counts if row.found != row.published]
-    if subset or not differing:
-        return checked.faults
-    return (
+    if checked.equal_files:
+        say(console, f"the data have {checked.equal_files}")
+    unlike = (
         f"{name}: the number of {', '.join(differing)} differs from the published one; complete the download, or use "
-        "--subset if the folder holds only a part on purpose",
-        *checked.faults,
+        "--subset if the folder holds only a part on purpose"
     )
+    return [*([unlike] if differing and not subset else []), *checked.faults]
 
 
 def _refuse(faults: Sequence[str], console: Console) -> NoReturn:
     if len(faults) == 1:
         raise InputError(faults[0])
-    for fault in faults:
+    for fault in faults[:_MOST_FAULTS]:
         say(console, f"  {fault}")
-    raise InputError(f"{faults[0]} (and {len(faults) - 1:,} more, named above)")
+    raise InputError(f"{faults[0]} (and {len(faults) - 1:,} more; at most {_MOST_FAULTS} are named above)")
 
 
 def _check_keeps_classes(name: str, min_images: int | None) -> None:
@@ -145,22 +129,7 @@ def _check_keeps_classes(name: str, min_images: int | None) -> None:
         raise InputError(f"--min-images: dataset {name} keeps all its classes; leave the option out")
 
 
-def _listed(entry: DatasetEntry, folder: Path, console: Console) -> ImageListing:
-    from protocols.datasets.listing import MissingImagesError
-
-    assert entry.lister is not None
-    try:
-        return entry.lister(folder)
-    except MissingImagesError as error:
-        present = error.listed - len(error.paths)
-        say(console, f"{present:,} of the {error.listed:,} images named in {error.named_in} were found; missing:")
-        for path in error.paths[:_MAX_NAMED]:
-            say(console, f"  {path}")
-        raise
-
-
-def show_counts(name: str, counts: Sequence[CountComparison], console: Console) -> None:
-    """Print the counts of the folder beside the published ones."""
+def _show_counts(name: str, counts: Sequence[CountComparison], console: Console) -> None:
     table = Table(title=name)
     table.add_column("")
     for column in ("found", "published"):
@@ -183,16 +152,15 @@ def fetch(name: DatasetName, to: Annotated[Path, typer.Option("--to", help="Fold
         entry = entry_of(name)
         if entry.publication is None or entry.lister is None:
             return say(console, f"{name}: {entry.description}; there is nothing to fetch")
-        if not is_whole(entry, to):
+        if not _is_whole(entry, to):
             say(console, entry.publication.source)
             with Bars(console) as bars:
-                fetch_dataset(name, entry, to, bars)
+                _fetch(name, entry, to, bars)
         counts = entry.publication.counts
     return say(console, f"{to}: {name} is complete, {counts.images:,} images of {counts.classes:,} classes")
 
 
-def is_whole(entry: DatasetEntry, folder: Path) -> bool:
-    """Return whether the folder contains the complete published dataset."""
+def _is_whole(entry: DatasetEntry, folder: Path) -> bool:
     from protocols.datasets.dataset import DataError
     from protocols.datasets.listing import check_counts
 
@@ -205,7 +173,7 @@ def is_whole(entry: DatasetEntry, folder: Path) -> bool:
     return True
 
 
-def fetch_dataset(name: str, entry: DatasetEntry, to: Path, bars: Bars) -> None:
+def _fetch(name: str, entry: DatasetEntry, to: Path, bars: Bars) -> None:
     """Download, verify and unpack a dataset's archives.
 
     Archives that are already in the folder are verified, but not downloaded again. Archives that cannot be downloaded
@@ -241,55 +209,7 @@ def _download(archive: Archive, url: str, publication: Publication, file: Path, 
     try:
         download.download(url, file, md5=archive.md5, size=archive.size, progress=bars.of(archive.name))
     except download.DownloadError as error:
-        raise InputError(f"{error}; or put {archive.name} from {publication.page} into {file.parent}") from error
-
-
-@app.command()
-def prepare(
-    name: DatasetName,
-    data: DataFolder = None,
-    cache: Annotated[Path, typer.Option("--cache", help="Folder of decoded images.")] = CACHE,
-    resize: Annotated[
-        str, typer.Option("--resize", help="Shorter side of the decoded images in pixels, or `full` for no resizing.")
-    ] = "256",
-    subset: Subset = False,
-    skip_broken_images: Skip = False,
-    min_images: MinImages = None,
-) -> None:
-    """Decode all images of a dataset into the cache. A run does the same when it starts.
-
-    You can stop the command at any time; when you repeat it, it continues.
-    """
-    from protocols.datasets.dataset import DataRequest
-    from protocols.datasets.dataset_registry import open_dataset
-    from protocols.features.feature_rows import LabelledFeatures
-    from results.spec.data_choice import DataChoice
-    from results.spec.training_spec import ImageSettings
-
-    console = output_console()
-    _check_keeps_classes(name, min_images)
-    choice = DataChoice(name=name, subset=subset, skip_broken_images=skip_broken_images, min_images=min_images)
-    images = ImageSettings(resize=_pixels(resize))
-    with _data_errors_as_input_errors(), Bars(console) as bars:
-        dataset = open_dataset(DataRequest.of(choice, images, cache, data, bars.of("decoding images")))
-    if isinstance(dataset.images, LabelledFeatures):
-        return say(console, f"{name}: there is nothing to decode")
-    pack = dataset.images.images
-    size = sum(file.stat().st_size for file in pack.folder.iterdir())
-    say(console, f"{name}: {len(dataset.images):,} images of {dataset.n_classes:,} classes decoded")
-    for phrase in dataset.left_out:
-        say(console, f"left out: {phrase}")
-    say(console, f"folder: {pack.folder}")
-    say(console, f"size: {size / 1e9:.2f} GB")
-    say(console, f"checksum: {pack.description['content']}")
-
-
-def _pixels(text: str) -> int | None:
-    if text == "full":
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"--resize {text!r}: use a number of pixels, or `full`")
-    return int(text)
+        raise InputError(f"{error}, or put {archive.name} from {publication.page} into {file.parent}") from error
 
 
 @contextmanager

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -16,18 +14,10 @@ if TYPE_CHECKING:
     from results.spec.experiment_spec import Experiment
 
 
-def experiments(
-    schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON Schema of an experiment file, for editors.")
-    ] = False,
-) -> None:
+def experiments() -> None:
     """List the experiments that come with the suite."""
     from reproduce.config.experiment_file import experiment_names, load_experiments
-    from reproduce.config.experiment_schema import experiment_schema
 
-    if schema:
-        sys.stdout.write(experiment_schema())
-        return
     show_experiments({name: load_experiments(name, {}) for name in experiment_names()}, output_console())
 
 

@@ -56,9 +56,8 @@ def model(
 ) -> None:
     """Write the best model of a fold, or those of all folds as one, as files that run without this suite.
 
-    model.pt2 is torch's exported program, model.pt the state dict, model.json the description. `python
-    FOLDER/load_model.py IMAGES` embeds image files with this model; it needs torch, numpy and Pillow only. `reproduce
-    fit` trains a model on all classes.
+    model.pt2 is torch's exported program, model.pt the state dict, model.json the description. NOTE.txt has the lines
+    that load and use the model. `reproduce fit` trains a model on all classes.
     """
     from reproduce.outputs.export_models import export_ensemble, export_model
     from reproduce.outputs.find_runs import find_run
@@ -122,14 +121,13 @@ def fit(
     prepare_process(torch_device)
     with new_folder(to) as folder, with_writable_cache(where) as paths, Bars(console) as bars:
         check_weights(next(iter(runs[0].trainings.values()))[0], weights, bars.of("fetching the trunk's weights"))
-        images = Images(data, paths.cache, torch_device, 64, bars.of("reading images"))
+        images = Images(data, paths.cache, torch_device, bars.of("reading images"))
         fitted = fit_model(opened, runs, images, folder, onnx=onnx, training=bars.of("training on all classes"))
-    length = fitted.length
-    spread = f"{min(length.of)} to {max(length.of)}"
     say(
         console,
         f"the setting of search {chosen}, trained on all {fitted.classes} classes ({fitted.samples:,} images or rows) "
-        f"for {length.epochs} epochs: the mean of the epochs that its {len(length.of)} trainings kept ({spread})",
+        f"for {fitted.epochs} epochs: the mean of the epochs that its {len(fitted.epochs_of)} trainings kept "
+        f"({min(fitted.epochs_of)} to {max(fitted.epochs_of)})",
     )
     say_exported(to, fitted.difference)
 
@@ -148,7 +146,6 @@ def embeddings(
         ),
     ] = None,
     data: Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images.")] = None,
-    batch: Annotated[int, typer.Option("--batch", help="Number of images per batch.", min=1)] = 64,
     device: Device = "auto",
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
@@ -168,7 +165,7 @@ def embeddings(
     prepare_process(torch_device)
     with new_folder(to) as folder, Bars(output_console()) as bars:
         image_cache = storage_paths(store, artifacts, cache, None).cache
-        images = Images(data, image_cache, torch_device, batch, bars.of("reading images"))
+        images = Images(data, image_cache, torch_device, bars.of("reading images"))
         export_embeddings(opened, stored_run, folds, images, folder)
     _say_written(to)
 
@@ -181,14 +178,13 @@ def study(
     artifacts: Artifacts = None,
 ) -> None:
     """Write the searches of an experiment as studies of Optuna, for its plots, its importances and optuna-dashboard."""
-    from reproduce.outputs.export_studies import export_studies
+    from reproduce.outputs.export_studies import export_studies, url_of
     from reproduce.outputs.find_runs import find_experiment
-    from results.store.database import file_url
 
     opened = opened_store(store, artifacts)
     names = export_studies(opened, find_experiment(opened, name), to)
     # The URL is for optuna-dashboard.
-    say(output_console(), f"written to {file_url(to).render_as_string()}: {', '.join(names)}")
+    say(output_console(), f"written to {url_of(to)}: {', '.join(names)}")
 
 
 @app.command()

@@ -49,16 +49,18 @@ def figure(
     if name is None:
         show_figures(opened, console)
         return
-    from reproduce.outputs.paper_figures import draw_figure, paper_figure, run_commands
+    from reports.paper_figures.registry import PAPER_FIGURES
+    from reproduce.outputs.paper_figures import draw_figure, run_commands
 
-    wanted = paper_figure(name)
+    if name not in PAPER_FIGURES:
+        raise InputError(f"there is no figure {name!r}; the figures are {', '.join(PAPER_FIGURES)}")
     if opened is None:
-        commands = run_commands(wanted, experiment)
+        commands = run_commands(PAPER_FIGURES[name], experiment)
         raise InputError(f"{store}: there is no store yet; make one with {commands}, or name another with --store")
-    drawn = draw_figure(wanted, opened, where, to or where.reports.parent / "figures", experiment)
-    for path in drawn.files:
+    files, caption = draw_figure(name, opened, to or where.reports.parent / "figures", experiment)
+    for path in files:
         say(console, str(path))
-    say(console, drawn.caption)
+    say(console, caption)
 
 
 def show_figures(store: Store | None, console: Console) -> None:
@@ -71,10 +73,8 @@ def show_figures(store: Store | None, console: Console) -> None:
     for column in ("figure", "paper", "in the paper", "shows", "experiment"):
         table.add_column(column, no_wrap=column in ("figure", "experiment"))
     table.add_column("runs", justify="right")
-    for entry in PAPER_FIGURES.values():
+    for name, entry in PAPER_FIGURES.items():
         count = sum(runs[stored] for stored in entry.own_of(runs))
-        table.add_row(
-            entry.name, entry.paper, entry.number, entry.title, entry.experiment, str(count) if count else "none"
-        )
+        table.add_row(name, entry.paper, entry.number, entry.title, entry.experiment, str(count) if count else "none")
     console.print(table)
     say(console, "`reproduce figure NAME` draws a figure; `reproduce run EXPERIMENT` makes its runs.")

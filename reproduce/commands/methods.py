@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,15 +17,12 @@ if TYPE_CHECKING:
 
 def methods(
     name: Annotated[str | None, typer.Argument(help="Name of a method whose card is shown.")] = None,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a card, for editors.")] = False,
 ) -> None:
     """List the methods, or show the card of one: its loss, search space and source."""
     from reproduce.config.checked_card import load_card
-    from reproduce.config.method_card import card_names, card_schema
+    from reproduce.config.method_card import card_names
 
-    if schema:
-        sys.stdout.write(card_schema())
-    elif name is None:
+    if name is None:
         show_cards([load_card(key) for key in card_names()], output_console())
     else:
         show_card(load_card(name), output_console())

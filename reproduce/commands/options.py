@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -41,6 +40,7 @@ Workers = Annotated[
     int | None,
     typer.Option(
         "--workers",
+        min=1,
         help="How many trainings run at the same time. Default: four, or one per CPU core if there are fewer.",
     ),
 ]
@@ -52,25 +52,7 @@ Ray = Annotated[
         "must see the checkout, the cache and the artifacts. Without --workers the whole cluster is used.",
     ),
 ]
-Slurm = Annotated[
-    str | None,
-    typer.Option(
-        "--slurm",
-        help="Train as job arrays of a SLURM cluster; every job asks for time=MINUTES, and if given partition=, gpus=, "
-        "cpus=, mem=GB; batch= is the number of trainings per job. Example: partition=gpu,time=240,gpus=1. --workers "
-        "is the number of jobs at a time.",
-    ),
-]
-TrainingTimeout = Annotated[
-    float | None,
-    typer.Option(
-        "--training-timeout",
-        help="End a training that hangs, and try it again: one that reports nothing for more than this multiple (above "
-        "1, for example 20) of the forecast of a training with all epochs, at the slowest rate of its method in this "
-        "run. Every validation is a report. Default: no training is ended.",
-    ),
-]
-StoreAt = Annotated[str, typer.Option("--store", help="File for studies and results, or a SQLAlchemy URL.")]
+StoreAt = Annotated[str, typer.Option("--store", help="SQLite file for studies and results.")]
 Artifacts = Annotated[
     Path | None, typer.Option("--artifacts", help="Folder of checkpoints. Default: beside the store.")
 ]
@@ -95,7 +77,6 @@ class Choices:
     data: DataFolders = None
     subset: Subset = False
     skip_broken_images: Skip = False
-    min_images: MinImages = None
     methods: Annotated[
         str | None,
         typer.Option(
@@ -130,64 +111,35 @@ class Choices:
             "MLRC trains every trial on all folds.",
         ),
     ] = False
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            "--metrics",
-            help="Further metrics beside those of the file, separated by commas: recall@K, map@1000, nmi, ..., or "
-            "./my_metrics.py:my_function. The stored models are tested with them; nothing is trained again.",
-        ),
-    ] = None
     folds: Annotated[int | None, typer.Option("--folds", help="How many of the four folds to train.")] = None
     seed: Annotated[int | None, typer.Option("--seed", help="Base seed; all other seeds derive from it.")] = None
-    image_size: Annotated[
-        int | None,
-        typer.Option("--image-size", help="Side of the crop in pixels; the resize before it scales with it."),
-    ] = None
-    trunk: Annotated[
-        str | None,
+    settings: Annotated[
+        list[str] | None,
         typer.Option(
-            "--trunk",
-            help="Another trunk with its own weights: a name of the suite, timm:MODEL, or ./my_trunk.py:build.",
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any other setting of the file, by its dotted key: training.max_epochs=3, trunk=timm:MODEL, "
+            "trunk.frozen=true, metrics=+recall@2. Repeat the option for several.",
         ),
-    ] = None
-    frozen: Annotated[
-        bool,
-        typer.Option(
-            "--frozen", help="Keep the trunk as it is: compute its features once and train only the embedder."
-        ),
-    ] = False
-    epochs: Annotated[int | None, typer.Option("--epochs", help="Largest number of epochs of a training.")] = None
-    lr: Annotated[float | None, typer.Option("--lr", help="Learning rate of the network.")] = None
-    batch_size: Annotated[int | None, typer.Option("--batch-size", help="Images per batch.")] = None
-    embedding_size: Annotated[
-        int | None, typer.Option("--embedding-size", help="Dimensions of one fold's embedding.")
     ] = None
     weights: Weights = None
 
     def overrides(self) -> dict[str, Any]:
-        """Return the new value of each dotted key of an experiment; None keeps the file's value."""
-        return {
+        """Return the new value of each dotted key of an experiment that an option gives."""
+        options = {
             "dataset.subset": self.subset or None,
             "dataset.skip_broken_images": self.skip_broken_images or None,
-            "dataset.min_images": self.min_images,
-            "methods": _listed(self.methods),
-            "metrics": _listed(self.metrics),
+            "methods": self.methods,
             "search.trials": self.trials,
             "reproductions": self.reproductions,
             "search.searches": self.searches,
-            "compare": self.compare,
+            "primary.compare": self.compare,
             "search.racing": self.racing or None,
             "folds": self.folds,
             "seed": self.seed,
-            "image_size": self.image_size,
-            "trunk": self.trunk,
-            "frozen": self.frozen or None,
-            "training.max_epochs": self.epochs,
-            "training.optimizer.lr": self.lr,
-            "training.batch_size": self.batch_size,
-            "embedding_size": self.embedding_size,
         }
+        given = {key: value for key, value in options.items() if value is not None}
+        return given | dict(map(_setting, self.settings or []))
 
     def root_of(self, dataset: str, all_datasets: set[str]) -> Path | None:
         """Return the folder that `--data` gives for a dataset; None if it gives none.
@@ -207,8 +159,16 @@ class Choices:
         return folders.get(dataset)
 
 
-def _listed(names: str | None) -> list[str] | None:
-    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+def _setting(text: str) -> tuple[str, Any]:
+    from reproduce.config.strict_yaml import read_yaml  # Imports pydantic, which no help needs.
+
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise InputError(f"--set {text}: use KEY=VALUE, as in --set training.max_epochs=3")
+    try:
+        return key, read_yaml(value)
+    except ValueError as error:
+        raise InputError(f"--set {text}: {error}") from error
 
 
 def with_choices(command: Callable[..., None]) -> Callable[..., None]:
@@ -235,15 +195,3 @@ def with_choices(command: Callable[..., None]) -> Callable[..., None]:
     expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return expanded
-
-
-def check_workers(workers: int | None) -> None:
-    """Raise InputError if the number of workers is less than one."""
-    if workers is not None and workers < 1:
-        raise InputError(f"--workers {workers}: at least one is needed")
-
-
-def check_training_timeout(factor: float | None) -> None:
-    """Raise InputError if a training's time cannot be limited to this multiple of its forecast."""
-    if factor is not None and not (factor > 1 and math.isfinite(factor)):
-        raise InputError(f"--training-timeout {factor:g}: use a number above 1, the multiple of a training's forecast")

@@ -17,21 +17,16 @@ from reproduce.commands.options import (
     Device,
     ExperimentName,
     Ray,
-    Slurm,
     StoreAt,
     Tables,
     Track,
-    TrainingTimeout,
     Workers,
     Yes,
-    check_training_timeout,
-    check_workers,
     with_choices,
 )
 from reproduce.commands.terminal import output_console, say
-from reproduce.errors import InputError, WorkFailedError
+from reproduce.errors import WorkFailedError
 from reproduce.execution.open_sessions import open_sessions
-from reproduce.monitoring.time_left import in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,43 +39,32 @@ if TYPE_CHECKING:
 LONG_SECONDS = 3600.0
 """A run that is expected to take longer asks first."""
 
-_SHORTER = "Shorter: fewer --methods or --searches, or --racing."
-_SHORTER_ON_IMAGES = (
-    "Shorter: fewer --methods or --searches, --racing or --frozen; the experiment folder_small is made for your own "
-    "images on a laptop."
+_SHORTER = (
+    "Shorter: fewer --methods or --searches, --racing or --set trunk.frozen=true; the experiment folder_small is made "
+    "for your own images on a laptop."
 )
 
 
-def ask_before_run(session: Session, device: str, workers: int, *, yes: bool, console: Console) -> None:
-    """Say the forecast of the trainings to do, as `plan` estimates them. Nothing is said if all are in the store.
+def ask_before_run(session: Session, workers: int, *, yes: bool, console: Console) -> None:
+    """Say how many trainings are to do, and how long they take if the store tells. Nothing is said if none is.
 
     A long run asks on a terminal, unless `yes`; typer.Exit is raised if the user does not want to start.
     """
-    from reproduce.forecast.plan_trainings import plan, seconds_to_do
-    from reproduce.forecast.rates import REMEDY, expected_rates, rows_word
+    from reproduce.forecast import in_words, plan, seconds_to_do
 
     store = session.store
     # All timings of a large store take seconds to read, so they are read only if something is left to do.
     to_do = sum(method.to_do for method in plan(session, store))
     if not to_do:
         return
-    timings = store.timings()
-    rates = expected_rates(session.problem, timings, device)
-    if isinstance(rates, str):
-        say(console, f"{to_do} trainings to do; how long they take is not known ({rates}); ask `plan`, and {REMEDY}")
-        return
-    plans = plan(session, store, timings)
-    least, typical, most = seconds_to_do(plans, rates, workers)
-    own = any(method.has_own_rates(rates) for method in plans)
+    seconds = seconds_to_do(plan(session, store, store.timings()), workers)
     upper = "at most " if session.experiment.search.racing else ""
-    say(
-        console,
-        f"{upper}{to_do} trainings to do, forecast: about {in_words(typical)} ({in_words(least)} to {in_words(most)}; "
-        f"{rates.training:,.0f} {rows_word(session.problem)} a second, {rates.source}"
-        f"{'; a method with trainings in the store has their rate' if own else ''})",
-    )
-    if typical > LONG_SECONDS and not yes:
-        say(console, _SHORTER if session.problem.trunk.is_input_features else _SHORTER_ON_IMAGES)
+    expected = "how long they take is not known yet"
+    if seconds is not None:
+        expected = f"about {in_words(seconds)} by the trainings in the store"
+    say(console, f"{upper}{to_do} trainings to do; {expected}")
+    if (seconds or 0.0) > LONG_SECONDS and not yes:
+        say(console, _SHORTER)
         if console.is_terminal and sys.stdin.isatty() and not typer.confirm("Start?"):
             say(console, "not started")
             raise typer.Exit(1)
@@ -93,8 +77,6 @@ def run(
     device: Device = "auto",
     workers: Workers = None,
     ray: Ray = None,
-    slurm: Slurm = None,
-    training_timeout: TrainingTimeout = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
     cache: Cache = None,
@@ -104,9 +86,10 @@ def run(
 ) -> None:
     """Run an experiment, print its table and write its page. Trainings that are in the store are not repeated.
 
-    Before the first training the run says how long it will take, and asks on a terminal if that is more than an hour.
-    You can stop a run with Ctrl-C at any time; the same command continues it.
+    Before the first training the run says how many there are, and asks on a terminal if the store tells that they take
+    more than an hour. You can stop a run with Ctrl-C at any time; the same command continues it.
     """
+    from reports.tables.table import with_notes
     from reproduce.commands.terminal import show_table
     from reproduce.execution import run_experiment
     from reproduce.execution.devices import check_device, default_workers
@@ -114,74 +97,47 @@ def run(
     from reproduce.storage import storage_paths
 
     console = output_console()
-    check_workers(workers)
-    check_training_timeout(training_timeout)
     where = storage_paths(store, artifacts, cache, tables)
-    on_cluster = ray is not None or slurm is not None
-    if on_cluster:
+    if ray is not None:
         where = where.absolute()
-    start_executor = (
-        _cluster_factory(device, workers, ray, slurm, where)
-        if on_cluster
-        else _local_factory(device, workers, processes_only=training_timeout is not None)
-    )
-    trackers = open_trackers(track or [], where.store)
+    start_executor = _executor_factory(device, workers, ray, where)
+    tracked = open_trackers(track or [], where.store.parent / "tensorboard")
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
-    features_on = check_device("auto" if on_cluster else device)
-    refused: dict[str, str] = {}
+    features_on = check_device(device if ray is None else "auto")
+    failed: dict[str, str] = {}
     for session in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
-        _say_other_data(session, console)
         # A cluster's number of workers and their speed are not known before it is open.
         if ray is None:
-            ask_before_run(session, features_on, workers or default_workers(features_on), yes=yes, console=console)
+            ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
         started = time.perf_counter()
-        finished = run_experiment.run(session, start_executor, console, trackers, training_timeout)
-        show_table(finished.table, console)
+        finished = run_experiment.run(session, start_executor, console, tracked)
+        show_table(with_notes(finished.table, "short"), console)
         say(console, _write_page(finished, time.perf_counter() - started, session))
-        refused |= {f"{session.name}, {key}": reason for key, reason in finished.refused.items()}
-    if refused:
-        reasons = "; ".join(f"{method}: {reason}" for method, reason in refused.items())
+        failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
+    if failed:
+        reasons = "; ".join(f"{method}: {reason}" for method, reason in failed.items())
         raise WorkFailedError(f"no results for {reasons} (the other methods are finished)")
 
 
-def _say_other_data(session: Session, console: Console) -> None:
-    from reproduce.execution.session import note_on_data
-
-    if (note := note_on_data(session)) is not None:
-        say(console, note)
-
-
 def _write_page(finished: Finished, seconds: float, session: Session) -> str:
-    from reproduce.outputs.page import page_or_reason
+    from reproduce.forecast import in_words
+    from reproduce.outputs.page import answer, page_or_reason
 
     files = ", ".join(str(path) for path in finished.files)
     page = page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports)
     trainings = f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store"
-    return f"{trainings}; written: {files}\n{page}"
+    return f"{answer(session.fingerprint, session.store)}\n{trainings}; written: {files}\n{page}"
 
 
-def _local_factory(device: str, workers: int | None, *, processes_only: bool) -> Callable[[], Executor]:
+def _executor_factory(device: str, workers: int | None, ray: str | None, where: StoragePaths) -> Callable[[], Executor]:
+    """Return a function that opens the executor. What is not installed or misspelt fails at once."""
+    if ray is not None:
+        from reproduce.execution.ray_cluster import RayCluster, import_ray
+
+        import_ray()
+        return lambda: RayCluster(ray, device, workers, (where.cache, where.artifacts))
     from reproduce.execution.devices import check_device, default_workers
     from reproduce.execution.local import open_executor
 
     torch_device = check_device(device)
-    return lambda: open_executor(torch_device, workers or default_workers(torch_device), processes_only=processes_only)
-
-
-def _cluster_factory(
-    device: str, workers: int | None, ray: str | None, slurm: str | None, where: StoragePaths
-) -> Callable[[], Executor]:
-    """Return a function that opens an executor on a cluster. What is not installed or misspelt fails at once."""
-    from reproduce.execution.clusters.ray import RayCluster, import_ray
-    from reproduce.execution.clusters.slurm import SlurmArrays, import_submitit
-    from reproduce.execution.clusters.slurm_job import read_slurm_settings
-
-    if slurm is None:
-        assert ray is not None
-        import_ray()
-        return lambda: RayCluster(ray, device, workers, (where.cache, where.artifacts))
-    if ray is not None:
-        raise InputError("--ray and --slurm: choose one of them")
-    settings = read_slurm_settings(slurm)
-    import_submitit()
-    return lambda: SlurmArrays(settings, device, workers, where)
+    return lambda: open_executor(torch_device, workers or default_workers(torch_device))

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
-from reproduce.storage import StoragePaths, opened_store, storage_paths, store_file
+from reproduce.storage import StoragePaths, opened_store, storage_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from protocols.progress import Progress
     from reproduce.store_care.merge_stores import Merged
-    from results.store.findings import Finding
-    from results.store.merge_records import Conflict
-    from results.store.patience import LockWait
 
 app = typer.Typer(
     name="store",
@@ -38,35 +35,34 @@ Keep = Annotated[
 
 @app.command()
 def check(records_only: RecordsOnly = False, store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
-    """Read every record and load every checkpoint, and name what is damaged, missing or foreign.
+    """Read every row and every checkpoint, and name what is damaged, missing or foreign.
 
     Ends with exit status 1 if something is damaged or missing. Nothing in the store is changed.
     """
     from reproduce.monitoring.bars import Bars
-    from results.store.check_records import check_records
-    from results.store.database import Database
+    from reproduce.store_care.check_files import check_files, missing_checkpoints
+    from results.store.check import check_records
 
-    where = _existing(store, artifacts)
-    console = output_console()
+    opened, console = opened_store(store, artifacts), output_console()
     with Bars(console) as bars:
-        database = Database(where.store)
-        database.lock_wait = _waits()
-        records = check_records(database, bars.of("reading records"))
-        findings = list(records.findings)
+        records = check_records(opened.database, bars.of("reading rows"))
+        findings = list(records.faults)
         if not records_only:
-            from reproduce.store_care.check_files import check_files
-
-            findings += check_files(records, where.artifacts, bars.of("loading checkpoints"))
+            findings += missing_checkpoints(records, opened.artifacts)
+            findings += check_files(records, opened.artifacts, bars.of("reading checkpoints"))
     for finding in findings:
         say(console, f"{finding.kind}: {finding.name}: {finding.reason}")
-    say(console, _summary(findings, records.records, records_only=records_only))
-    if any(finding.kind != "foreign" for finding in findings):
+    counts = Counter(finding.kind for finding in findings)
+    checked = "checkpoints were not checked" if records_only else "all files were read"
+    found = f"{counts['damaged']} damaged, {counts['missing']} missing, {counts['foreign']} foreign"
+    say(console, f"{records.rows} row(s) read, {checked}: {found}")
+    if counts["damaged"] or counts["missing"]:
         raise typer.Exit(1)
 
 
 @app.command()
 def merge(
-    into: Annotated[str, typer.Argument(metavar="A", help="Store that gets the records: a file or a SQLAlchemy URL.")],
+    into: Annotated[str, typer.Argument(metavar="A", help="Store that gets the rows.")],
     other: Annotated[str, typer.Argument(metavar="B", help="Store that they come from; it is only read.")],
     keep_first: Keep = False,
     artifacts: Annotated[
@@ -81,20 +77,13 @@ def merge(
     If the two have different results under one fingerprint, all of these are named, nothing is merged, and the exit
     status is 1.
     """
-    from reproduce.monitoring.bars import Bars
-    from reproduce.store_care.merge_stores import ConflictError, merge_stores
+    from reproduce.store_care.merge_stores import merge_stores
 
     opened_store(other, other_artifacts)
     first, second = storage_paths(into, artifacts, None, None), storage_paths(other, other_artifacts, None, None)
-    if _same_store(first, second):
+    if first.store.exists() and first.store.samefile(second.store):
         raise InputError(f"{other}: both are the same store; name two")
-    with Bars(output_console()) as bars:
-        try:
-            progress = bars.of("copying files")
-            merged = merge_stores(first, second, keep_first=keep_first, progress=progress, lock_wait=_waits())
-        except ConflictError as error:
-            _refuse(error.conflicts, into)
-    _say_merged(merged, into)
+    _merge(first, lambda progress: merge_stores(first, second, keep_first=keep_first, progress=progress))
 
 
 @app.command("export")
@@ -108,7 +97,8 @@ def export_to(
     from reproduce.monitoring.bars import Bars
     from reproduce.store_care.store_file import export_store
 
-    where = _existing(store, artifacts)
+    opened_store(store, artifacts)
+    where = storage_paths(store, artifacts, None, None)
     with Bars(output_console()) as bars:
         size = export_store(where, file, checkpoints=checkpoints, progress=bars.of("writing files"))
     say(output_console(), f"written to {file}: {size:,} bytes, {'with' if checkpoints else 'without'} checkpoints")
@@ -122,62 +112,32 @@ def import_from(
     artifacts: Artifacts = None,
 ) -> None:
     """Check a file that `store export` wrote, and merge what it holds into the store; see `store merge`."""
-    from reproduce.monitoring.bars import Bars
-    from reproduce.store_care.merge_stores import ConflictError
     from reproduce.store_care.store_file import import_store
 
     where = storage_paths(store, artifacts, None, None)
-    with Bars(output_console()) as bars:
+    _merge(where, lambda progress: import_store(file, where, keep_first=keep_first, progress=progress))
+
+
+def _merge(into: StoragePaths, merged_with: Callable[[Progress], Merged]) -> None:
+    from reproduce.monitoring.bars import Bars
+    from reproduce.store_care.merge_stores import ConflictError
+
+    console, merged = output_console(), None
+    with Bars(console) as bars:
         try:
-            progress = bars.of("copying files")
-            merged = import_store(file, where, keep_first=keep_first, progress=progress, lock_wait=_waits())
+            merged = merged_with(bars.of("copying files"))
+            conflicts = merged.conflicts
         except ConflictError as error:
-            _refuse(error.conflicts, store)
-    _say_merged(merged, store)
-
-
-def _existing(store: str, artifacts: Path | None) -> StoragePaths:
-    opened_store(store, artifacts)
-    return storage_paths(store, artifacts, None, None)
-
-
-def _waits() -> LockWait:
-    from results.store.patience import LockWait
-
-    return LockWait(partial(say, output_console()))
-
-
-def _same_store(first: StoragePaths, second: StoragePaths) -> bool:
-    files = [file for file in (store_file(first.store), store_file(second.store)) if file is not None and file.exists()]
-    return first.store == second.store or (len(files) == 2 and files[0].samefile(files[1]))
-
-
-def _summary(findings: list[Finding], records: int, *, records_only: bool) -> str:
-    counts = {kind: sum(finding.kind == kind for finding in findings) for kind in ("damaged", "missing", "foreign")}
-    found = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    checked = "checkpoints were not checked" if records_only else "all files were loaded"
-    return f"{records} record(s) read, {checked}: {found}"
-
-
-def _say_conflicts(conflicts: Iterable[Conflict]) -> None:
+            conflicts = error.conflicts
     for conflict in conflicts:
-        say(output_console(), f"conflict: {conflict.name}: {conflict.reason}")
-
-
-def _refuse(conflicts: tuple[Conflict, ...], into: str) -> NoReturn:
-    _say_conflicts(conflicts)
+        say(console, f"conflict: {conflict.name}: {conflict.reason}")
+    count = f"{len(conflicts)} conflict(s)"
+    if merged is None:
+        say(console, f"{count}, so nothing was merged; --keep-first keeps the version in {into.store}")
+        raise typer.Exit(1)
+    kept = f"; {count}, {into.store} keeps its version" if conflicts else ""
     say(
-        output_console(),
-        f"{len(conflicts)} conflict(s), so nothing was merged; --keep-first keeps the version in {into}",
-    )
-    raise typer.Exit(1)
-
-
-def _say_merged(merged: Merged, into: str) -> None:
-    _say_conflicts(merged.conflicts)
-    kept = f"; {len(merged.conflicts)} conflict(s), {into} keeps its version" if merged.conflicts else ""
-    say(
-        output_console(),
-        f"added to {into}: {merged.trainings} training(s), {merged.runs} test evaluation(s), {merged.experiments} "
-        f"experiment(s), {merged.studies} search(es), {merged.files} file(s){kept}",
+        console,
+        f"added to {into.store}: {merged.trainings} training(s), {merged.runs} test evaluation(s), "
+        f"{merged.experiments} experiment(s), {merged.studies} search(es), {merged.files} file(s){kept}",
     )

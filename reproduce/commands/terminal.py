@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     from reports.tables.table import Cell, Column, Mark, Table
 
 _SIGNS: dict[Mark, str] = {"best": "**", "tied": "*"}
+_WIDTH_OF_FILES = 1000
+"""Width of pipes and files, in which no number may be broken or cut."""
+_WIDTH_OF_TABLES = 140
+"""A results table that is wider is split in pipes and files too, since people read it there."""
 _MAX_HEAD_WIDTH = 32
 """Row heads get at most this many characters when a table has to be split."""
 
 
 def show_table(table: Table, console: Console) -> None:
     """Print a table. A table that is too wide is split into parts that fit; each part repeats the row heads."""
-    for columns in _parts(table, console.width):
+    width = console.width if console.is_terminal else _WIDTH_OF_TABLES
+    for columns in _parts(table, width):
         drawn = TerminalTable(title=Text(table.title, style="table.title"))
         # Long heads are broken over several lines; numbers never are.
         drawn.add_column(Text(table.first), overflow="fold")
@@ -42,7 +47,7 @@ def show_table(table: Table, console: Console) -> None:
         console.print(drawn)
     for note in (table.caption, table.legend, *table.notes, *table.remarks):
         if note:
-            console.print(note, highlight=False, markup=False)
+            console.print(note, highlight=False, markup=False, width=width)
 
 
 def _parts(table: Table, width: int) -> list[list[int]]:
@@ -120,12 +125,13 @@ def print_table(table: Table, form: str) -> None:
 
 
 def output_console() -> Console:
-    """Return the console of standard output. A pipe or a log has no width, so it gets 140 characters.
+    """Return the console of standard output. Pipes and files get whole lines, without colours even if forced.
 
     Square brackets in titles, names and paths are printed as they are, and are no markup.
     """
-    width = None if sys.stdout.isatty() else 140
-    return Console(width=width, markup=False, emoji=False)
+    if sys.stdout.isatty():
+        return Console(markup=False, emoji=False)
+    return Console(width=_WIDTH_OF_FILES, force_terminal=False, color_system=None, markup=False, emoji=False)
 
 
 def say(console: Console, text: str) -> None:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from protocols.search.open_method import OpenMethod
+from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError, is_taken, plugin_points
 from protocols.training.check_method import check_method, with_versions
@@ -12,12 +12,11 @@ from reproduce.config.method_card import LossOptimizer, MethodCard, card_file, r
 from reproduce.config.strict_yaml import METHODS, describe
 from reproduce.errors import InputError
 from results.spec.experiment_spec import Variant
-from results.spec.hyperparameters import HyperparameterError
+from results.spec.hyperparameters import HyperparameterError, method_at
 from results.spec.source_names import sources_of
 from results.spec.training_spec import MethodSpec, TrainingSettings
 
 BoundsChoice = Literal["widened", "initial"]
-MLRCS_BATCH = TrainingSettings().batch_size
 
 
 def load_card(name: str) -> MethodCard:
@@ -47,8 +46,7 @@ def load_variant(variant: Variant) -> MethodCard:
             f"`with: {{{variant.key}: {{training.optimizer.lr: ...}}}}`"
         )
     try:
-        method = open_card(card).method
-        method = OpenMethod(method=method).at(variant.set)
+        method = method_at(open_card(card).method, variant.set)
         variant_card = card.model_copy(
             update={
                 "key": variant.key,
@@ -83,8 +81,11 @@ def _not_shadowed(name: str) -> str:
 
 
 def open_card(
-    card: MethodCard, dataset: str = "", bounds: BoundsChoice = "widened", batch_size: int = MLRCS_BATCH
-) -> OpenMethod:
+    card: MethodCard,
+    dataset: str = "",
+    bounds: BoundsChoice = "widened",
+    batch_size: int = TrainingSettings().batch_size,
+) -> MethodTemplate:
     """Return the card's method with its default settings and its search space on a dataset.
 
     The empty string in place of a dataset gives the general ranges. The batch size stands for `$batch_size` in ranges.
@@ -101,26 +102,13 @@ def open_card(
         warmup_passes=card.warmup.passes,
         embedder=card.embedder,
     )
-    fixed = card.fixed.get(dataset, {})
-    space = tuple(
-        _parameter(card, target, dataset, bounds, batch_size) for target in card.search if target not in fixed
-    )
-    return OpenMethod(method=OpenMethod(method=spec).at(fixed), space=space)
-
-
-def _parameter(
-    card: MethodCard, target: str, dataset: str, bounds: BoundsChoice, batch_size: int = MLRCS_BATCH
-) -> SearchParameter:
-    searched = card.search[target]
-    low, high = searched.bounds_on(dataset, bounds, batch_size)
-    return SearchParameter(
-        target=target,
-        scale=searched.scale,
-        low=low,
-        high=high,
-        choices=searched.choices,
-        exhaustive=searched.exhaustive,
-    )
+    fixed, space = card.fixed.get(dataset, {}), []
+    for target, searched in card.search.items():
+        low, high = searched.bounds_on(dataset, bounds, batch_size)
+        if target not in fixed:
+            kept = searched.model_dump(include={"scale", "choices", "exhaustive"})
+            space.append(SearchParameter(target=target, low=low, high=high, **kept))
+    return MethodTemplate(method=method_at(spec, fixed), space=tuple(space))
 
 
 def _check(card: MethodCard) -> None:
@@ -131,6 +119,6 @@ def _check(card: MethodCard) -> None:
         return
     if card.embedder is not None:
         raise MethodError(f"embedder {card.embedder} is for cards without a loss, since a loss trains the embedder")
-    middle = {target: _parameter(card, target, "", "widened").at(0.5) for target in card.search}
-    settings = [middle, *card.published.values(), *card.fixed.values()]
-    check_method(*(open_card(card).at(setting) for setting in settings))
+    opened = open_card(card)
+    middle = {parameter.target: parameter.at(0.5) for parameter in opened.space}
+    check_method(*(opened.at(setting) for setting in (middle, *card.published.values(), *card.fixed.values())))

@@ -3,15 +3,11 @@
 Read without torch, since a table that is drawn from a store needs none.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.strict_yaml import EXPERIMENTS, names_in
+from reproduce.config.strict_yaml import EXPERIMENTS, flat, names_in
 from results.records.experiment_summary import ExperimentSummary
 from results.spec.experiment_spec import Experiment
 from results.spec.mlrc_constants import MLRC_TABLES
-from results.values import Record
 
 _NOT_COMPARED = frozenset(
     {
@@ -33,20 +29,6 @@ _NOT_COMPARED = frozenset(
 _NOT_COMPARED_PARTS = ("search.sampler.", "recordings.", "primary.")
 
 
-@dataclass(frozen=True)
-class Deviation:
-    """A setting whose value differs: its dotted key, its value in the store and its value in the suite's file."""
-
-    key: str
-    stored: object
-    in_file: object
-
-    @property
-    def phrase(self) -> str:
-        """The deviation in words."""
-        return f"{self.key} {self.stored} where the suite's file has {self.in_file}"
-
-
 def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
     """Say in phrases how an experiment was run differently from the suite's file of its name.
 
@@ -56,9 +38,14 @@ def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
     in_file = suite_experiment(name)
     if isinstance(in_file, str):
         return (in_file,)
+    different = {
+        key: values
+        for key, values in differences(summary.experiment, in_file).items()
+        if key not in _NOT_COMPARED and not key.startswith(_NOT_COMPARED_PARTS)
+    }
     changed = [variant for variant in summary.experiment.variants if variant not in in_file.variants]
     return (
-        *(deviation.phrase for deviation in compared(summary.experiment, in_file)),
+        *(f"{key} {stored} where the suite's file has {theirs}" for key, (stored, theirs) in different.items()),
         *(f"variant {variant.key} is not that of the suite's file" for variant in changed),
     )
 
@@ -82,22 +69,8 @@ def mlrc_experiment(dataset: str) -> Experiment | None:
     return experiment if isinstance(experiment, Experiment) else None
 
 
-def compared(stored: Experiment, in_file: Experiment) -> tuple[Deviation, ...]:
-    """Return the settings that differ, of those that decide what a number is, sorted by key."""
-    ours, theirs = dict(_flat(stored)), dict(_flat(in_file))
-    return tuple(
-        Deviation(key, ours.get(key), theirs.get(key))
-        for key in sorted(ours.keys() | theirs.keys())
-        if key not in _NOT_COMPARED and not key.startswith(_NOT_COMPARED_PARTS) and ours.get(key) != theirs.get(key)
-    )
-
-
-def _flat(value: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """Every single value with its dotted key."""
-    if isinstance(value, Record):
-        value = {name: getattr(value, name) for name in type(value).model_fields}
-    if isinstance(value, Mapping):
-        for name, part in value.items():
-            yield from _flat(part, f"{key}.{name}" if key else name)
-    else:
-        yield key, value
+def differences(ours: Experiment, theirs: Experiment) -> dict[str, tuple[object, object]]:
+    """Return the settings in which two experiments differ, by dotted key, sorted; None where one has no such key."""
+    first, second = (dict(flat(experiment.model_dump())) for experiment in (ours, theirs))
+    keys = sorted(first.keys() | second.keys())
+    return {key: (first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)}

@@ -4,6 +4,7 @@ Files are read without torch, so that tables can compare a stored experiment wit
 checks that the dataset, the trunk and the metrics exist.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
@@ -20,11 +21,11 @@ from reproduce.config.strict_yaml import (
     merged,
     named_file,
     names_in,
-    not_finite,
     read_mapping,
+    validated,
 )
 from reproduce.errors import InputError
-from results.names import MOST_CHARACTERS_OF_A_ROW, why_unknown
+from results.names import MOST_CHARACTERS_OF_A_ROW
 from results.spec.experiment_spec import CARD_FILES, Experiment
 from results.spec.source_names import relative_name
 from results.spec.trunk_spec import WEIGHT_FILES
@@ -32,25 +33,29 @@ from results.values import Record
 
 
 def _with_folder(text: str, folder: Path) -> str:
-    return str(folder / text)
+    return str(folder / os.path.expanduser(text))
 
 
 def _card(text: str, folder: Path) -> str:
-    return str(folder / text) if text.endswith(CARD_FILES) else text
+    return _with_folder(text, folder) if text.endswith(CARD_FILES) else text
 
 
 def _weights(text: str, folder: Path) -> str:
-    return str(folder / text) if Path(text).suffix in WEIGHT_FILES else text
+    return _with_folder(text, folder) if Path(text).suffix in WEIGHT_FILES else text
+
+
+def _source(text: str, folder: Path) -> str:
+    return relative_name(os.path.expanduser(text), folder)
 
 
 _PATHS: dict[str, Callable[[str, Path], str]] = {
     "methods.*": _card,
     "variants.*.of": _card,
     "sweeps.*.of": _card,
-    "metrics.*": relative_name,
+    "metrics.*": _source,
     "dataset.root": _with_folder,
     "dataset.split": _with_folder,
-    "trunk.name": relative_name,
+    "trunk.name": _source,
     "trunk.weights": _weights,
 }
 """Places of paths in an experiment file; `*` stands for every entry of a list."""
@@ -108,10 +113,7 @@ def with_sweeps(path: Path, where: str, content: Mapping[str, Any]) -> dict[str,
     variants = list(content.get("variants") or [])
     conditions = dict(content.get("with") or {})
     for number, raw in enumerate(sweeps):
-        try:
-            sweep = Sweep.model_validate(raw)
-        except ValidationError as error:
-            raise InputError(f"{path}: {where}sweeps.{number}: {describe(error)}") from error
+        sweep = validated(Sweep, raw, f"{path}: {where}sweeps.{number}")
         if not sweep.grid and not sweep.conditions:
             raise InputError(f"{path}: {where}sweeps.{number}: varies nothing; give values in `grid` or `with`")
         for variant, changes in _rows(sweep):
@@ -170,8 +172,7 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
     if not isinstance(panels, dict) or not all(isinstance(panel, dict) for panel in panels.values()):
         raise InputError(f"{path}: panels must be a mapping from each panel's name to its keys and values")
     if selected is not None and selected not in panels:
-        alike = why_unknown(selected, panels)
-        raise InputError(f"{path}: there is no panel {selected!r}; the panels are {', '.join(panels)}{alike}")
+        raise InputError(f"{path}: there is no panel {selected!r}; the panels are {', '.join(panels)}")
     named = _methods_named(content).union(*(_methods_named(panel) for panel in panels.values()))
     return {
         checked_name(f"{path.stem}/{key}"): _validated(
@@ -220,17 +221,10 @@ def _validated(
     path: Path, where: str, content: dict[str, Any], overrides: Mapping[str, Any], named: set[str]
 ) -> Experiment:
     content = with_sweeps(path, where, content)
-    try:
-        experiment = Experiment.model_validate(content)
-    except ValidationError as error:
-        raise InputError(f"{path}: {where}{describe(error)}") from error
-    if (problem := not_finite(experiment)) is not None:
-        raise InputError(f"{path}: {where}{problem}")
-    _check_rows(path, where, experiment, named)
-    try:
-        changed = Experiment.model_validate(with_overrides(experiment.model_dump(mode="json"), overrides))
-    except ValidationError as error:
-        raise InputError(f"options on top of {path.name}: {describe(error)}") from error
+    experiment = validated(Experiment, content, f"{path}: {where}".removesuffix(": "))
+    _check_rows(f"{path}: {where}", experiment, named)
+    settings = with_overrides(experiment.model_dump(mode="json"), overrides)
+    changed = validated(Experiment, settings, f"options on top of {path.name}")
     if (primary := changed.primary) is None:
         return changed
     if primary.compare in changed.conditions and primary.compare not in changed.comparable_rows():
@@ -244,30 +238,31 @@ def _validated(
     return changed.model_copy(update={"primary": primary})
 
 
-def _check_rows(path: Path, where: str, experiment: Experiment, named: set[str]) -> None:
+def _check_rows(where: str, experiment: Experiment, named: set[str]) -> None:
     rows = set(experiment.rows)
     # Panels share the settings of their file, so these may name methods of another panel.
     known = rows | named | set(card_names())
-    for key, by_row in (("settings", experiment.settings), ("search.ranges", experiment.search.ranges)):
-        if unknown := [row for row in by_row if row not in known]:
-            names = ", ".join(experiment.rows) + why_unknown(unknown[0], known)
-            raise InputError(f"{path}: {where}{key}: there is no row {unknown[0]!r}; the rows are {names}")
+    named_rows = {
+        "settings": set(experiment.settings) - known,
+        "search.ranges": set(experiment.search.ranges) - known,
+        "with": set(experiment.conditions) - rows,
+    }
+    for key, unknown in named_rows.items():
+        if unknown:
+            names = ", ".join(experiment.rows)
+            raise InputError(f"{where}{key}: there is no row {min(unknown)!r}; the rows are {names}")
     if too_long := [row for row in experiment.rows if len(row) > MOST_CHARACTERS_OF_A_ROW]:
         raise InputError(
-            f"{path}: {where}the key {too_long[0]!r} is too long: it has {len(too_long[0])} characters, and stores "
-            f"keep {MOST_CHARACTERS_OF_A_ROW}; choose a shorter one"
+            f"{where}the key {too_long[0]!r} is too long: it has {len(too_long[0])} characters, and stores keep "
+            f"{MOST_CHARACTERS_OF_A_ROW}; choose a shorter one"
         )
     for row in experiment.conditions:
         try:
-            if row not in rows:
-                alike = why_unknown(row, rows)
-                raise ValueError(f"there is no row {row!r}; the rows are {', '.join(experiment.rows)}{alike}")
-            if (problem := not_finite(experiment.for_row(row))) is not None:
-                raise ValueError(problem)
+            experiment.for_row(row)
         except ValidationError as error:
-            raise InputError(f"{path}: {where}with.{row}: {describe(error)}") from error
+            raise InputError(f"{where}with.{row}: {describe(error)}") from error
         except ValueError as error:
-            raise InputError(f"{path}: {where}with.{row}: {error}") from error
+            raise InputError(f"{where}with.{row}: {error}") from error
 
 
 def experiment_names() -> list[str]:

@@ -4,7 +4,6 @@ Cards are read without torch, so that tables can name hyperparameters. `checked_
 can be built.
 """
 
-import json
 from collections.abc import Callable
 from functools import cache
 from importlib import metadata
@@ -228,8 +227,3 @@ def _folders_of(package: str) -> list[Path]:
     spec = find_spec(top)
     places = [] if spec is None else spec.submodule_search_locations or []
     return [folder for place in places if (folder := Path(place).joinpath(*inner)).is_dir()]
-
-
-def card_schema() -> str:
-    """Return the JSON Schema of a card. Editors use it to check a card while it is written."""
-    return json.dumps(MethodCard.model_json_schema(), indent=1) + "\n"

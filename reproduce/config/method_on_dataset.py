@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue, ValidationError
 
-from protocols.search.open_method import OpenMethod
+from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError
 from protocols.training.check_method import check_method, with_versions
@@ -16,35 +16,18 @@ from reproduce.errors import InputError
 from results.spec.experiment_spec import Experiment
 from results.spec.hyperparameters import HyperparameterError
 
-
-def check_protocol(experiment: Experiment, card: MethodCard, *, acts_on_validation: bool) -> None:
-    """Refuse a method that needs validation scores if the experiment's protocol has none.
-
-    In the final training of protocol `standard` there are no validation classes. CCP starts a new problem when the
-    validation score stops rising, so it would never leave its first problem.
-    """
-    if experiment.protocol == "standard" and acts_on_validation:
-        raise InputError(
-            f"method {card.key!r} acts on validation scores, which the final training of protocol standard does not "
-            "have; use protocol mlrc"
-        )
-
-
 PROXY_LR = "loss_optimizer.lr"
 NETWORK_LR = "optimizer.lr"
 
 
-def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
+def open_method(experiment: Experiment, card: MethodCard) -> MethodTemplate:
     """Return a card's method with the settings and the search space of an experiment."""
     opened = open_card(card, experiment.dataset.name, experiment.search.bounds, experiment.training.batch_size)
     given = given_hyperparameters(experiment, card)
-    searched = () if experiment.search.trials == 0 else opened.space
-    parameters = [*searched, *_network_lr(experiment, card)]
-    space = tuple(
-        parameter
-        for parameter in _with_ranges(experiment, card, parameters, tuple(card.search))
-        if parameter.target not in given
-    )
+    searched = [] if experiment.search.trials == 0 else [*opened.space]
+    if (rates := experiment.search.network_lr) is not None and card.loss is not None and experiment.search.trials:
+        searched.append(SearchParameter(target=NETWORK_LR, scale="log", low=rates.low, high=rates.high))
+    space = tuple(p for p in _with_ranges(experiment, card, searched) if p.target not in given)
     if experiment.proxies is not None and trains_proxies(card):
         warmup = {"warmup.passes": experiment.proxies.warmup_passes, "warmup.steps": experiment.proxies.warmup_steps}
         opened = opened.model_copy(update={"method": opened.at(warmup)})
@@ -57,16 +40,21 @@ def open_method(experiment: Experiment, card: MethodCard) -> OpenMethod:
         raise InputError(f"settings of method {card.key!r}: {error}") from error
     except ValidationError as error:
         raise InputError(f"settings of method {card.key!r}: {describe(error)}") from error
-    check_protocol(experiment, card, acts_on_validation=acts_on_validation)
-    return OpenMethod(method=with_versions(method), space=space, given=given)
+    if experiment.protocol == "standard" and acts_on_validation:
+        # CCP starts a new problem when the validation score stops rising, and would never leave its first.
+        raise InputError(
+            f"method {card.key!r} acts on validation scores, which the final training of protocol standard does not "
+            "have; use protocol mlrc"
+        )
+    return MethodTemplate(method=with_versions(method), space=space, given=given)
 
 
 def _with_ranges(
-    experiment: Experiment, card: MethodCard, parameters: Sequence[SearchParameter], known: Sequence[str]
+    experiment: Experiment, card: MethodCard, parameters: Sequence[SearchParameter]
 ) -> list[SearchParameter]:
     """Return search parameters with the ranges of the experiment in place of the card's; name all faults at once."""
     ranges = experiment.search.ranges.get(card.key, {})
-    known = (*known, *(parameter.target for parameter in parameters))
+    known = dict.fromkeys([*card.search, *(parameter.target for parameter in parameters)])
     replaced = []
     searched = f"searched are {', '.join(known) or 'none'}"
     faults = [f"there is no searched {target!r}; {searched}" for target in ranges if target not in known]
@@ -83,13 +71,6 @@ def _with_ranges(
     if faults:
         raise InputError(f"search.ranges of method {card.key!r}: {'; '.join(faults)}")
     return replaced
-
-
-def _network_lr(experiment: Experiment, card: MethodCard) -> tuple[SearchParameter, ...]:
-    bounds = experiment.search.network_lr
-    if bounds is None or card.loss is None or experiment.search.trials == 0:
-        return ()
-    return (SearchParameter(target=NETWORK_LR, scale="log", low=bounds.low, high=bounds.high),)
 
 
 def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:

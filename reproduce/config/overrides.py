@@ -1,8 +1,9 @@
-"""Options of a command over the settings of an experiment file."""
+"""Settings of an experiment that the command line replaces, by options and by `--set key=value`."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from reproduce.errors import InputError
 from results.spec.data_choice import AUGMENTATION
 
 _WITHOUT_WEIGHTS = frozenset({"small_conv"})
@@ -10,52 +11,44 @@ _WITHOUT_WEIGHTS = frozenset({"small_conv"})
 
 
 def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of an experiment with the values of some options.
+    """Return the settings of an experiment with other values.
 
     Args:
         settings: The settings as nested mappings, complete with their defaults.
-        overrides: New values by dotted key; None changes nothing. `image_size` sets the crop and scales the resize
-            before it, so that the crop shows the same part of an image. `trunk` is the name of another trunk, with its
-            own weights. `frozen` freezes the trunk, and takes back the settings that have no effect then. `compare` is
-            that of the primary score. `metrics` come behind those of the settings, `methods` only if the first begins
-            with a plus sign.
+        overrides: New values by dotted key. A text for a list is split at its commas; behind a
+            plus sign, as in `+my_loss.yaml`, it comes behind what the list has. A text for `trunk` is the name of
+            another trunk, with its own weights. A trunk that becomes frozen takes back the settings that have no effect
+            then.
     """
     changed = dict(settings)
-    given = {key: value for key, value in overrides.items() if value is not None}
-    if (size := given.pop("image_size", None)) is not None:
-        changed["images"] = _resized(changed["images"], size)
-    if (trunk := given.pop("trunk", None)) is not None:
-        weights = {"weights": "random"} if trunk in _WITHOUT_WEIGHTS else {}
-        frozen = {"frozen": True} if changed["trunk"].get("frozen") else {}
-        changed["trunk"] = {"name": trunk, **weights, **frozen}
-    if given.pop("frozen", None):
-        kept = {key: value for key, value in changed["trunk"].items() if not key.startswith("batch_norm")}
-        changed["trunk"] = {**kept, "frozen": True}
-        changed["images"] = {key: value for key, value in changed["images"].items() if key not in AUGMENTATION}
-        changed["training"] = _without_trunk(changed["training"])
-    if (compare := given.pop("compare", None)) is not None:
-        changed["primary"] = {**(changed.get("primary") or {}), "compare": compare}
-    if (metrics := given.pop("metrics", None)) is not None:
-        changed["metrics"] = list(dict.fromkeys([*changed.get("metrics", []), *metrics]))
-    if (methods := given.get("methods")) and methods[0].startswith("+"):
-        given["methods"] = list(dict.fromkeys([*changed["methods"], *(name.removeprefix("+") for name in methods)]))
-    for key, value in given.items():
-        changed = _replaced(changed, key.split("."), value)
+    for key, value in overrides.items():
+        changed = _replaced(changed, key, key.split("."), value)
+    if overrides.get("trunk.frozen"):
+        changed = _without_trunk(changed)
     return changed
 
 
-def _without_trunk(training: Mapping[str, Any]) -> dict[str, Any]:
-    """Take back the settings of a training that have no effect on a frozen trunk."""
-    optimizer = {key: value for key, value in training["optimizer"].items() if key != "layer_decay"}
-    return {**{key: value for key, value in training.items() if key != "gradient_cache"}, "optimizer": optimizer}
+def _replaced(settings: Mapping[str, Any], key: str, parts: list[str], value: object) -> dict[str, Any]:
+    first, *others = parts
+    old = settings.get(first)
+    if others:
+        if not isinstance(old or {}, Mapping):
+            raise InputError(f"--set {key}: {first!r} has no parts; give {first!r} as a whole")
+        value = _replaced(old or {}, key, others, value)
+    elif isinstance(old, list | tuple) and isinstance(value, str):
+        added = [name.strip().removeprefix("+") for name in value.split(",") if name.strip()]
+        value = list(dict.fromkeys([*old, *added])) if value.startswith("+") else added
+    elif key == "trunk" and isinstance(value, str):
+        value = {"name": value, "frozen": (old or {}).get("frozen", False)}
+        if value["name"] in _WITHOUT_WEIGHTS:
+            value["weights"] = "random"
+    return {**settings, first: value}
 
 
-def _replaced(settings: Mapping[str, Any], keys: list[str], value: object) -> dict[str, Any]:
-    first, *others = keys
-    return {**settings, first: _replaced(settings[first], others, value) if others else value}
-
-
-def _resized(images: Mapping[str, Any], crop: int) -> dict[str, Any]:
-    resizes = {key: images.get(key) for key in ("resize", "evaluation_resize")}
-    scaled = {key: round(side * crop / images["crop"]) for key, side in resizes.items() if side is not None}
-    return {**images, **scaled, "crop": crop}
+def _without_trunk(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Take back the settings that have no effect on a frozen trunk."""
+    trunk = {key: value for key, value in settings["trunk"].items() if not key.startswith("batch_norm")}
+    images = {key: value for key, value in settings["images"].items() if key not in AUGMENTATION}
+    training = {key: value for key, value in settings["training"].items() if key != "gradient_cache"}
+    training["optimizer"] = {key: value for key, value in training["optimizer"].items() if key != "layer_decay"}
+    return {**settings, "trunk": trunk, "images": images, "training": training}

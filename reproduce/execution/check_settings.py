@@ -1,31 +1,24 @@
-"""Checks before the first training: images enough, and ranges, batches and classes that every method's code takes.
+"""Checks before the first training: images enough, and one batch of each method that its code takes.
 
-All faults of all methods are named at once. A setting between the ends that is refused later is a failed trial.
+All faults of all methods are named at once. A setting that is refused later, in the search, is a failed trial.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-from pydantic import JsonValue
-
 from protocols.problem import Problem
-from protocols.processes import apart
-from protocols.search.space import SearchParameter
+from protocols.processes import run_in_subprocess
 from protocols.search.study import Study
 from protocols.training.build_method import has_foreign_code
-from protocols.training.rehearsal import batches_to_try, rehearse
-from protocols.users_files.loaded_files import LoadedSource, watch
-from protocols.users_files.sources import findable, known_sources, remember_sources
+from protocols.training.first_step import try_first_step
+from protocols.users_code.sources import UsersSource, known_sources, remember_sources
 from reproduce.errors import InputError
 from results.spec.data_choice import samples_word
-from results.spec.training_spec import FoldSpec, MethodSpec
+from results.spec.training_spec import MethodSpec
 
 if TYPE_CHECKING:
     from reproduce.execution.session import Session
 
-_RATES = ("optimizer.lr", "loss_optimizer.lr", "loss_optimizer.weight_decay")
 _NOT_TOLD_HERE = (MemoryError, OSError, RuntimeError)
 """What says something about this machine only; another one may train."""
 
@@ -42,7 +35,7 @@ def check_components(problem: Problem, method: MethodSpec) -> None:
             raise InputError(
                 f"{method.name}: {tested} test {samples} have at most {tested - 1} principal components, fewer than "
                 f"the {problem.embedding_size * problem.folds} dimensions of all folds together; give a smaller "
-                f"--embedding-size, or leave out {method.name}"
+                f"embedding_size, or leave out {method.name}"
             )
         return
     starts_from_them = method.loss is not None and problem.embedder.init == "pca"
@@ -55,104 +48,54 @@ def check_components(problem: Problem, method: MethodSpec) -> None:
         samples = samples_word(problem.dataset.name)
         raise InputError(
             f"{method.name}: a fold has only {fewest} training {samples}, which have at most {fewest - 1} principal "
-            f"components, fewer than the {problem.embedding_size} dimensions of the embedding; give --embedding-size "
-            f"{max(1, fewest - 1)} or less, or more {samples}"
+            f"components, fewer than the {problem.embedding_size} dimensions of the embedding; give --set "
+            f"embedding_size={max(1, fewest - 1)} or less, or more {samples}"
         )
 
 
-def check_settings(sessions: "Sequence[Session]") -> None:
-    """Try the methods of experiments on random embeddings; raise InputError with all settings that they refuse."""
+def check_settings(sessions: "Sequence[Session]") -> tuple[str, ...]:
+    """Try one batch of each method of some experiments, in the middle of its ranges, on random embeddings.
+
+    Returns:
+        What the user should know about methods that can be trained.
+
+    Raises:
+        InputError: Methods cannot be trained; the message has the reasons of all of them.
+    """
     faults: dict[str, list[str]] = {}
+    remarks: dict[str, None] = {}
     for session in sessions:
-        batches = _Batches(session)
         for key, study in session.studies().items():
-            for setting, reason in _faults(study, batches):
-                place = f"{session.name}, {key}{setting}" if len(sessions) > 1 else f"{key}{setting}"
-                faults.setdefault(reason, []).append(place)
+            place = f"{session.name}, {key}" if len(sessions) > 1 else key
+            try:
+                remarks |= dict.fromkeys(f"{place}: {remark}" for remark in _tried(session, study))
+            except _NOT_TOLD_HERE:
+                continue
+            except ValueError as error:  # MethodError, HyperparameterError, and batches that cannot be drawn.
+                faults.setdefault(str(error), []).append(place)
     if faults:
-        text = "; ".join(
-            f"{', '.join(dict.fromkeys(places))}: {reason.rstrip('.')}" for reason, places in faults.items()
-        )
+        text = "; ".join(f"{', '.join(places)}: {reason.rstrip('.')}" for reason, places in faults.items())
         raise InputError(
-            f"nothing was trained, since these settings cannot be: {text}. Change the ranges (search.ranges), the "
-            "settings or training.batch_size, or leave these methods out"
+            f"nothing was trained, since these methods cannot be: {text}. Change their settings, the ranges "
+            "(search.ranges) or training.batch_size, or leave these methods out"
         )
+    return tuple(remarks)
 
 
-def _faults(study: Study, batches: "_Batches") -> Iterator[tuple[str, str]]:
-    """Yield the settings that a method refuses, as text behind the method's key, each with the reason."""
+def _tried(session: "Session", study: Study) -> tuple[str, ...]:
     if study.method.method.loss is None:
-        return
-    ends = {parameter.target: _ends(parameter) for parameter in study.space}
-    low = {target: values[0] for target, values in ends.items()}
-    high = {target: values[-1] for target, values in ends.items()}
-    middle = {parameter.target: parameter.at(0.5) for parameter in study.space}
-    first = batches.refusal(study, low)
-    accepted = low if first is None else next((s for s in (high, middle) if batches.refusal(study, s) is None), None)
-    if accepted is None:
-        yield "", first or ""
-        return
-    for target, values in ends.items():
-        # A rate is taken or refused by the optimizer's constructor; the loss does not see it.
-        count = 0 if target in _RATES else 1
-        for value in values:
-            reason = batches.refusal(study, {**accepted, target: value}, count)
-            if reason is not None:
-                yield f" with {target} {value}", reason
+        return ()
+    spec = session.protocol.kinds(study)[0]
+    assert spec.embedding_size is not None
+    method = study.method.at({parameter.target: parameter.at(0.5) for parameter in study.space})
+    tried = (method, spec.training, spec.embedding_size, study.problem.training_data(spec).train_targets)
+    if has_foreign_code(method):
+        told: tuple[str, ...] = run_in_subprocess(_try_in_subprocess, known_sources(), *tried)
+        return told
+    return try_first_step(*tried)
 
 
-def _ends(parameter: SearchParameter) -> list[JsonValue]:
-    if parameter.scale == "choice":
-        return list(parameter.choices or ())
-    whole = parameter.scale in ("int", "int_log")
-    assert parameter.low is not None
-    assert parameter.high is not None
-    return [int(end) if whole else end for end in (parameter.low, parameter.high)]
-
-
-def _rehearse_apart(sources: Mapping[str, LoadedSource], *tried: Any) -> None:
-    """Rehearse with users' code in a process of its own, since the code may change anything in it."""
-    watch()
+def _try_in_subprocess(sources: Mapping[str, UsersSource], *tried: Any) -> tuple[str, ...]:
+    """Try users' code in a process of its own, since the code may change anything in it."""
     remember_sources(sources)
-    with findable(source.file for source in sources.values()):
-        rehearse(*tried)
-
-
-class _Batches:
-    """The labels and batches of an experiment's trainings, which its methods share."""
-
-    def __init__(self, session: "Session") -> None:
-        self._kinds = session.protocol.kinds
-        self._known: dict[tuple[object, ...], tuple[NDArray[np.int64], list[NDArray[np.int64]]]] = {}
-
-    def refusal(self, study: Study, setting: dict[str, JsonValue], count: int | None = None) -> str | None:
-        """Tell why a method refuses a setting; None if it does not.
-
-        Args:
-            count: Number of batches to try without gradients, in the first kind of training only; None tries all
-                batches of all kinds with gradients.
-        """
-        try:
-            method = study.method.at(setting)
-            for spec in self._kinds(study)[: None if count is None else 1]:
-                targets, rows = self._of(study, spec, method)
-                tried = (spec.model_copy(update={"method": method}), targets, rows[:count], count is None)
-                if has_foreign_code(method):
-                    apart(_rehearse_apart, known_sources(), *tried)
-                else:
-                    rehearse(*tried)
-        except _NOT_TOLD_HERE:
-            return None
-        except ValueError as error:  # MethodError, HyperparameterError, and batches that cannot be drawn.
-            return str(error)
-        return None
-
-    def _of(
-        self, study: Study, spec: FoldSpec, method: MethodSpec
-    ) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-        drawn = (method.samples_per_class, method.whole_passes)
-        name = (spec.data_fingerprint, spec.train_classes, spec.training.model_dump_json(), drawn)
-        if name not in self._known:
-            targets = study.problem.training_data(spec).train_targets
-            self._known[name] = targets, batches_to_try(targets, spec.training, method)
-        return self._known[name]
+    return try_first_step(*tried)

@@ -110,9 +110,12 @@ def is_full(error: BaseException) -> bool:
     )
 
 
-def does_not_fit(error: BaseException) -> InputError:
-    """Return the error of a task that ran out of memory although it was alone on its GPU."""
+def full_gpu(error: BaseException, device: str, sharing: int) -> InputError:
+    """Return the error of a task that found no memory on a GPU that so many trainings share."""
+    reason = str(error).splitlines()[0]
+    if sharing > 1:
+        return InputError(f"{device} has too little memory for {sharing} trainings ({reason}); use fewer --workers")
     return InputError(
-        f"alone on the GPU, it needs more memory than is free ({str(error).splitlines()[0]}); end other programs on "
-        "this GPU, or set training.gradient_cache, training.precision: amp or a smaller training.batch_size"
+        f"alone on {device}, it needs more memory than is free ({reason}); end other programs on this GPU, or set "
+        "training.gradient_cache, training.precision: amp or a smaller training.batch_size"
     )

@@ -8,8 +8,7 @@ from pathlib import Path
 import torch
 
 from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob
-from protocols.verified_files import set_damaged_aside
-from reproduce.execution.tasks import Done, Trained
+from reproduce.execution.tasks import TaskResult, Trained
 from results.records.artifacts import last_epoch_path, recording_path, vectors_path, weights_path
 from results.records.records import FoldResult
 from results.spec.training_spec import FoldSpec
@@ -29,7 +28,7 @@ def has_checkpoint(artifacts: Path, spec: FoldSpec) -> bool:
     files = (weights, vectors_path(weights), last_epoch_path(weights), recording_path(weights))
     damaged = [file for file in files if file.exists() and not _can_be_read(file)]
     for file in damaged:
-        set_damaged_aside(file, "the checkpoint")
+        _LOG.warning("the checkpoint %s is damaged; it is kept as %s and made again", file, set_aside(file).name)
     if damaged and weights.exists():
         set_aside(weights)
     return weights.exists()
@@ -82,17 +81,17 @@ class JobOutcomes:
         tested = self._store.run(job.run) is not None
         return result if tested or has_checkpoint(self._store.artifacts, job.spec) else None
 
-    def put(self, method: str, job: Job, done: Done) -> Outcome:
-        """Store what an executor made of a job."""
-        if not isinstance(done, Trained):
-            self._store.put_run(done)
-            return done
+    def put(self, called: str, job: Job, result: TaskResult) -> Outcome:
+        """Store what an executor made of a job, which messages call `called`."""
+        if not isinstance(result, Trained):
+            self._store.put_run(result)
+            return result
         assert isinstance(job, TrainJob)
         # The curve first: once the result is stored, the training is never repeated, and a curve would be lost.
-        if done.test_curve is not None:
-            self._store.put_test_curve(done.test_curve)
+        if result.test_curve is not None:
+            self._store.put_test_curve(result.test_curve)
         stored = self._store.fold_result(job.spec.fingerprint)
         if stored is not None:
-            report_difference(f"{method}, fold {job.spec.fold}", stored, done.result)
-        self._store.put_fold(job.spec, done.result)
-        return done.result
+            report_difference(called, stored, result.result)
+        self._store.put_fold(job.spec, result.result)
+        return result.result

@@ -62,8 +62,8 @@ def checked(name: str, experiment: Experiment) -> Experiment:
     from protocols.metrics.metric_registry import check_metric_names
     from protocols.trunks.trunk_registry import trunk_entry
     from protocols.trunks.weights import TrunkError
-    from protocols.users_files.checks import try_metric
-    from protocols.users_files.sources import hashed_name
+    from protocols.users_code.checks import try_metric
+    from protocols.users_code.sources import hashed_name
     from results.spec.trunk_spec import NO_TRUNK
 
     key = "dataset"
@@ -116,7 +116,8 @@ def open_sessions(
                 computing=computing,
             )
         sessions.append(session)
-    check_settings(sessions)
+    for remark in check_settings(sessions):
+        say(console, f"note: {remark}")
     return sessions
 
 

@@ -15,7 +15,7 @@ from protocols.images.decoding import BrokenImageError
 from protocols.problem import Problem
 from protocols.progress import Progress
 from protocols.protocol_registry import PROTOCOLS, Protocol
-from protocols.search.open_method import OpenMethod
+from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import SamplerError, build_sampler
 from protocols.search.space import searched_ranges
 from protocols.search.study import Budget, Study
@@ -32,11 +32,11 @@ from reproduce.execution.devices import use_gpu
 from reproduce.storage import StoragePaths, open_store
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.records.trials import TrialLog, TrialsInMemory
-from results.spec.data_choice import EMBEDDED, DrawnSplit, samples_word
+from results.spec.data_choice import EMBEDDED, DrawnSplit
 from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
-from results.store.store import IncompleteExperimentError, Store
+from results.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Session:
     experiment: Experiment
     problem: Problem
     titles: Mapping[str, str]
-    methods: Mapping[str, OpenMethod]
+    methods: Mapping[str, MethodTemplate]
     paths: StoragePaths
     row_problems: Mapping[str, Problem] = field(default_factory=dict)
 
@@ -181,7 +181,7 @@ def _with_width(experiment: Experiment, dataset: Dataset) -> Experiment:
 def _problems(
     whole: Experiment,
     by_key: Mapping[str, Experiment],
-    methods: Mapping[str, OpenMethod],
+    methods: Mapping[str, MethodTemplate],
     where: StoragePaths,
     progress: Progress | None,
     featured: Callable[[Dataset, Experiment], Dataset],
@@ -212,7 +212,7 @@ def _problems(
 
 def _open_images(experiment: Experiment, where: StoragePaths, progress: Progress | None) -> Dataset:
     choice = experiment.dataset
-    return open_dataset(DataRequest.of(choice, experiment.images, where.cache, choice.root, progress))
+    return open_dataset(DataRequest(choice, experiment.images, where.cache, choice.root, progress))
 
 
 def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
@@ -272,30 +272,4 @@ def data_of(problem: Problem) -> ExperimentData:
         equal_files=note_on_equal_files(
             dataset.equal_files, dataset.names, dataset.images.labels, set(problem.split.test)
         ),
-    )
-
-
-def note_on_data(session: Session) -> str | None:
-    """Return one line if the store has this experiment with other data only, and None otherwise."""
-    now, samples = data_of(session.problem), samples_word(session.experiment.dataset.name)
-    stored = session.store.experiments()
-    latest: str | None = None
-    for fingerprint in stored.loc[stored["name"] == session.name, "fingerprint"].astype(str):
-        try:
-            summary = session.store.experiment(fingerprint)
-        except IncompleteExperimentError:
-            continue
-        if summary.dataset != session.experiment.dataset.name:
-            continue
-        known = summary.data
-        if known is None:
-            continue
-        if known.fingerprint == now.fingerprint:
-            return None
-        latest = latest or f"{known.samples:,} {samples} of {known.classes:,} classes"
-    if latest is None:
-        return None
-    return (
-        f"the data differ from those of this experiment's earlier runs in the store: then {latest}, now "
-        f"{now.samples:,} {samples} of {now.classes:,} classes; so all trainings are made anew"
     )

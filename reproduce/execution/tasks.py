@@ -1,4 +1,4 @@
-"""Tasks and their outcomes. A task is a job with all its inputs, so that any process or machine can carry it out."""
+"""Tasks and their outcomes. A task is a job with all its inputs, so that any process or machine can run it."""
 
 import io
 from collections.abc import Callable, Mapping
@@ -14,21 +14,18 @@ from protocols.evaluation.make_figure_data import FirstFold, figure_data_of
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.problem import Problem
-from protocols.samples import Samples, files_of
-from protocols.training.build_method import has_foreign_code
+from protocols.samples import Samples
+from protocols.training.build_method import uses_foreign_code
 from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.users_files.loaded_files import LoadedSource, watch
-from protocols.users_files.sources import check_loaded, findable, known_sources, remember_sources
-from protocols.verified_files import unchanged
+from protocols.users_code.sources import UsersSource, known_sources, remember_sources
 from reproduce.monitoring.observer import Tick
 from results.records.artifacts import figure_data_path, last_epoch_path, recording_path, vectors_path
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.spec.experiment_spec import RecordingSettings
-from results.spec.source_names import SourceName, sources_of_training
-from results.spec.training_spec import FoldSpec
+from results.spec.source_names import SourceName
 from results.whole_files import write_whole
 
 
@@ -49,7 +46,7 @@ class TrainTask:
     weights: Path | None
     observed_on: TestData | None = None
     recordings: RecordingSettings | None = None
-    sources: Mapping[str, LoadedSource] = field(default_factory=known_sources)
+    sources: Mapping[str, UsersSource] = field(default_factory=known_sources)
 
     @property
     def samples(self) -> tuple[Samples, ...]:
@@ -97,7 +94,7 @@ class EvaluateTask:
     data: TestData
     weights: tuple[Path, ...]
     figure_inputs: FigureInputs | None = None
-    sources: Mapping[str, LoadedSource] = field(default_factory=known_sources)
+    sources: Mapping[str, UsersSource] = field(default_factory=known_sources)
 
     @property
     def samples(self) -> tuple[Samples, ...]:
@@ -107,33 +104,20 @@ class EvaluateTask:
 
 
 Task = TrainTask | EvaluateTask
-Done = Trained | RunRecord
+TaskResult = Trained | RunRecord
 WriteFiles = Callable[[], None]
 
 
-def carry_out(task: Task, device: str, report: Callable[[Tick], None]) -> Done:
-    """Carry out a task and write its files. Each file is written completely or not at all.
+def run_task(task: Task, device: str, report: Callable[[Tick], None]) -> TaskResult:
+    """Run a task and write its files. Each file is written completely or not at all.
 
-    All executors call this function. It checks the data before and after the work. If they have moved, nothing is
-    written, since the files have the name of the data that were meant.
+    All executors call this function.
 
     Args:
         report: Gets the progress of a training at its beginning and at each of its validations.
-
-    Raises:
-        ChangedFileError: The data are not those that the task was made for.
-        TouchedFileError: The data were written meanwhile; the task can be tried again.
     """
-    if not is_foreign(task):
-        done, write = _worked(task, device, report)
-    else:
-        watch()
-        remember_sources(task.sources)
-        names = _names(task)
-        known = (source.file for digest, source in task.sources.items() if any(digest in name for name in names))
-        with findable(known):
-            done, write = _worked(task, device, report)
-        check_loaded(names)
+    remember_sources(task.sources)
+    done, write = _worked(task, device, report)
     write()
     return done
 
@@ -141,24 +125,14 @@ def carry_out(task: Task, device: str, report: Callable[[Tick], None]) -> Done:
 def _worked(
     task: Task, device: str, report: Callable[[Tick], None]
 ) -> tuple[Trained, WriteFiles] | tuple[RunRecord, WriteFiles]:
-    with unchanged([files_of(samples) for samples in task.samples]):
-        return _train(task, device, report) if isinstance(task, TrainTask) else _evaluate(task, device)
+    return _train(task, device, report) if isinstance(task, TrainTask) else _evaluate(task, device)
 
 
 def is_foreign(task: Task) -> bool:
     """Whether a task runs code of users or other packages, which can change anything in its process."""
-    return any(has_foreign_code(spec.method) for spec in _specs(task)) or bool(_names(task))
-
-
-def _specs(task: Task) -> tuple[FoldSpec, ...]:
-    return (task.job.spec,) if isinstance(task, TrainTask) else task.job.specs
-
-
-def _names(task: Task) -> list[str]:
-    """Return the names of users' classes, trunks and metrics, with their hashes."""
-    names = [name for spec in _specs(task) for name in sources_of_training(spec)]
-    metrics = task.job.metrics if isinstance(task, EvaluateTask) else ()
-    return list(dict.fromkeys([*names, *(metric for metric in metrics if SourceName.parse(metric))]))
+    if isinstance(task, TrainTask):
+        return uses_foreign_code(task.job.spec)
+    return any(map(uses_foreign_code, task.job.specs)) or any(map(SourceName.parse, task.job.metrics))
 
 
 def _train(task: TrainTask, device: str, report: Callable[[Tick], None]) -> tuple[Trained, WriteFiles]:

@@ -15,19 +15,13 @@ class Tick:
 
 
 class Observer(Protocol):
-    """Gets the outcomes of jobs and the progress of trainings from the scheduler."""
+    """Gets the outcomes of jobs and the progress of trainings from the lab, one call at a time."""
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
         """Handle the outcome of a job of a method; `from_store` if it was in the store before this run."""
 
-    def spared(self, method: str, fingerprints: list[str]) -> None:
-        """Handle that trainings are not needed, because a trial of a raced search is clearly behind.
-
-        Idle workers may have started or finished some of them.
-        """
-
     def ticks(self, ticks: list[Tick]) -> None:
-        """Handle the progress of running trainings. The scheduler calls this at least every second."""
+        """Handle the progress of running trainings. The lab calls this at least every second."""
 
 
 class Observers:
@@ -40,11 +34,6 @@ class Observers:
         """Pass the outcome of a job on to all observers."""
         for observer in self.observers:
             observer.job_done(method, job, outcome, from_store=from_store)
-
-    def spared(self, method: str, fingerprints: list[str]) -> None:
-        """Pass on which trainings a trial does not need."""
-        for observer in self.observers:
-            observer.spared(method, fingerprints)
 
     def ticks(self, ticks: list[Tick]) -> None:
         """Pass the progress of trainings on to all observers."""

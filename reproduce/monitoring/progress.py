@@ -1,39 +1,63 @@
 """Live progress of a run: a bar with the time left and a line per method; without a terminal, plain lines."""
 
+from collections import Counter
+from collections.abc import Callable
 from types import TracebackType
 
 from rich.console import Console
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from protocols.jobs import EvaluateJob, Job, Outcome
+from reproduce.forecast import in_words
 from reproduce.monitoring.observer import Tick
-from reproduce.monitoring.time_left import Forecast, in_words
 from results.records.records import FoldResult, RunRecord
+
+_SPEED_FROM_SECONDS = 24 * 3600.0
+"""The time left comes from the trainings of the last day, since one of them can take hours."""
 
 
 class RunProgress:
-    """Shows the progress of a run as an observer of the scheduler. Use it as a context manager around the run.
+    """Shows the progress of a run. Use it as a context manager around the run.
 
-    A log gets a line per trial or run, that is, per number of folds.
+    The bar counts the trainings that this run makes. Those found in the store and those of methods without a loss,
+    which take almost no time, are left out of it, so that the time left is right. A log gets a line per trial or run,
+    that is, per number of folds.
+
+    Args:
+        console: Where to show it.
+        totals: Number of trainings of each method, by key.
+        titles: Titles of the methods.
+        folds: Number of trainings of a trial.
+        clock: Returns the time in seconds; None takes the console's.
+
+    Attributes:
+        made: Number of trainings made in this run, by method.
+        found: Number of trainings that were in the store before, by method.
     """
 
-    def __init__(self, console: Console, forecast: Forecast, titles: dict[str, str], folds: int) -> None:
-        self.console, self.forecast, self.titles, self.folds = console, forecast, titles, folds
+    def __init__(
+        self,
+        console: Console,
+        totals: dict[str, int],
+        titles: dict[str, str],
+        folds: int,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self.console, self.totals, self.titles, self.folds = console, totals, titles, folds
+        self.made: Counter[str] = Counter()
+        self.found: Counter[str] = Counter()
         self.running: dict[str, int] = {}
         self._finished: set[str] = set()
-        self.notes = dict.fromkeys(titles, "waiting")
+        self._notes = dict.fromkeys(titles, "waiting")
         self._best = dict.fromkeys(titles, 0.0)
+        columns = (TextColumn("trainings"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        left = (TimeRemainingColumn(), TextColumn("left"))
         self._bar = Progress(
-            TextColumn("trainings"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
-            TimeElapsedColumn(),
-            console=console,
+            *(*columns, *left), console=console, speed_estimate_period=_SPEED_FROM_SECONDS, get_time=clock
         )
-        self._task = self._bar.add_task("trainings", total=forecast.total, left="")
+        self._task = self._bar.add_task("trainings", total=sum(totals.values()))
         self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> "RunProgress":
@@ -48,39 +72,24 @@ class RunProgress:
             self._live.stop()
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
-        """Count a training or show a test score."""
+        """Count a training, or show a test score."""
         if isinstance(outcome, RunRecord):
             search = f" of search {outcome.search + 1}" if outcome.search else ""
-            self.notes[method] = (
-                f"run {outcome.run + 1}{search} tested, separated MAP@R {outcome.separated.map_at_r:.4f}"
-            )
-            assert isinstance(job, EvaluateJob)
-            self.forecast.test_finished(method, max(0.0, outcome.wall_time - job.training_time))
-            if not from_store:
-                self._say(method)
+            score = f"separated MAP@R {outcome.separated.map_at_r:.4f}"
+            self._note(method, f"run {outcome.run + 1}{search} tested, {score}", say=not from_store)
             return
         assert isinstance(outcome, FoldResult)
         assert not isinstance(job, EvaluateJob)
-        self.running.pop(outcome.fingerprint, None)
-        self._finished.add(outcome.fingerprint)
-        # An untrained trunk takes almost no time, so its durations would make the forecast too short.
-        seconds = 0.0 if outcome.stopped_by == "untrained" else outcome.wall_time
-        self.forecast.finished(method, seconds, now=not from_store)
+        self._count(outcome.fingerprint, is_quick=from_store or job.spec.method.loss is None)
+        (self.found if from_store else self.made)[method] += 1
         self._best[method] = max(self._best[method], outcome.best_map_at_r or 0.0)
         phase = "choosing the epoch" if job.chooses_epoch else "search" if job.run is None else "reproductions"
-        count = f"{self.forecast.done[method]} of {self.forecast.totals[method]} trainings"
-        self.notes[method] = f"{phase}, {count}, best fold's validation MAP@R {self._best[method]:.4f}"
+        done = self.made[method] + self.found[method]
+        count = f"{done} of {self.totals[method]} trainings"
         # A log gets a line per trial or run, not per training.
-        is_whole_run = job.spec.checkpoint_epoch is not None
-        if not from_store and (is_whole_run or self.forecast.done[method] % self.folds == 0):
-            self._say(method)
-
-    def spared(self, method: str, fingerprints: list[str]) -> None:
-        """Leave trainings out of the count and of the display."""
-        self.forecast.totals[method] -= len(fingerprints)
-        for fingerprint in fingerprints:
-            self.running.pop(fingerprint, None)
-        self._finished.update(fingerprints)
+        is_whole = job.spec.checkpoint_epoch is not None or done % self.folds == 0
+        best = f"best fold's validation MAP@R {self._best[method]:.4f}"
+        self._note(method, f"{phase}, {count}, {best}", say=not from_store and is_whole)
 
     def ticks(self, ticks: list[Tick]) -> None:
         """Update the iterations of running trainings."""
@@ -89,21 +98,24 @@ class RunProgress:
             if tick.fingerprint not in self._finished:
                 self.running[tick.fingerprint] = tick.iterations
 
-    def _left(self) -> str:
-        seconds = self.forecast.seconds_left()
-        if seconds is None or not self.forecast.made_now:
-            return "time left not known yet"
-        return f"about {in_words(seconds)} left"
+    def _count(self, fingerprint: str, *, is_quick: bool) -> None:
+        self.running.pop(fingerprint, None)
+        self._finished.add(fingerprint)
+        if is_quick:
+            self._bar.update(self._task, total=(self._bar.tasks[0].total or 0) - 1)
+        else:
+            self._bar.advance(self._task)
 
-    def _say(self, method: str) -> None:
-        if not self.console.is_terminal:
-            done, total = self.forecast.n_done, self.forecast.total
-            self.console.print(f"[{done}/{total}, {self._left()}] {method}: {self.notes[method]}", highlight=False)
+    def _note(self, method: str, note: str, *, say: bool) -> None:
+        self._notes[method] = note
+        if say and not self.console.is_terminal:
+            done, total = self.made.total() + self.found.total(), sum(self.totals.values())
+            left = f"time left {in_words(self._bar.tasks[0].time_remaining)}"
+            self.console.print(f"[{done}/{total}, {left}] {method}: {note}", highlight=False)
 
     def _render(self) -> Table:
-        self._bar.update(self._task, total=self.forecast.total, completed=self.forecast.n_done, left=self._left())
         grid = Table.grid(padding=(0, 2))
-        for method, note in self.notes.items():
+        for method, note in self._notes.items():
             grid.add_row(self.titles[method], note)
         display = Table.grid()
         display.add_row(grid)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from reports.board.board_table import board_table
+from reports.board.board_table import board_page, board_table
 from reports.board.boards import Board
 from reports.board.sources import Source, with_all_methods
 from reports.tables.formats import WRITERS
@@ -21,7 +21,6 @@ from reproduce.outputs.find_runs import find_experiments
 from reproduce.storage import StoragePaths, existing_store, storage_paths
 from results.store.experiment_results import MeasuredExperiment, latest_starts, runs_of_all_starts
 from results.store.store import Store
-from results.store.urls import shown_url, store_place
 from results.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def opened_places(places: Sequence[str], artifacts: Path | None) -> Iterator[dic
                 else storage_paths(place, artifacts, None, None)
             )
             if store is not None:
-                stores[Path(place).name if is_export else shown_url(store_place(place))] = store
+                stores[Path(place).name if is_export else place] = store
         yield stores
 
 
@@ -126,8 +125,6 @@ def _titles(methods: Iterable[str]) -> dict[str, str]:
 
 def write_board(board: Board, compare: str, folder: Path, made: str) -> list[Path]:
     """Write a board's table in all formats, and its page; return the files, the page first."""
-    from reports.board.board_page import board_page
-
     table = board_table(board, compare)
     texts = {"index.html": board_page(board, compare, made)}
     texts |= {name: WRITERS[form](table) for form, name in FILES.items()}

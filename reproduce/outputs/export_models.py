@@ -1,10 +1,8 @@
-"""Exports models and test embeddings of stored runs as state dicts and arrays."""
+"""Exports models and test embeddings of stored runs as files for other programs."""
 
 import csv
 import json
 import pickle
-import shutil
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +23,9 @@ from protocols.splits import SplitError, named_split
 from protocols.training.build_method import MethodError
 from protocols.trunks.embedding_model import weights_with_trunk, without_published_weights
 from protocols.trunks.weights import TrunkError
-from protocols.users_files.kept_sources import remember_kept_sources
+from protocols.users_code.kept import remember_kept_sources
 from reproduce.errors import InputError
 from reproduce.execution.tasks import write_tensors
-from reproduce.outputs import load_model
 from reproduce.outputs.find_runs import StoredRun, training_of
 from reproduce.outputs.portable_model import normalized_ensemble, write_onnx, write_program
 from reproduce.store_care.train_again import DataAgain
@@ -47,15 +44,13 @@ class Portable:
     Attributes:
         specs: Specification of each model's network.
         weights: State dict of each, with that of a frozen trunk.
-        state: What `model.pt` holds.
         description: What `model.json` holds.
-        note: What the model is, in words, for `NOTE.txt`.
+        note: What the model is, in words.
     """
 
     specs: tuple[FoldSpec, ...]
     weights: tuple[dict[str, Tensor], ...]
     normalization: Normalization
-    state: dict[str, Any]
     description: dict[str, Any]
     note: str
 
@@ -63,20 +58,19 @@ class Portable:
 def write_portable(portable: Portable, folder: Path, *, onnx: bool = False) -> float:
     """Write a model and return the largest difference to the suite's embeddings.
 
-    The files are `model.pt2`, the model as torch's exported program, with normalization; `model.json`, its description;
-    `NOTE.txt`, what it is in words; `model.pt`, its plain state dict; and `load_model.py`, a script that embeds images
-    with it and needs no part of this suite. A model of features has no script. `onnx` adds `model.onnx`, in float32.
+    The files are `model.pt2`, the model as torch's exported program, with normalization; `model.pt`, its state dict, or
+    those of an ensemble by `fold_0` and so on; `model.json`, its description; and `NOTE.txt`, what it is and how it is
+    used. `onnx` adds `model.onnx`, in float32.
     """
     specs = portable.specs
     try:
         model = normalized_ensemble(specs, portable.weights, portable.normalization)
     except TrunkError as error:
         raise InputError(str(error)) from error
-    write_tensors(folder / "model.pt", portable.state)
+    states = {f"fold_{spec.fold}": state for spec, state in zip(specs, portable.weights, strict=True)}
+    write_tensors(folder / "model.pt", states if len(specs) > 1 else portable.weights[0])
     _write_json(folder / "model.json", {"note": portable.note, **portable.description})
-    (folder / "NOTE.txt").write_text(portable.note + "\n", encoding="utf-8")
-    if specs[0].trunk.name != NO_TRUNK:
-        shutil.copyfile(load_model.__file__, folder / "load_model.py")
+    (folder / "NOTE.txt").write_text(f"{portable.note}\n\n{_use_of(specs[0])}", encoding="utf-8")
     difference = write_program(model, folder / "model.pt2")
     if onnx:
         # ONNX has no mixed precision like torch's.
@@ -87,36 +81,49 @@ def write_portable(portable: Portable, folder: Path, *, onnx: bool = False) -> f
     return difference
 
 
+def _use_of(spec: FoldSpec) -> str:
+    """Return the lines that load and use a model, and what its inputs are."""
+    images, inputs, meaning = spec.images, "features", "`features` are float32 (n, c), the rows of the features file."
+    if spec.trunk.name != NO_TRUNK:
+        sides = [str(side) for side in (images.resize, images.evaluation_resize) if side is not None]
+        resized = f"resized to a shorter side of {', then '.join(sides)} pixels (bilinear), and " if sides else ""
+        inputs = "images"
+        meaning = (
+            f"`images` are uint8 RGB (n, 3, {images.crop}, {images.crop}): {resized}cropped in the centre. The model "
+            "normalises the colours itself."
+        )
+    return (
+        f'import torch\nmodel = torch.export.load("model.pt2").module()\nembeddings = model({inputs})\n\n'
+        f"{meaning} Embeddings are normalised, float32 (n, d).\n"
+    )
+
+
 def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx: bool = False) -> float:
     """Write the best model of a fold, counted from 0, as `write_portable` does."""
     spec, result = training_of(run, fold)
     normalization = models_normalization(store, spec)
-    weights = _whole_weights(store, run, spec)
     description = {**run_description(run), **_fold_description(run, spec, result), "normalization": normalization}
     note = (
         f"The model of fold {fold} of {run.called}. It was trained on a part of the classes; the table's separated "
         "scores are the mean of all folds' models, each alone."
     )
-    return write_portable(Portable((spec,), (weights,), normalization, weights, description, note), folder, onnx=onnx)
+    weights = (_whole_weights(store, run, spec),)
+    return write_portable(Portable((spec,), weights, normalization, description, note), folder, onnx=onnx)
 
 
 def export_ensemble(store: Store, run: StoredRun, folder: Path, *, onnx: bool = False) -> float:
-    """Write the models of all folds as one, as `write_portable` does.
-
-    Its embeddings are those of the concatenated scores. `model.pt` holds the state dict of each model by `fold_0` and
-    so on, and `spec` in `model.json` what their specifications have in common.
-    """
+    """Write the models of all folds as one, whose embeddings are those of the concatenated scores."""
     trainings = [training_of(run, fold) for fold in sorted(run.trainings)]
     if len(trainings) < 2:
         raise InputError(f"{run.called}: has one model, so there is no ensemble; leave out --ensemble")
     specs = tuple(spec for spec, _ in trainings)
     normalization = models_normalization(store, specs[0])
-    weights = tuple(_whole_weights(store, run, spec) for spec in specs)
     parts = [spec.model_dump(mode="json") for spec in specs]
     description = {
         **run_description(run),
         "test": run.record.concatenated.model_dump(),
         "normalization": normalization,
+        # What the specifications of the models have in common.
         "spec": {key: value for key, value in parts[0].items() if all(part.get(key) == value for part in parts)},
         "models": [_fold_description(run, spec, result) for spec, result in trainings],
     }
@@ -124,8 +131,8 @@ def export_ensemble(store: Store, run: StoredRun, folder: Path, *, onnx: bool = 
         f"The ensemble of the {len(specs)} folds' models of {run.called}: it concatenates their normalized embeddings. "
         "The table's concatenated scores are those of this model."
     )
-    state = {f"fold_{spec.fold}": state for spec, state in zip(specs, weights, strict=True)}
-    return write_portable(Portable(specs, weights, normalization, state, description, note), folder, onnx=onnx)
+    weights = tuple(_whole_weights(store, run, spec) for spec in specs)
+    return write_portable(Portable(specs, weights, normalization, description, note), folder, onnx=onnx)
 
 
 def _whole_weights(store: Store, run: StoredRun, spec: FoldSpec) -> dict[str, Tensor]:
@@ -173,14 +180,12 @@ class Images:
         root: Folder with the dataset's images; None for embedded datasets.
         cache: Folder of decoded images.
         device: cpu, cuda or cuda:N.
-        batch: Number of images per batch.
         progress: Called with the number of decoded images.
     """
 
     root: Path | None
     cache: Path
     device: str
-    batch: int
     progress: Progress | None = None
 
 
@@ -199,13 +204,9 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
     try:
         dataset, data = _test_images(run, specs[0], images)
         models = [without_published_weights(spec) for spec in specs]
-        embedded = embed_test(models, weights, data, torch.device(images.device), images.batch)
+        embedded = embed_test(models, weights, data, torch.device(images.device))
     except (DataError, BrokenImageError, SplitError, TrunkError, MethodError) as error:
         raise InputError(str(error)) from error
-    except torch.OutOfMemoryError as error:
-        raise InputError(
-            f"--batch {images.batch}: {images.device} has too little memory; use a smaller batch"
-        ) from error
     _write_array(folder / FEATURES_FILE, embedded.joint)
     if len(specs) > 1:
         for spec, embeddings in zip(specs, embedded.by_model, strict=True):
@@ -224,9 +225,8 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], images: Im
 
 def _test_images(run: StoredRun, spec: FoldSpec, images: Images) -> tuple[Dataset, TestData]:
     dataset = opened_dataset(run, spec, images)
-    split = named_split(
-        spec.split, dataset.n_classes, dataset.trainval_classes, test_given=dataset.are_test_classes_given
-    )
+    given = dataset.are_test_classes_given
+    split = named_split(spec.split, dataset.n_classes, dataset.trainval_classes, test_given=given)
     return dataset, test_data(dataset, split)
 
 
@@ -277,17 +277,7 @@ def kept_weights(store: Store, run: StoredRun, spec: FoldSpec) -> dict[str, Tens
             "--artifacts"
         )
     try:
-        weights = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
-        raise _unreadable(path) from error
-    # Raw features of a frozen trunk have no weights.
-    may_be_empty = spec.trunk.is_input_features and spec.embedder_size is None
-    if not (isinstance(weights, dict) and all(isinstance(value, Tensor) for value in weights.values())):
-        raise _unreadable(path)
-    if not weights and not may_be_empty:
-        raise _unreadable(path)
+        weights: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
+        raise InputError(f"{path}: not a readable checkpoint; restore it from a copy, or remove it") from error
     return weights
-
-
-def _unreadable(path: Path) -> InputError:
-    return InputError(f"{path}: not a readable checkpoint; restore it from a copy, or remove it")

@@ -3,17 +3,22 @@
 from pathlib import Path
 
 import optuna
+import sqlalchemy as sa
 from optuna.trial import FrozenTrial, TrialState
 
 from protocols.search.space import SearchParameter
 from reproduce.errors import InputError
 from reproduce.outputs.find_runs import NamedExperiment
 from results.records.trials import Trial
-from results.store.database import file_url
 from results.store.searches import StoredStudy
 from results.store.store import Store
 
 _STATES = {"complete": TrialState.COMPLETE, "raced": TrialState.PRUNED, "failed": TrialState.FAIL}
+
+
+def url_of(file: Path) -> str:
+    """Return the URL of a SQLite file for Optuna; all characters of the path are escaped."""
+    return sa.URL.create("sqlite", database=str(file.absolute())).render_as_string()
 
 
 def export_studies(store: Store, experiment: NamedExperiment, file: Path) -> list[str]:
@@ -35,7 +40,7 @@ def export_studies(store: Store, experiment: NamedExperiment, file: Path) -> lis
     if not finished:
         raise InputError(f"{experiment.name}: there is no finished trial in {store.url} yet")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    storage = optuna.storages.RDBStorage(file_url(file).render_as_string())
+    storage = optuna.storages.RDBStorage(url_of(file))
     names = []
     for (method, search), stored in finished.items():
         names.append(f"{experiment.name} {method}" + (f" search {search}" if search else ""))

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from reproduce.config.strict_yaml import short_name
 from reproduce.errors import InputError
-from results.names import why_unknown
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord
 from results.spec.training_spec import FoldSpec
@@ -73,8 +72,7 @@ def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list
         matches = matches or _of_identity(store, name)
         if not matches:
             stored_names = ", ".join(sorted(latest)) or "none"
-            alike = why_unknown(current, latest)
-            raise InputError(f"no experiment {name!r} in {store.url}; it holds: {stored_names}{hint}{alike}")
+            raise InputError(f"no experiment {name!r} in {store.url}; it holds: {stored_names}{hint}")
         found += [match for match in matches if match not in found]
     return found
 
@@ -119,30 +117,15 @@ def find_run(store: Store, name: str, method: str, run: int, search: int = 0) ->
             f"{experiment.name}: there is no tested run in {store.url} yet; continue with `reproduce run {name}`"
         )
     of_method = {record.run: record for record in records if (record.method, record.search) == (method, search)}
-    if not of_method and any(record.method == method for record in records):
-        count = len({record.search for record in records if record.method == method})
-        raise InputError(f"{experiment.name}, {method}: there is no search {search}; there are {count}, counted from 0")
-    if not of_method:
-        methods = ", ".join(dict.fromkeys(record.method for record in records))
-        raise InputError(
-            f"{experiment.name}: there is no tested run of method {method!r}; there are runs of {methods}"
-            f"{_elsewhere(store, experiment, method)}"
-        )
     if run not in of_method:
-        numbers = ", ".join(map(str, sorted(of_method)))
+        runs = ", ".join(dict.fromkeys(f"{one.method} (search {one.search}, run {one.run})" for one in records))
         raise InputError(
-            f"{experiment.name}, {method}: there is no tested run {run}; the tested runs are {numbers}, counted from 0"
+            f"{experiment.name}: there is no tested run {run} of search {search} of {method!r}; there are {runs}"
         )
     record = of_method[run]
     stored = store.fold_results(record.fold_fingerprints)
     trainings = {spec.fold: (spec, result) for spec, result in stored.values()}
     return StoredRun(experiment.name, store.experiment(experiment.fingerprint), record, trainings)
-
-
-def _elsewhere(store: Store, experiment: NamedExperiment, method: str) -> str:
-    """Name the other experiments of the name that have the method."""
-    started = [one for one in store.contents().experiments if one.name == experiment.name and method in one.methods]
-    return f"; it is in {', '.join(one.described for one in started)}, to be named by identity" if started else ""
 
 
 def training_of(run: StoredRun, fold: int) -> tuple[FoldSpec, FoldResult]:

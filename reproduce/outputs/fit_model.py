@@ -34,23 +34,19 @@ UNTESTED = (
 
 
 @dataclass(frozen=True)
-class FitLength:
-    """How long a model is trained.
+class FittedModel:
+    """What was written.
 
     Attributes:
-        epochs: The mean of `of`, rounded; at least one for a method that is trained.
-        of: The epoch of the checkpoint of each training of the runs that did not diverge.
+        epochs: For how many epochs it was trained.
+        epochs_of: The epoch of the checkpoint of each training of the setting.
+        classes: Number of classes.
+        samples: Number of images or rows.
+        difference: Largest difference of the exported embeddings to the suite's.
     """
 
     epochs: int
-    of: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class FittedModel:
-    """What was written: how long it was trained, on what, and the largest difference of the exported embeddings."""
-
-    length: FitLength
+    epochs_of: list[int]
     classes: int
     samples: int
     difference: float
@@ -81,20 +77,15 @@ def found_runs(store: Store, name: str, method: str, search: int) -> list[Stored
     return [find_run(store, name, method, run, search) for run in numbers or [0]]
 
 
-def length_of(trainings: Sequence[tuple[FoldSpec, FoldResult]], dataset: Dataset) -> FitLength:
-    """Return for how many epochs a setting is trained: the mean epoch of the checkpoints of its trainings.
+def checkpoint_epochs(trainings: Sequence[tuple[FoldSpec, FoldResult]], dataset: Dataset) -> list[int]:
+    """Return the epochs of the checkpoints of the trainings that did not diverge; raise InputError if all did.
 
     Epochs carry over to more classes. Iterations do not, where an epoch is a pass over the images.
-
-    Raises:
-        InputError: All trainings diverged.
     """
-    kept = [(spec, result) for spec, result in trainings if result.status == "ok"]
+    kept = [_checkpoint_epoch(spec, result, dataset) for spec, result in trainings if result.status == "ok"]
     if not kept:
         raise InputError("all trainings of the found setting diverged, so there is no length to train for")
-    epochs = tuple(_checkpoint_epoch(spec, result, dataset) for spec, result in kept)
-    is_trained = kept[0][0].method.loss is not None
-    return FitLength(max(int(is_trained), round(fmean(epochs))), epochs)
+    return kept
 
 
 def _checkpoint_epoch(spec: FoldSpec, result: FoldResult, dataset: Dataset) -> int:
@@ -128,8 +119,9 @@ def fit_model(
     normalization = models_normalization(store, like)
     try:
         dataset = opened_dataset(run, like, images)
-        length = length_of([one for each in runs for one in each.trainings.values()], dataset)
-        fitted = fit(FitSpec(like=like, epochs=length.epochs), dataset, images.device, training)
+        kept = checkpoint_epochs([one for each in runs for one in each.trainings.values()], dataset)
+        epochs = max(int(like.method.loss is not None), round(fmean(kept)))
+        fitted = fit(FitSpec(like=like, epochs=epochs), dataset, images.device, training)
         weights = weights_with_trunk(like, fitted.weights)
     except (DataError, BrokenImageError, MethodError, TrunkError) as error:
         raise InputError(str(error)) from error
@@ -145,12 +137,12 @@ def fit_model(
             "classes": dataset.n_classes,
             "samples": len(dataset.images),
         },
-        "epochs": length.epochs,
-        "epochs_are_the_mean_of": length.of,
+        "epochs": epochs,
+        "epochs_are_the_mean_of": kept,
         "normalization": normalization,
         "spec": {key: value for key, value in like.model_dump(mode="json").items() if key not in of_a_fold},
         "provenance": fitted.provenance.model_dump(mode="json"),
     }
-    portable = Portable((like,), (weights,), normalization, weights, description, UNTESTED)
+    portable = Portable((like,), (weights,), normalization, description, UNTESTED)
     difference = write_portable(portable, folder, onnx=onnx)
-    return FittedModel(length, dataset.n_classes, len(dataset.images), difference)
+    return FittedModel(epochs, kept, dataset.n_classes, len(dataset.images), difference)

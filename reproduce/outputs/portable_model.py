@@ -58,15 +58,10 @@ class NormalizedModel(nn.Module):
         return torch.randint(0, 256, (number, *self.shape), dtype=torch.uint8, generator=generator)
 
 
-def normalized_model(spec: FoldSpec, weights: dict[str, Tensor], normalization: Normalization) -> NormalizedModel:
-    """Build the model of a finished training on the CPU, in evaluation mode. A frozen trunk becomes a part of it."""
-    return normalized_ensemble([spec], [weights], normalization)
-
-
 def normalized_ensemble(
     specs: Sequence[FoldSpec], weights: Sequence[dict[str, Tensor]], normalization: Normalization
 ) -> NormalizedModel:
-    """Build the models of a run's folds as one, as `normalized_model` does."""
+    """Build the models of finished trainings as one on the CPU, in evaluation mode. A frozen trunk is a part of it."""
     is_frozen = specs[0].trunk.frozen
     specs = [without_published_weights(with_trunk(spec)) for spec in specs]
     first = specs[0]

@@ -1,38 +1,36 @@
 """Gives the exact commands that run an experiment again, without torch."""
 
+import json
 import shlex
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import yaml
 
-from reports.page.content import Command
-from reproduce.config.deviations import compared, suite_experiment
+from reports.page.material import Command
+from reproduce.config.deviations import differences, suite_experiment
 from results.spec.data_choice import EMBEDDED
-from results.spec.experiment_spec import CARD_FILES, Experiment
+from results.spec.experiment_spec import CARD_FILES, Experiment, PrimaryScore
 from results.spec.source_names import SourceName, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 
-_OPTIONS: dict[str, Callable[[Experiment], object]] = {
-    "--min-images": lambda experiment: experiment.dataset.min_images,
-    "--methods": lambda experiment: ",".join(experiment.methods),
-    "--trials": lambda experiment: experiment.search.trials,
-    "--reproductions": lambda experiment: experiment.reproductions,
-    "--searches": lambda experiment: experiment.search.searches,
-    "--compare": lambda experiment: experiment.primary.compare if experiment.primary else "all",
-    "--folds": lambda experiment: experiment.folds,
-    "--seed": lambda experiment: experiment.seed,
-    "--image-size": lambda experiment: experiment.images.crop,
-    "--epochs": lambda experiment: experiment.training.max_epochs,
-    "--lr": lambda experiment: experiment.training.optimizer.lr,
-    "--batch-size": lambda experiment: experiment.training.batch_size,
-    "--embedding-size": lambda experiment: experiment.embedding_size,
+_IN_A_FILE = ("protocol", "variants", "conditions", "with", "settings", "search.ranges", "dataset.name")
+"""Settings that are given in a file: options cannot name their keys, or it is another experiment."""
+
+_ON_THE_MACHINE = ("title", "dataset.root", "trunk.weights")
+
+_OPTIONS = {
+    "search.trials": "--trials",
+    "search.searches": "--searches",
+    "reproductions": "--reproductions",
+    "folds": "--folds",
+    "seed": "--seed",
+    "primary.compare": "--compare",
 }
-_FLAGS: dict[str, Callable[[Experiment], bool]] = {
-    "--racing": lambda experiment: experiment.search.racing,
-    "--subset": lambda experiment: experiment.dataset.subset,
-    "--skip-broken-images": lambda experiment: experiment.dataset.skip_broken_images,
+_FLAGS = {
+    "search.racing": "--racing",
+    "dataset.subset": "--subset",
+    "dataset.skip_broken_images": "--skip-broken-images",
 }
 
 
@@ -43,17 +41,17 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
     the differences, the commands contain a complete file, with all defaults, so that it stays exact when defaults
     change.
     """
-    experiment = measured.summary.experiment
-    commands, in_file = _code(measured), _reachable_file(name, experiment)
-    if in_file is None:
+    experiment, in_file, source = measured.summary.experiment, suite_experiment(name), name
+    commands = _code(measured)
+    if isinstance(in_file, str) or any(key.startswith(_IN_A_FILE) for key in differences(experiment, in_file)):
         # A panel becomes a separate file.
-        name = name.replace("/", "_")
+        name, in_file = name.replace("/", "_"), experiment
+        source = f"{name}.yaml"
         text = yaml.safe_dump(_without_empty(experiment), sort_keys=False, allow_unicode=True, width=100)
-        purpose = f"The suite has no file with these settings. Save them as {name}.yaml; this is the experiment as run"
+        purpose = f"The suite has no file with these settings. Save them as {source}; this is the experiment as run"
         commands.append(Command(text, f"{purpose} (your own method cards are not included):"))
-    commands += _users_files(measured, experiment)
-    source = shlex.quote(f"{name}.yaml" if in_file is None else name)
-    line = ["python -m reproduce run", source, *_arguments(experiment, in_file or experiment)]
+    commands += _users_code(measured, experiment)
+    line = ["python -m reproduce run", shlex.quote(source), *_arguments(experiment, in_file)]
     quoted_name = shlex.quote(name)
     return (
         *commands,
@@ -63,7 +61,7 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
     )
 
 
-def _users_files(measured: MeasuredExperiment, experiment: Experiment) -> list[Command]:
+def _users_code(measured: MeasuredExperiment, experiment: Experiment) -> list[Command]:
     """Return the user's cards, classes and metrics that the commands need, as a text that is not run."""
     cards = [method for method in experiment.methods if method.endswith(CARD_FILES)]
     classes = [name for spec, _ in measured.trainings.values() for name in sources_of_training(spec)]
@@ -73,28 +71,26 @@ def _users_files(measured: MeasuredExperiment, experiment: Experiment) -> list[C
     return [Command("\n".join(f"# {name}" for name in needed), purpose)] if classes or metrics else []
 
 
-def _reachable_file(name: str, experiment: Experiment) -> Experiment | None:
-    """Return the experiment of the suite's file of that name, if options can turn it into the given experiment."""
-    in_file = suite_experiment(name)
-    if isinstance(in_file, str):
-        return None
-    different = {deviation.key for deviation in compared(experiment, in_file)}
-    reachable = {"search.trials", "folds", "images.crop", "embedding_size"}
-    reachable |= {"training.max_epochs", "training.optimizer.lr", "training.batch_size"}
-    if experiment.search.racing:
-        reachable.add("search.racing")
-    if "images.crop" in different:
-        # The option for the crop also scales the resize before it.
-        reachable |= {"images.resize", "images.evaluation_resize"}
-    return in_file if different <= reachable else None
-
-
 def _arguments(experiment: Experiment, in_file: Experiment) -> list[str]:
+    """Return the folder of the images and the settings that differ from a file, as options."""
     arguments = [] if experiment.dataset.name in EMBEDDED else ["--data", "FOLDER"]
-    for option, value_of in _OPTIONS.items():
-        if value_of(experiment) != value_of(in_file):
-            arguments += [option, shlex.quote(str(value_of(experiment)))]
-    return arguments + [flag for flag, is_set in _FLAGS.items() if is_set(experiment) and not is_set(in_file)]
+    if experiment.primary is not None and in_file.primary is None:
+        primary = PrimaryScore(embeddings=experiment.planned_embeddings)
+        in_file = in_file.model_copy(update={"primary": primary})
+    for key, (value, _) in differences(experiment, in_file).items():
+        if key in _ON_THE_MACHINE:
+            continue
+        if key == "methods":
+            arguments += ["--methods", shlex.quote(",".join(experiment.methods))]
+        elif key in _FLAGS and value:
+            arguments.append(_FLAGS[key])
+        elif key in _OPTIONS:
+            arguments += [_OPTIONS[key], shlex.quote(str(value))]
+        else:
+            given = _metrics(experiment) if key == "metrics" else value
+            # JSON is YAML.
+            arguments += ["--set", shlex.quote(f"{key}={json.dumps(given, default=str)}")]
+    return arguments
 
 
 def _code(measured: MeasuredExperiment) -> list[Command]:
@@ -108,9 +104,12 @@ def _code(measured: MeasuredExperiment) -> list[Command]:
     return [Command(f"git checkout {commit}", "Check out the code of the runs in a clone of the suite:")]
 
 
-def _without_empty(experiment: Experiment) -> dict[str, Any]:
-    settings = experiment.without_folder()
-    # The hash is not written in experiment files.
+def _metrics(experiment: Experiment) -> list[str]:
+    """Return the names of the metrics as they stand in files, without the hashes of their sources."""
     parsed = {name: SourceName.parse(name) for name in experiment.metrics}
-    settings["metrics"] = [str(replace(source, digest=None)) if source else name for name, source in parsed.items()]
+    return [str(replace(source, digest=None)) if source else name for name, source in parsed.items()]
+
+
+def _without_empty(experiment: Experiment) -> dict[str, Any]:
+    settings = experiment.without_folder() | {"metrics": _metrics(experiment)}
     return {key: value for key, value in settings.items() if value is not None and value not in ([], {})}

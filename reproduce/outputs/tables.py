@@ -51,7 +51,7 @@ def published_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
 KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {
     "results": table_of,
     "differences": differences,
-    "doubt": uncertainty_table,
+    "uncertainty": uncertainty_table,
     "peeking": peeking_table,
     "hyperparameters": _hyperparameters,
     "costs": costs,

@@ -1,36 +1,31 @@
-"""Trains stored trainings again, with the same data, in a temporary folder. Nothing in the store changes."""
+"""Trains stored trainings again, with the same data, in this process. Nothing in the store changes."""
 
-import pickle
 import random
-import tempfile
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from pickle import UnpicklingError
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from protocols.datasets.dataset import DataError, DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.images.decoding import BrokenImageError
-from protocols.jobs import TrainJob
 from protocols.progress import Progress
 from protocols.splits import FoldClasses, SplitError, from_ranges
 from protocols.training.build_method import MethodError
 from protocols.training.check_method import with_versions
 from protocols.training.fold_data import FoldData, fold_data
+from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.trunk_registry import identified_trunk
 from protocols.trunks.weights import TrunkError
-from protocols.users_files.kept_sources import remember_kept_sources
-from protocols.users_files.sources import SourceError
+from protocols.users_code.kept import remember_kept_sources
+from protocols.users_code.sources import SourceError
 from reproduce.errors import InputError, WorkFailedError
-from reproduce.execution.executor import Executor, in_order
-from reproduce.execution.tasks import Trained, TrainTask
 from reproduce.outputs.find_runs import NamedExperiment
-from reproduce.store_care.check_files import read_tensors
 from results.records.artifacts import last_epoch_path, vectors_path, weights_path
 from results.records.provenance import mixed_math, mixed_versions
 from results.records.records import FoldResult, Provenance
@@ -40,9 +35,9 @@ from results.spec.source_names import sources_of_training
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec, ImageSettings
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from results.store.store import Store
+from results.whole_files import BAD_ZIP
 
 _CIRCUMSTANCES = {"wall_time", "provenance"}
-_UNREADABLE = (OSError, RuntimeError, ValueError, EOFError, pickle.UnpicklingError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -51,34 +46,31 @@ class Comparison:
 
     Attributes:
         differences: What differs, in words; empty if everything is equal bit for bit.
-        surroundings: What differs between the machines and packages of the two, in words.
+        machines: What differs between the machines and packages of the two, in words.
         best_change: MAP@R of the new checkpoint minus that of the stored one, a fraction of 1; None without validation.
         checkpoint: Whether a stored checkpoint was compared.
-        processor_known: Whether the stored result names the processor that made it. Older ones do not.
     """
 
     differences: tuple[str, ...]
-    surroundings: tuple[str, ...]
+    machines: tuple[str, ...]
     best_change: float | None
     checkpoint: bool
-    processor_known: bool
 
 
-def compare_training(
-    stored: FoldResult, again: FoldResult, stored_weights: Path | None, new_weights: Path
-) -> Comparison:
-    """Compare two results of the same specification, and their checkpoints if the stored one should have some."""
-    differences = [*_different_fields(stored, again)]
-    compared = stored_weights is not None and stored_weights.is_file()
-    if stored_weights is not None and not compared:
-        differences.append(f"the checkpoint {stored_weights} is missing")
-    elif stored_weights is not None:
-        for path in (lambda file: file, vectors_path, last_epoch_path):
-            differences += _different_tensors(path(stored_weights), path(new_weights))
-    scores = stored.best_map_at_r, again.best_map_at_r
+def compare_training(stored: FoldResult, again: TrainedFold, weights: Path | None) -> Comparison:
+    """Compare a training with its stored result, and with its checkpoint if it should have one."""
+    differences = list(_different_fields(stored, again.result))
+    compared = weights is not None and weights.is_file()
+    if weights is not None and not compared:
+        differences.append(f"the checkpoint {weights} is missing")
+    elif weights is not None:
+        differences += _different_tensors(weights, again.weights)
+        differences += _different_tensors(vectors_path(weights), again.class_vectors)
+        differences += _different_tensors(last_epoch_path(weights), again.last_weights)
+    scores = stored.best_map_at_r, again.result.best_map_at_r
     change = None if scores[0] is None or scores[1] is None else scores[1] - scores[0]
-    surroundings = tuple(_different_surroundings(stored.provenance, again.provenance))
-    return Comparison(tuple(differences), surroundings, change, compared, bool(stored.provenance.processor))
+    machines = tuple(_different_machines(stored.provenance, again.result.provenance))
+    return Comparison(tuple(differences), machines, change, compared)
 
 
 def _different_fields(stored: FoldResult, again: FoldResult) -> Iterator[str]:
@@ -88,15 +80,15 @@ def _different_fields(stored: FoldResult, again: FoldResult) -> Iterator[str]:
             yield "the curve" if name == "curve" else f"{name} {second[name]} instead of {value}"
 
 
-def _different_tensors(stored: Path, again: Path) -> Iterator[str]:
-    """Yield what differs between two files of tensors; nothing if neither exists."""
-    if stored.is_file() != again.is_file():
-        yield f"{stored.name} is {'stored' if stored.is_file() else 'not stored'}"
-    if not (stored.is_file() and again.is_file()):
+def _different_tensors(stored: Path, again: Any) -> Iterator[str]:
+    """Yield what differs between a file of tensors and the new ones; None stands for no file."""
+    if again is None or not stored.is_file():
+        if stored.is_file() or again is not None:
+            yield f"{stored.name} is {'stored' if stored.is_file() else 'not stored'}"
         return
     try:
-        first, second = _by_name(read_tensors(stored)), _by_name(read_tensors(again))
-    except _UNREADABLE as error:
+        first, second = _by_name(torch.load(stored, map_location="cpu", weights_only=True)), _by_name(again)
+    except (OSError, UnpicklingError, *BAD_ZIP) as error:
         yield f"{stored} cannot be loaded ({type(error).__name__})"
         return
     differing = [name for name in first.keys() | second.keys() if not _equal(first.get(name), second.get(name))]
@@ -105,7 +97,7 @@ def _different_tensors(stored: Path, again: Path) -> Iterator[str]:
 
 
 def _by_name(tensors: Any) -> dict[str, Tensor]:
-    pairs = tensors.items() if isinstance(tensors, dict) else enumerate(tensors)
+    pairs = tensors.items() if isinstance(tensors, Mapping) else enumerate(tensors)
     return {str(name): tensor for name, tensor in pairs}
 
 
@@ -113,15 +105,13 @@ def _equal(first: Tensor | None, second: Tensor | None) -> bool:
     """Return whether two tensors are equal bit for bit, NaN included."""
     if first is None or second is None or first.dtype != second.dtype or first.shape != second.shape:
         return False
-    return first.contiguous().numpy().tobytes() == second.contiguous().numpy().tobytes()
+    return first.contiguous().numpy().tobytes() == second.cpu().contiguous().numpy().tobytes()
 
 
-def _different_surroundings(stored: Provenance, again: Provenance) -> Iterator[str]:
-    for name in ("device", "threads", "cpu_count", "host_system"):
+def _different_machines(stored: Provenance, again: Provenance) -> Iterator[str]:
+    for name in ("device", "threads", "cpu_count", "host_system", "processor"):
         if getattr(stored, name) != getattr(again, name):
-            yield f"{name.replace('_', ' ')} {getattr(again, name)} instead of {getattr(stored, name)}"
-    if stored.processor and again.processor and stored.processor != again.processor:
-        yield f"processor {again.processor} instead of {stored.processor}"
+            yield f"{name.replace('_', ' ')} {getattr(again, name)} instead of {getattr(stored, name) or 'unknown'}"
     for package, versions in mixed_versions([stored, again]).items():
         yield f"{package} {' and '.join(versions)}"
     for name, values in mixed_math([stored, again]).items():
@@ -154,46 +144,36 @@ class StoredTraining:
         return f"{self.experiment}, {spec.method.name}, fold {spec.fold} ({purpose}) {spec.fingerprint[:12]}"
 
 
-@dataclass(frozen=True)
-class Sample:
-    """A random sample of trainings.
+class Sample(NamedTuple):
+    """Trainings to make again, from how many they were taken, and how many another version of the code made."""
 
-    Attributes:
-        drawn: The trainings to make again.
-        of: Number of trainings that they were drawn from.
-        other_versions: Number of trainings that another version of the code made; they are not drawn from.
-    """
-
-    drawn: tuple[StoredTraining, ...]
+    trainings: list[StoredTraining]
     of: int
     other_versions: int
 
 
-def draw_sample(trainings: Iterable[StoredTraining], store: Store, size: int, seed: int) -> Sample:
-    """Draw trainings at random. The same seed draws the same ones from an unchanged store."""
+def random_sample(trainings: Iterable[StoredTraining], store: Store, size: int, seed: int) -> Sample:
+    """Take trainings at random. The same seed takes the same ones from an unchanged store."""
     by_fingerprint = {training.spec.fingerprint: training for training in trainings}
-    ordered = [by_fingerprint[fingerprint] for fingerprint in sorted(by_fingerprint)]
-    for training in ordered:
+    for training in by_fingerprint.values():
         remember_kept_sources(store.artifacts, sources_of_training(training.spec))
-    possible = [training for training in ordered if _is_of_this_version(training.spec)]
-    drawn = random.Random(seed).sample(possible, min(size, len(possible)))
-    return Sample(tuple(drawn), len(possible), len(ordered) - len(possible))
+    possible = [training for _, training in sorted(by_fingerprint.items()) if _is_of_this_version(training.spec)]
+    taken = random.Random(seed).sample(possible, min(size, len(possible)))
+    return Sample(taken, len(possible), len(by_fingerprint) - len(possible))
 
 
 def stored_trainings(store: Store, experiment: NamedExperiment) -> list[StoredTraining]:
     """Return the finished trainings of an experiment: those of its runs, and those of its searches."""
     summary = store.experiment(experiment.fingerprint)
-    settings = summary.experiment
     records = store.experiment_runs(experiment.fingerprint)
     tested = {fingerprint for record in records for fingerprint in record.fold_fingerprints}
     others = {fingerprint for record in records for fingerprint in record.chosen_by}
     for (method, _), study in store.searches.of_experiment(experiment.fingerprint).items():
         if method in summary.methods:
             others |= {fingerprint for trial in study.trials for fingerprint in trial.trainings}
-    stored = store.fold_results(sorted(tested | others))
     return [
-        StoredTraining(experiment.name, settings, spec, result, fingerprint in tested)
-        for fingerprint, (spec, result) in stored.items()
+        StoredTraining(experiment.name, summary.experiment, spec, result, fingerprint in tested)
+        for fingerprint, (spec, result) in store.fold_results(tested | others).items()
     ]
 
 
@@ -240,7 +220,7 @@ class DataAgain:
         root = self.root_of(choice.name)
         if root is None and choice.name not in EMBEDDED:
             raise InputError(f"{choice.name}: give the folder of its images with --data FOLDER")
-        dataset = open_dataset(DataRequest.of(choice, spec.images, self.cache, root, self.progress))
+        dataset = open_dataset(DataRequest(choice, spec.images, self.cache, root, self.progress))
         if dataset.fingerprint != spec.data_fingerprint:
             raise InputError(
                 f"{root or choice.name}: not the images {whose} (data {dataset.fingerprint[:12]} instead of "
@@ -266,28 +246,13 @@ def check_weights(spec: FoldSpec, weights: Path | None, fetching: Progress | Non
         )
 
 
-def train_again(
-    trainings: Sequence[StoredTraining],
-    data: DataAgain,
-    artifacts: Path,
-    executor: Executor,
-    progress: Progress | None = None,
-) -> Iterator[tuple[StoredTraining, Comparison]]:
-    """Make trainings again in the given order, and compare each with the stored one. The executor is closed."""
-    with closing(executor), tempfile.TemporaryDirectory() as folder:
-        futures, new_files = [], []
-        for training in trainings:
-            new_files.append(Path(folder) / f"{training.spec.fingerprint}.pt")
-            futures.append(executor.submit(TrainTask(TrainJob(training.spec), data.of(training), new_files[-1])))
-        for number, future in enumerate(in_order(executor, futures)):
-            training, new_weights = trainings[number], new_files[number]
-            try:
-                trained = future.result()
-            except (MethodError, SplitError, SourceError, TrunkError, OSError, RuntimeError) as error:
-                reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-                raise WorkFailedError(f"{training.called}: cannot be trained again ({reason})") from error
-            assert isinstance(trained, Trained)
-            stored = weights_path(artifacts, training.spec) if training.keeps_checkpoint else None
-            if progress is not None:
-                progress(number + 1, len(trainings))
-            yield training, compare_training(training.result, trained.result, stored, new_weights)
+def train_again(training: StoredTraining, data: DataAgain, artifacts: Path) -> Comparison:
+    """Make a training again, and compare it with the stored one."""
+    images = data.of(training)
+    try:
+        again = train_fold(training.spec, images, device=data.device)
+    except (MethodError, SplitError, SourceError, TrunkError, OSError, RuntimeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise WorkFailedError(f"{training.called}: cannot be trained again ({reason})") from error
+    weights = weights_path(artifacts, training.spec) if training.keeps_checkpoint else None
+    return compare_training(training.result, again, weights)

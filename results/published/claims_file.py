@@ -120,12 +120,16 @@ def _claim(line: int, fields: Mapping[str, str]) -> Claim:
     if fields["a"] == fields["b"]:
         raise ValueError(f"a and b are both {fields['a']!r}; name two methods")
     kind, metric = _score(fields["score"])
-    runs = _two(fields, "runs")
-    spreads = _two(fields, "plus_minus")
     a, b = (
-        ClaimedValue(fields[side], _number(fields, f"value_{side}"), _runs(runs[index]), _plus_minus(spreads[index]))
+        ClaimedValue(
+            fields[side],
+            _number(f"value_{side}", fields.get(f"value_{side}", ""), "write percent such as 66.5"),
+            _count(_of_side(fields, "runs", index)),
+            _number("plus_minus", _of_side(fields, "plus_minus", index), "write points, as 0.3 or 0.3/0.2", least=0),
+        )
         for index, side in enumerate(("a", "b"))
     )
+    difference = _number("difference", fields.get("difference", ""), "write points such as 1.5")
     return Claim(
         line=line,
         source=fields.get("source", ""),
@@ -136,8 +140,8 @@ def _claim(line: int, fields: Mapping[str, str]) -> Claim:
         metric=metric,
         kind=kind,
         score=fields["score"],
-        difference=_difference(a.value, b.value, _number(fields, "difference")),
-        digits=max(_digits(fields.get(column, "")) for column in ("value_a", "value_b", "difference")),
+        difference=_difference(a.value, b.value, difference),
+        digits=max(len(fields.get(name, "").partition(".")[2]) for name in ("value_a", "value_b", "difference")),
         spread=_spread(fields.get("plus_minus_kind", "")),
         setting=fields.get("setting", ""),
     )
@@ -157,45 +161,31 @@ def _score(text: str) -> tuple[Kind, str]:
     return next((known for known in _KINDS if known == kind), "single"), metric
 
 
-def _two(fields: Mapping[str, str], column: str) -> tuple[str, str]:
+def _of_side(fields: Mapping[str, str], column: str, index: int) -> str:
     """One entry for both methods, or two with a slash between them."""
-    first, slash, second = fields.get(column, "").partition("/")
-    return first.strip(), (second if slash else first).strip()
+    parts = [part.strip() for part in fields.get(column, "").split("/", 1)]
+    return parts[min(index, len(parts) - 1)]
 
 
-def _number(fields: Mapping[str, str], column: str) -> float | None:
-    text = fields.get(column, "")
+def _number(column: str, text: str, hint: str, least: float = -math.inf) -> float | None:
     if not text:
         return None
-    number = _finite(text)
-    if number is None:
-        raise ValueError(f"{column} {text!r} is not a number; write percent such as 66.5, or leave it empty")
-    return number
-
-
-def _finite(text: str) -> float | None:
     try:
         number = float(text)
     except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+        number = math.nan
+    if not math.isfinite(number) or number < least:
+        needed = "a number" if least < 0 else "a number of 0 or more"
+        raise ValueError(f"{column} {text!r} is not {needed}; {hint}, or leave it empty")
+    return number
 
 
-def _runs(text: str) -> int | None:
+def _count(text: str) -> int | None:
     if not text:
         return None
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"runs {text!r}: write the number of runs behind each value, as 5 or 5/3, or leave it empty")
     return int(text)
-
-
-def _plus_minus(text: str) -> float | None:
-    if not text:
-        return None
-    number = _finite(text)
-    if number is None or number < 0:
-        raise ValueError(f"plus_minus {text!r}: write it in percentage points, as 0.3 or 0.3/0.2, or leave it empty")
-    return number
 
 
 def _spread(text: str) -> SpreadKind:
@@ -222,7 +212,3 @@ def _difference(a: float | None, b: float | None, difference: float | None) -> f
     if difference <= 0:
         raise ValueError(f"the difference is {difference:g}; a must be the method that is claimed to be better")
     return difference
-
-
-def _digits(text: str) -> int:
-    return len(text.partition(".")[2])

@@ -1,8 +1,8 @@
 """What a printed ± says about the deviation between runs, and which papers print one for a dataset and a score.
 
-Papers often state neither what a ± is nor how many runs are behind it. Then it is read in several ways: as the standard
-deviation between runs and as the standard error of their mean, and the runs as the fewest that have a ± and as the five
-that are usual. What all readings agree on does not depend on them.
+Papers often state neither what a ± is nor how many runs are behind it. It can be the standard deviation between runs or
+the standard error of their mean, over the fewest runs that have a ± or over the five that are usual. Of these readings
+the one with the most noise counts (`results.statistics.print_alone`).
 """
 
 import math

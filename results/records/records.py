@@ -86,8 +86,14 @@ class FoldResult(Record):
 
     @property
     def cut_off(self) -> bool:
-        """Whether it ended at the largest number of epochs and its last checkpoint is its model."""
-        return self.stopped_by == "max_epochs" and self.best_iteration == self.iterations > 0
+        """Whether it ended at the largest number of epochs while its validation score still rose.
+
+        Its last checkpoint is its model then, and scored above the validation before it, which can be that of the
+        untrained network.
+        """
+        scores = [point.map_at_r or 0.0 for point in self.curve]
+        at_the_end = self.stopped_by == "max_epochs" and self.best_iteration == self.iterations > 0
+        return at_the_end and len(scores) > 1 and scores[-1] > scores[-2]
 
     @property
     def flag(self) -> str | None:

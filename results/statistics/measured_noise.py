@@ -8,7 +8,6 @@ it. Concatenated embeddings are compared run by run.
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from results.published.tables import Kind
 from results.records.records import RunRecord, Scores
 from results.spec.trunk_spec import NO_TRUNK
 from results.statistics.run_values import value_of
-from results.store.experiment_results import FOLDER, MeasuredExperiment
+from results.store.experiment_results import MeasuredExperiment
 
 _FEWEST_DEGREES = 2
 
@@ -54,17 +53,6 @@ def measured_noise(
             if degrees >= _FEWEST_DEGREES and variance > 0:
                 found.append(MeasuredNoise(float(np.sqrt(variance)), degrees, name, setting_phrase(measured)))
     return max(found, key=lambda noise: noise.degrees, default=None)
-
-
-@cache
-def kept_measurements() -> tuple[tuple[str, MeasuredExperiment], ...]:
-    """Return the experiments in `results/measured` with their names."""
-    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.json"))}
-    return tuple(
-        (f"results/measured/{name}", MeasuredExperiment.from_json(text))
-        for name, text in texts.items()
-        if '"records"' in text
-    )
 
 
 def setting_phrase(measured: MeasuredExperiment) -> str:

@@ -107,13 +107,13 @@ def pairs_of(methods: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     return first, second
 
 
-def caution(units: npt.ArrayLike) -> Any:
+def variance_inflation(units: npt.ArrayLike) -> Any:
     """Return the factor of a variance over so many searches: 1 + 0.7 / (searches - 1)^2."""
     return 1 + 0.7 / (np.asarray(units) - 1.0) ** 2
 
 
 def pool_or_own(means: Numbers, variances: Numbers, units: npt.ArrayLike, resolution: float = 0.0) -> MeanErrors:
-    """Take the larger of a method's own variance and the pooled one, times `caution`.
+    """Take the larger of a method's own variance and the pooled one, times `variance_inflation`.
 
     Args:
         means: Means over units, of shape (..., methods).
@@ -126,7 +126,7 @@ def pool_or_own(means: Numbers, variances: Numbers, units: npt.ArrayLike, resolu
     degrees = counts - 1
     all_degrees = degrees.sum(axis=-1, keepdims=True)
     pooled = (degrees * variances).sum(axis=-1, keepdims=True) / all_degrees
-    taken = caution(counts) * np.maximum(np.maximum(variances, pooled), resolution**2 / 12)
+    taken = variance_inflation(counts) * np.maximum(np.maximum(variances, pooled), resolution**2 / 12)
     return MeanErrors(means, taken / counts, np.broadcast_to(np.minimum(all_degrees, MOST_DEGREES), means.shape))
 
 

@@ -10,15 +10,15 @@ from scipy import special
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.statistics.comparison_result import Unit
-from results.statistics.measured_noise import kept_measurements
 from results.statistics.method_comparison import ALPHA, POWER, corrected_level, smallest_detectable
 from results.statistics.pair_tests import pairs_of, pool_or_own
 from results.statistics.primary_comparison import unit_of
-from results.statistics.run_values import EmbeddingKind, by_search, values_by_run
+from results.statistics.run_values import by_search, values_by_run
 from results.statistics.search_deviation import (
     FEWEST_TRIALS,
     WIDENING,
     SearchDeviation,
+    measured_deviation,
     nearest_search_deviation,
     search_deviation,
 )
@@ -88,7 +88,7 @@ def _deviation(
             return deviation, own, None
         on_features = experiment.trunk.is_input_features
         kept = measured_deviation(score.metric, score.embeddings, on_features=on_features)
-        return kept, "the runs in results/measured", None
+        return kept, "the runs of the kept records", None
     found = search_deviation(measured, score) if measured and unit == "search" else None
     if found is not None and found.deviation > 0:
         return found.deviation, own, None
@@ -171,22 +171,6 @@ def splits(experiment: Experiment, methods: int, score: PrimaryScore) -> list[Sp
         trainings = count * experiment.folds * (length + experiment.reproductions)
         found.append(Split(count, length, trainings, assumed.deviation if assumed else None, smallest))
     return sorted(found, key=lambda split: (split.trainings, split.searches))
-
-
-@cache
-def measured_deviation(
-    metric: str = "map_at_r", kind: EmbeddingKind = "concatenated", *, on_features: bool = False
-) -> float:
-    """Return the run-to-run deviation of the experiments in `results/measured`, a fraction of 1, over all methods."""
-    score = PrimaryScore.model_validate({"metric": metric, "embeddings": kind})
-    measured: list[Sequence[float]] = []
-    for _, kept in kept_measurements():
-        if kept.summary.experiment.trunk.is_input_features == on_features:
-            measured += values_of_searches(kept.records, score)
-    deviation = run_deviation(measured)
-    if deviation is None:
-        raise ValueError("no measured experiment has two runs of a method")
-    return deviation
 
 
 def values_of_searches(records: Sequence[RunRecord], score: PrimaryScore) -> list[Sequence[float]]:

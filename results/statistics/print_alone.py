@@ -1,4 +1,4 @@
-"""What two printed numbers show of a claim, and what runs show of it.
+"""What two printed numbers show of a claim.
 
 The print alone shows whether a difference is larger than the noise of the runs. If two methods are equal, the printed
 difference is t-distributed around 0 with the error s sqrt(1/n_a + 1/n_b), for n_a and n_b runs with the deviation s. A
@@ -8,8 +8,8 @@ are (tests/results/statistics/test_print_alone.py simulates this).
 The deviation s is, in this order, that of the printed ± of the two values, that of all ± that papers print for the same
 dataset, score and kind of embeddings, or one that was measured on the same whole dataset. Deviations of parts of a
 dataset and of other datasets do not fit, so they give no verdict. A value without a stated number of runs counts as one
-run. If a ± does not state its meaning or its runs, it is read in several ways (`results.published.spreads`), and the
-verdict says if they disagree.
+run. A ± that does not state its meaning or its runs is read in the way that gives the most noise
+(`results.published.spreads`).
 
 Runs of one setting show how well that setting can be trained again. How far another search would have come is no part
 of a printed ±, so a difference beyond the noise is one of the printed settings.
@@ -22,16 +22,10 @@ from typing import Literal
 from results.published.claims_file import Claim, ClaimedValue
 from results.published.spreads import READINGS, Reading, Spread, pooled_spread, printed_spreads
 from results.published.tables import PublishedColumn
-from results.spec.experiment_spec import PrimaryScore
-from results.statistics.comparison_result import ComparedPair, ComparisonResult
 from results.statistics.measured_noise import MeasuredNoise
 from results.statistics.pair_tests import t_quantile
-from results.statistics.planning import detectable, units_for
-from results.statistics.primary_comparison import comparison_on
-from results.store.experiment_results import MeasuredExperiment
 
-PrintVerdict = Literal["within noise", "within to beyond", "beyond noise", "no fitting deviation"]
-"""`within to beyond`: the verdict depends on how a ± is read whose meaning or number of runs is not stated."""
+PrintVerdict = Literal["within noise", "beyond noise", "no fitting deviation"]
 
 DeviationSource = tuple[Spread, ...] | MeasuredNoise
 """Where a deviation is from: printed ±, or measured runs."""
@@ -41,7 +35,7 @@ _POINTS = 100
 
 @dataclass(frozen=True)
 class PrintNoise:
-    """The noise of a printed difference under one reading of what is not stated, in percentage points.
+    """The noise of a printed difference, in percentage points.
 
     Attributes:
         deviation: Standard deviation between runs.
@@ -59,31 +53,21 @@ class PrintNoise:
         """Difference that two equal methods exceed in 5 % of cases."""
         return noise_of(self.deviation, self.degrees, self.runs_a, self.runs_b)
 
-    def runs_needed(self, difference: float) -> int | None:
-        """Runs of each method that find a true difference with a probability of 80 %; None above `MOST_UNITS`."""
-        return units_for(2, round(difference / self.deviation, 2))
-
 
 @dataclass(frozen=True)
 class PrintAnswer:
     """What the print alone shows about a claim.
 
     Attributes:
-        least: The least noise of all readings; None without a fitting deviation. Likewise `most`.
+        noise: The noise, the most of all readings; None without a fitting deviation.
         source: Where the deviation is from; None without one.
         own: Whether it is from the ± of the two values.
     """
 
     verdict: PrintVerdict
-    least: PrintNoise | None = None
-    most: PrintNoise | None = None
+    noise: PrintNoise | None = None
     source: DeviationSource | None = None
     own: bool = False
-
-    @property
-    def noises(self) -> tuple[PrintNoise, ...]:
-        """The least and the most noise; one if all readings agree, none without a fitting deviation."""
-        return tuple(dict.fromkeys(noise for noise in (self.least, self.most) if noise is not None))
 
 
 def print_answer(claim: Claim, measured: MeasuredNoise | None) -> PrintAnswer:
@@ -96,13 +80,10 @@ def print_answer(claim: Claim, measured: MeasuredNoise | None) -> PrintAnswer:
     printed = printed_spreads(PublishedColumn(claim.dataset, claim.metric, claim.kind))
     for source in (own, printed, measured):
         noises = [noise for reading in READINGS if (noise := _noise(claim, source, reading))]
-        if not noises:
-            continue
-        least, *_, most = sorted(noises, key=lambda noise: noise.noise)
-        beyond = {claim.difference > noise.noise for noise in (least, most)}
-        verdict: PrintVerdict = "within to beyond" if len(beyond) > 1 else "within noise"
-        verdict = "beyond noise" if beyond == {True} else verdict
-        return PrintAnswer(verdict, least, most, source, own=source is own)
+        if noises:
+            most = max(noises, key=lambda noise: noise.noise)
+            verdict: PrintVerdict = "beyond noise" if claim.difference > most.noise else "within noise"
+            return PrintAnswer(verdict, most, source, own=source is own)
     return PrintAnswer("no fitting deviation")
 
 
@@ -136,39 +117,3 @@ def _noise(claim: Claim, source: DeviationSource | None, reading: Reading) -> Pr
 def _runs(side: ClaimedValue, reading: Reading) -> int:
     """Number of runs behind a value. Without a ± and a stated number it is one."""
     return side.runs or (1 if side.plus_minus is None else reading.runs)
-
-
-@dataclass(frozen=True)
-class RunsAnswer:
-    """What the runs of one experiment show about a claim. Differences are fractions of 1.
-
-    Attributes:
-        pair: Method a compared with method b; its differences are a minus b.
-        comparison: The experiment's comparison on the claim's score, from which the pair is.
-        score: The score of this comparison.
-        needed: Searches (or runs) of each method with which a true difference of the claimed size is found with a
-            probability of 80 %; None if more than 1,000, or if the deviation is not known.
-        claimed: Whether the interval of the difference excludes the claimed size; None without an interval.
-    """
-
-    pair: ComparedPair
-    comparison: ComparisonResult
-    score: PrimaryScore
-    needed: int | None
-    claimed: Literal["compatible", "excluded"] | None
-
-
-def runs_answer(measured: MeasuredExperiment, score: PrimaryScore, a: str, b: str, claimed: float) -> RunsAnswer | None:
-    """Judge a claimed difference, a fraction of 1, by an experiment's comparison on the claim's score.
-
-    None if the experiment has no runs of both, or if its file asks for other pairs.
-    """
-    comparison = comparison_on(measured, score)
-    pair = comparison.pair(a, b) if comparison else None
-    if comparison is None or pair is None:
-        return None
-    sees = detectable(measured.summary.experiment, len(comparison.values), score, measured)
-    needed = (
-        None if sees.deviation is None else units_for(len(comparison.values), claimed / sees.deviation, score.compare)
-    )
-    return RunsAnswer(pair, comparison, score, needed, pair.claimed_size(claimed))

@@ -1,19 +1,26 @@
-"""How far two searches of one method differ, from kept records whose searches were repeated.
+"""How far two searches of one method differ, and two runs of one setting, from kept records.
 
 Where each method was searched once, nothing in the experiment shows by how much another search would have changed its
 score. The trials of the one search do not show it either: a sampler's trials depend on each other, and drawing from
 them again gives a fourth of the true deviation. So the deviation is assumed from the nearest record, and doubled: in
 simulations no more than 5 % of the claims are wrong as long as the true deviation is at most twice the record's.
+
+`search_deviations.csv` has the numbers of the kept records; `python -m tests.benchmarks.search_variance` writes it. Its
+lines without a dataset are the deviations between runs, pooled over all kept records.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import resources
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from results.spec.experiment_spec import Experiment, PrimaryScore
-from results.statistics.measured_noise import kept_measurements, pooled_variance, setting_phrase
-from results.statistics.run_values import by_search, values_by_run
+from results.statistics.measured_noise import pooled_variance, setting_phrase
+from results.statistics.run_values import EmbeddingKind, by_search, values_by_run
 from results.store.experiment_results import MeasuredExperiment
 
 WIDENING = 2.0
@@ -45,51 +52,28 @@ class SearchDeviation:
     setting: str = ""
 
 
-def search_deviation(
-    measured: MeasuredExperiment, score: PrimaryScore, trials: int | None = None, name: str = ""
-) -> SearchDeviation | None:
+def search_deviation(measured: MeasuredExperiment, score: PrimaryScore, name: str = "") -> SearchDeviation | None:
     """Compute the deviation between the searches of a record, pooled over its methods; None if none was repeated.
 
-    The first trials of a longer search are a search too. Its deviation is that of the record, times the ratio of the
-    deviations of the best validation scores, and not below that of the record.
-
     Args:
-        measured: The record, with the scores of its trials.
+        measured: The record.
         score: The score of the means.
-        trials: Trials of the searches in question; None takes those of the record.
         name: Name of the record.
     """
-    values = values_by_run(measured.records, score.metric, score.embeddings)
-    means = {method: [float(np.mean(runs)) for runs in by_search(own).values()] for method, own in values.items()}
-    repeated = {method: own for method, own in means.items() if len(own) > 1 and method in measured.searched_methods}
+    repeated = repeated_searches(measured, score)
     if not repeated:
         return None
     variance, degrees = pooled_variance(repeated.values())
-    deviation = float(np.sqrt(variance))
-    if trials is not None and trials < measured.summary.trials:
-        best = {
-            count: [
-                [max(search.scores[:count]) for (key, _), search in measured.searches.items() if key == method]
-                for method in repeated
-            ]
-            for count in (trials, measured.summary.trials)
-        }
-        of_few, of_all = (pooled_variance(scores)[0] for scores in best.values())
-        deviation *= max(1.0, float(np.sqrt(of_few / of_all)))
     largest = max(float(np.ptp(own)) for own in repeated.values())
-    return SearchDeviation(deviation, degrees, largest, name, measured.summary.trials, setting_phrase(measured))
+    trials = measured.summary.trials
+    return SearchDeviation(float(np.sqrt(variance)), degrees, largest, name, trials, setting_phrase(measured))
 
 
-@cache
-def kept_search_deviations(score: PrimaryScore, trials: int) -> tuple[tuple[MeasuredExperiment, SearchDeviation], ...]:
-    """Return the deviations of all records in `results/measured` that say enough, for searches of so many trials."""
-    found = []
-    for name, kept in kept_measurements():
-        if kept.repeats_searches and kept.searches and min(trials, kept.summary.trials) >= FEWEST_TRIALS:
-            deviation = search_deviation(kept, score, trials, name)
-            if deviation is not None and deviation.degrees >= FEWEST_DEGREES and deviation.deviation > 0:
-                found.append((kept, deviation))
-    return tuple(found)
+def repeated_searches(measured: MeasuredExperiment, score: PrimaryScore) -> dict[str, list[float]]:
+    """Return the means of the searches of every method whose search was repeated."""
+    values = values_by_run(measured.records, score.metric, score.embeddings)
+    means = {method: [float(np.mean(runs)) for runs in by_search(own).values()] for method, own in values.items()}
+    return {method: own for method, own in means.items() if len(own) > 1 and method in measured.searched_methods}
 
 
 def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> SearchDeviation | None:
@@ -97,23 +81,43 @@ def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> Sea
 
     A record is near if it trains a network as the experiment does, or works on features as it does. Of these, the one
     on the same data and trunk comes first, then the one with the nearest number of trials, then that of most searches.
+    The first trials of a longer search are a search too: its deviation is that of the record, times the ratio of the
+    deviations of the best validation scores, and not below that of the record.
     """
     trials, trunk = experiment.search.trials, experiment.trunk
-    near = [
-        (kept, deviation)
-        for kept, deviation in kept_search_deviations(
-            PrimaryScore(metric=score.metric, embeddings=score.embeddings), trials
-        )
-        if kept.summary.experiment.trunk.is_input_features == trunk.is_input_features
-    ]
+    kept = _kept(score.metric, score.embeddings, on_features=trunk.is_input_features)
+    near = kept[kept["dataset"] != ""]
+    if trials < FEWEST_TRIALS or near.empty:
+        return None
 
-    def distance(candidate: tuple[MeasuredExperiment, SearchDeviation]) -> tuple[bool, bool, int, int]:
-        other = candidate[0].summary
-        return (
-            other.dataset != experiment.dataset.name,
-            other.experiment.trunk.name != trunk.name,
-            abs(other.trials - trials),
-            -candidate[1].degrees,
-        )
+    def distance(line: Mapping[Any, Any]) -> tuple[bool, bool, int, int]:
+        other = line["dataset"] != experiment.dataset.name, line["trunk"] != trunk.name
+        return *other, abs(int(line["trials"]) - trials), -int(line["degrees"])
 
-    return min(near, key=distance)[1] if near else None
+    line = min(near.to_dict("records"), key=distance)
+    deviation, length = float(line["deviation"]), int(line["trials"])
+    if trials < length:
+        deviation *= float(line["shorter"].split()[trials - FEWEST_TRIALS])
+    return SearchDeviation(
+        deviation, int(line["degrees"]), float(line["largest"]), line["record"], length, line["setting"]
+    )
+
+
+def measured_deviation(
+    metric: str = "map_at_r", kind: EmbeddingKind = "concatenated", *, on_features: bool = False
+) -> float:
+    """Return the run-to-run deviation of the kept records, a fraction of 1, over all methods."""
+    kept = _kept(metric, kind, on_features=on_features)
+    return float(kept[kept["dataset"] == ""]["deviation"].item())
+
+
+def _kept(metric: str, kind: EmbeddingKind, *, on_features: bool) -> pd.DataFrame:
+    lines = _kept_deviations()
+    features = "yes" if on_features else "no"
+    return lines[(lines["metric"] == metric) & (lines["embeddings"] == kind) & (lines["features"] == features)]
+
+
+@cache
+def _kept_deviations() -> pd.DataFrame:
+    with resources.files("results").joinpath("statistics", "search_deviations.csv").open(encoding="utf-8") as text:
+        return pd.read_csv(text, dtype=str, keep_default_na=False)

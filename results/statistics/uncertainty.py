@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from results.records.records import RunRecord
-from results.statistics.class_bootstrap import scores_by_class
+from results.records.records import RunRecord, Scores
 from results.statistics.intervals import half_width_of
 from results.statistics.run_values import EmbeddingKind, RunKey, by_search
 
@@ -87,6 +86,24 @@ def uncertainty_of_pairs(
             scores[method] = dict.fromkeys(all_keys, *scores[method].values())
     pairs = combinations(scores, 2)
     return [uncertainty((a, b), scores[a], scores[b], queries) for a, b in pairs if queries is not None]
+
+
+def scores_by_class(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind) -> tuple[_Array, _Array]:
+    """Return the numbers of queries (classes,) and the scores of every run on every test class (runs, classes)."""
+    if metric not in Scores.model_fields:
+        raise ValueError(f"class scores hold {', '.join(Scores.model_fields)}, not {metric}")
+    if not records:
+        raise ValueError("an interval over classes needs at least one run")
+    rows: list[list[float]] = []
+    queries: tuple[int, ...] = ()
+    for record in records:
+        if record.class_scores is None:
+            raise ValueError(f"{record.name} of {record.method} was kept without class scores; evaluate it again")
+        queries = queries or record.class_scores.queries
+        if record.class_scores.queries != queries:
+            raise ValueError(f"{record.name} of {record.method} was tested on other classes than the first run")
+        rows.append([getattr(scores, metric) for scores in getattr(record.class_scores, kind)])
+    return np.array(queries, dtype=float), np.array(rows)
 
 
 def uncertainty(names: tuple[str, str], a: ClassScoresByRun, b: ClassScoresByRun, queries: _Array) -> Uncertainty:

@@ -1,13 +1,12 @@
-"""Counts of what a store holds, made by the database: no result is parsed, so a large store answers quickly."""
+"""What a store holds, counted: experiments, trainings by dataset and method, failures."""
 
+from collections import defaultdict
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-
-import sqlalchemy as sa
-from pydantic import ValidationError
+from functools import cached_property
 
 from results.records.experiment_summary import ExperimentSummary
-from results.store.schema import EXPERIMENT_RUNS, EXPERIMENTS, FAILURES, FOLD_RESULTS, RUNS
+from results.records.records import FoldResult
+from results.store.database import Database, TrainingRecord
 from results.values import identity_of
 
 _LATEST_FAILURES = 5
@@ -18,20 +17,18 @@ class StartedExperiment:
     """An experiment in a store.
 
     Attributes:
-        name: Its name.
-        fingerprint: Its fingerprint.
         last_started: Time of its last start in UTC, ISO 8601.
         runs: Number of its runs with test scores.
-        methods: Keys of its methods; empty if it was kept without them.
-        searches: Searches of each method, and trials of each search, such as `3 x 15`; empty likewise.
+        methods: Keys of its methods.
+        searches: Searches of each method, and trials of each search, such as `3 x 15`.
     """
 
     name: str
     fingerprint: str
     last_started: str
     runs: int
-    methods: tuple[str, ...] = ()
-    searches: str = ""
+    methods: tuple[str, ...]
+    searches: str
 
     @property
     def identity(self) -> str:
@@ -41,8 +38,7 @@ class StartedExperiment:
     @property
     def described(self) -> str:
         """Identity, name, methods and trials in words."""
-        trials = f"; {self.searches} trials" if self.searches else ""
-        return f"{self.identity} ({self.name}: {', '.join(self.methods) or 'no methods'}{trials})"
+        return f"{self.identity} ({self.name}: {', '.join(self.methods)}; {self.searches} trials)"
 
 
 @dataclass(frozen=True)
@@ -50,9 +46,6 @@ class TrainingGroup:
     """The finished trainings of a method on a dataset.
 
     Attributes:
-        dataset: Name of the dataset.
-        method: Key of the method.
-        trainings: Number of trainings.
         diverged: Number of trainings that diverged.
         best_map_at_r: The highest MAP@R on validation classes, a fraction of 1; None without validation classes.
         seconds: Duration of all trainings together.
@@ -68,95 +61,73 @@ class TrainingGroup:
 
 @dataclass(frozen=True)
 class Failure:
-    """A training or test that failed, or that its method refused.
-
-    Attributes:
-        at: Time of the failure in UTC, ISO 8601.
-        reason: Why it failed.
-    """
+    """A training that failed for a reason outside its method: when (UTC, ISO 8601), and why."""
 
     at: str
     reason: str
 
 
-@dataclass(frozen=True)
 class StoreContents:
-    """What a store holds.
-
-    Attributes:
-        experiments: The experiments, the latest first.
-        trainings: The trainings by dataset and method, sorted by both.
-        test_evaluations: Number of test evaluations.
-        failures: Number of failed trainings.
-        latest_failures: The last failures, at most five, in the order of time.
-    """
-
-    experiments: tuple[StartedExperiment, ...]
-    trainings: tuple[TrainingGroup, ...]
-    test_evaluations: int
-    failures: int
-    latest_failures: tuple[Failure, ...]
-
-
-def read_contents(connection: sa.Connection) -> StoreContents:
-    """Count what a store holds.
+    """What a store holds. Each attribute is read when it is first asked for.
 
     Args:
-        connection: Connection to the store's database.
+        database: The store's database.
     """
-    return StoreContents(
-        experiments=_experiments(connection),
-        trainings=_trainings(connection),
-        test_evaluations=connection.execute(sa.select(sa.func.count(RUNS.c.fingerprint))).scalar_one(),
-        failures=connection.execute(sa.select(sa.func.count(FAILURES.c.id))).scalar_one(),
-        latest_failures=_latest_failures(connection),
-    )
 
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
-def _experiments(connection: sa.Connection) -> tuple[StartedExperiment, ...]:
-    runs = sa.select(EXPERIMENT_RUNS.c.experiment, sa.func.count().label("runs")).group_by(EXPERIMENT_RUNS.c.experiment)
-    counts = {row.experiment: row.runs for row in connection.execute(runs)}
-    columns = (EXPERIMENTS.c.name, EXPERIMENTS.c.fingerprint, EXPERIMENTS.c.last_started, EXPERIMENTS.c.settings)
-    rows = connection.execute(sa.select(*columns).order_by(EXPERIMENTS.c.last_started.desc()))
-    return tuple(
-        StartedExperiment(
-            row.name, row.fingerprint, row.last_started, counts.get(row.fingerprint, 0), *_plan(row.settings)
+    @cached_property
+    def experiments(self) -> tuple[StartedExperiment, ...]:
+        """The experiments, the latest first."""
+        rows = self._database.rows(
+            "SELECT *, (SELECT count(*) FROM experiment_runs WHERE experiment = fingerprint) AS runs "
+            "FROM experiments ORDER BY last_started DESC"
         )
-        for row in rows
+        experiments = []
+        for row in rows:
+            summary = self._database.parsed(ExperimentSummary, row, f"row {row['fingerprint']} of experiments")
+            searches = f"{summary.experiment.search.searches} x {summary.trials}"
+            place = row["name"], row["fingerprint"], row["last_started"], row["runs"]
+            experiments.append(StartedExperiment(*place, tuple(summary.methods), searches))
+        return tuple(experiments)
+
+    @cached_property
+    def trainings(self) -> tuple[TrainingGroup, ...]:
+        """The trainings by dataset and method, sorted by both."""
+        groups: dict[tuple[str, str], list[FoldResult]] = defaultdict(list)
+        for _, training in self._database.records(TrainingRecord, "trainings"):
+            groups[training.spec.dataset, training.spec.method.name].append(training.result)
+        return tuple(_group(dataset, method, results) for (dataset, method), results in sorted(groups.items()))
+
+    @cached_property
+    def test_evaluations(self) -> int:
+        """Number of test evaluations."""
+        return self._count("runs")
+
+    @cached_property
+    def failures(self) -> int:
+        """Number of failed trainings."""
+        return self._count("failures")
+
+    @cached_property
+    def latest_failures(self) -> tuple[Failure, ...]:
+        """The last failures, at most five, in the order of time."""
+        rows = self._database.rows("SELECT at, reason FROM failures ORDER BY id DESC LIMIT ?", _LATEST_FAILURES)
+        return tuple(Failure(*row) for row in reversed(rows))
+
+    def _count(self, table: str) -> int:
+        (row,) = self._database.rows(f"SELECT count(*) FROM {table}")
+        return int(row[0])
+
+
+def _group(dataset: str, method: str, results: list[FoldResult]) -> TrainingGroup:
+    scores = [result.best_map_at_r for result in results if result.best_map_at_r is not None]
+    return TrainingGroup(
+        dataset,
+        method,
+        len(results),
+        sum(result.status == "nan" for result in results),
+        max(scores, default=None),
+        sum(result.wall_time for result in results),
     )
-
-
-def _plan(settings: str) -> tuple[tuple[str, ...], str]:
-    """Return methods and searches of a stored summary, which can be incomplete or of another release."""
-    try:
-        summary = ExperimentSummary.model_validate_json(settings)
-    except ValidationError:
-        return (), ""
-    return tuple(summary.methods), f"{summary.experiment.search.searches} x {summary.trials}"
-
-
-def _trainings(connection: sa.Connection) -> tuple[TrainingGroup, ...]:
-    columns = FOLD_RESULTS.c
-    query = sa.select(
-        columns.dataset,
-        columns.method,
-        sa.func.count(),
-        sa.func.sum(sa.case((columns.status == "nan", 1), else_=0)),
-        sa.func.max(columns.best_map_at_r),
-        sa.func.sum(columns.wall_time),
-    ).group_by(columns.dataset, columns.method)
-    groups = [TrainingGroup(*row) for row in connection.execute(query)]
-    # Databases sort texts in different ways.
-    return tuple(sorted(groups, key=lambda group: (group.dataset, group.method)))
-
-
-def _latest_failures(connection: sa.Connection) -> tuple[Failure, ...]:
-    query = sa.select(FAILURES.c.at, FAILURES.c.reason).order_by(FAILURES.c.id.desc()).limit(_LATEST_FAILURES)
-    return tuple(Failure(*row) for row in reversed(connection.execute(query).all()))
-
-
-def start_after_all(connection: sa.Connection) -> datetime:
-    """Return the time now; or, if the clock was set back, a time just after the latest stored start."""
-    latest = connection.execute(sa.select(sa.func.max(EXPERIMENTS.c.last_started))).scalar_one()
-    now = datetime.now(UTC)
-    return now if latest is None else max(now, datetime.fromisoformat(latest) + timedelta(microseconds=1))

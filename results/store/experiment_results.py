@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,14 @@ from results.records.frames import curves_frame, test_curves_frame
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.records.trials import SearchTrials
 from results.spec.training_spec import FoldSpec
-from results.store.store import IncompleteExperimentError, Store
+from results.store.store import Store
 
 FOLDER = Path(__file__).parents[1] / "measured"
+
+
+def kept_text(file: Path) -> str:
+    """Return the text of a record that comes with the suite; every reading of one goes through here."""
+    return file.read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class MeasuredExperiment:
             trainings: Whether to read the trainings of the runs, the test scores along them and the trials too.
 
         Raises:
-            StoreError: The experiment is not in the store, or is incomplete there.
+            StoreError: The experiment is not in the store.
         """
         summary, stored_runs = store.experiment(experiment), runs_of_all_starts(store, experiment)
         records = tuple(record for record in stored_runs if record.method in summary.methods)
@@ -86,7 +90,7 @@ class MeasuredExperiment:
     @classmethod
     def kept(cls, name: str) -> "MeasuredExperiment":
         """Read `results/measured/NAME.json`, a record that comes with the suite."""
-        return cls.from_json((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+        return cls.from_json(kept_text(FOLDER / f"{name}.json"))
 
     @classmethod
     def from_json(cls, text: str) -> "MeasuredExperiment":
@@ -177,21 +181,13 @@ class MeasuredExperiment:
 
     def _with_runs(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Add each training's method, run and fold to its rows; rows of a training that two runs share appear twice."""
-        folds = pd.DataFrame(
-            [
-                {
-                    "method": record.method,
-                    "search": record.search,
-                    "run": record.run,
-                    "fold": fold,
-                    "fingerprint": fingerprint,
-                }
-                for record in self.records
-                for fold, fingerprint in enumerate(record.fold_fingerprints)
-            ],
-            columns=["method", "search", "run", "fold", "fingerprint"],
-        )
-        return folds.merge(frame, on="fingerprint")
+        folds = [
+            (record.method, record.search, record.run, fold, fingerprint)
+            for record in self.records
+            for fold, fingerprint in enumerate(record.fold_fingerprints)
+        ]
+        columns = ["method", "search", "run", "fold", "fingerprint"]
+        return pd.DataFrame(folds, columns=columns).merge(frame, on="fingerprint")
 
 
 @dataclass(frozen=True)
@@ -209,17 +205,15 @@ class Start:
     without_methods: str
 
 
-def all_starts(store: Store, name: str | None = None) -> list[Start]:
-    """Return the experiments of a store, or those of a name, the latest first. Incomplete ones are left out."""
+def all_starts(store: Store) -> list[Start]:
+    """Return the experiments of a store, the latest first."""
     starts = []
     for row in store.experiments().itertuples():
-        stored_name, fingerprint = str(row.name), str(row.fingerprint)
-        if name in (None, stored_name):
-            with suppress(IncompleteExperimentError):
-                summary = store.experiment(fingerprint)
-                data = summary.data.fingerprint if summary.data else fingerprint
-                shared = summary.experiment.fingerprint_without_rows(stored_name, data)
-                starts.append(Start(stored_name, fingerprint, str(row.last_started), summary, shared))
+        name, fingerprint = str(row.name), str(row.fingerprint)
+        summary = store.experiment(fingerprint)
+        data = summary.data.fingerprint if summary.data else fingerprint
+        shared = summary.experiment.fingerprint_without_rows(name, data)
+        starts.append(Start(name, fingerprint, str(row.last_started), summary, shared))
     return starts
 
 
@@ -233,12 +227,11 @@ def latest_starts(store: Store) -> list[Start]:
 
 def runs_of_all_starts(store: Store, experiment: str) -> list[RunRecord]:
     """Return the runs of an experiment, and those of other methods from starts that differ in their methods alone."""
-    name = next((str(row.name) for row in store.experiments().itertuples() if row.fingerprint == experiment), None)
-    starts = all_starts(store, name)
-    own = next((start for start in starts if start.fingerprint == experiment), None)
-    runs, known = store.experiment_runs(experiment), set() if own is None else set(own.summary.methods)
-    for start in starts:
-        if own is not None and start != own and start.without_methods == own.without_methods:
+    starts = {start.fingerprint: start for start in all_starts(store)}
+    own, runs = starts.pop(experiment), store.experiment_runs(experiment)
+    known = set(own.summary.methods)
+    for start in starts.values():
+        if (start.name, start.without_methods) == (own.name, own.without_methods):
             runs += [run for run in store.experiment_runs(start.fingerprint) if run.method not in known]
             known |= set(start.summary.methods)
     return runs

@@ -1,134 +1,109 @@
-"""The store: results of trainings by fingerprint, runs, and the experiments that they belong to (see SCHEMA.md).
+"""The store: results of trainings by fingerprint, runs, and the experiments that they belong to.
 
-One database holds everything. Weights are files in the artifact folder. Each result is
-committed on its own, so a crash loses no finished training.
+One SQLite file holds everything; weights are files in the artifact folder. Each result is committed on its own, so a
+crash loses no finished training. Threads and processes can use one store at the same time.
 """
 
-from __future__ import annotations
-
-import json
 from collections.abc import Collection
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-import sqlalchemy as sa
-from pydantic import ValidationError
+import pandas as pd
 
 from results.records.experiment_summary import ExperimentSummary
-from results.records.frames import Timing
-from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
-from results.spec.training_spec import FoldSpec
-from results.store.contents import StoreContents, read_contents, start_after_all
-from results.store.database import Database, insert_or_replace, insert_unless_present, parsed, unreadable
-from results.store.leases import Leases
-from results.store.listed_runs import listed_runs, runs_of
-from results.store.patience import IncompleteExperimentError, LockWait, StoreError, patient_methods
-from results.store.schema import (
-    EXPERIMENT_RUNS,
-    EXPERIMENTS,
-    FAILURES,
-    FOLD_RESULTS,
-    RUNS,
-    TEST_CURVES,
+from results.records.frames import (
+    ExportedRun,
+    Timing,
+    class_scores_frame,
+    curves_frame,
+    runs_frame,
+    test_curves_frame,
 )
+from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
+from results.spec.source_names import sources_of_training
+from results.spec.training_spec import FoldSpec
+from results.store.contents import StoreContents
+from results.store.database import AnyRecord, Database, TrainingRecord
+from results.store.errors import StoreError
 from results.store.searches import Searches
-from results.store.urls import StorePlace
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["Store", "StoreError"]
 
-__all__ = ["IncompleteExperimentError", "Store", "StoreError"]
+# Runs of a study that is no longer one of the experiment's, because a method's card has changed, are left out.
+_LISTED = """
+    SELECT runs.*, listed.study FROM experiment_runs AS listed
+    JOIN runs ON runs.fingerprint = listed.run_fingerprint
+    LEFT JOIN experiment_studies AS searched USING (experiment, method, search)
+    WHERE listed.study IS searched.study AND experiment = ?
+    ORDER BY method, search, run
+"""
 
 
-@patient_methods
 class Store:
-    """Results in a database, with a folder for files.
-
-    Every method raises `StoreError` if the database fails. If a PostgreSQL server restarts, the call is repeated.
+    """Results in a database, with a folder for files. Every method raises `StoreError` if the database fails.
 
     Args:
-        url: The database: the path of a SQLite file, or a SQLAlchemy URL. Missing tables are created.
+        place: The SQLite file, which is made if there is none.
         artifacts: Folder of weights and figure data.
-        only_read: Create no tables.
 
     Attributes:
-        url: The path, or the URL with its password hidden, for messages.
+        url: The path of the file, for messages.
         artifacts: The folder.
         searches: The studies and their trials.
-
-    Raises:
-        StoreError: The URL is not usable, or the database has tables of another program or of another schema version.
     """
 
-    def __init__(self, url: StorePlace, artifacts: Path, *, only_read: bool = False) -> None:
+    def __init__(self, place: str | Path, artifacts: Path) -> None:
         self.artifacts = artifacts
-        self._database = Database(url, only_read=only_read)
-        self.url, self.lock_wait = self._database.url, self._database.lock_wait
-        self.searches = Searches(self._database)
-
-    def wait_while_locked(self, lock_wait: LockWait) -> None:
-        """Set what to do about a SQLite file that stays locked. By default a call fails after a minute."""
-        self.lock_wait = self._database.lock_wait = lock_wait
-
-    def leases(self) -> Leases:
-        """Return the leases of one run, with which runs on the same store divide the work."""
-        return Leases(self._database)
+        self.database = Database(place)
+        self.url = str(self.database.file)
+        self.searches = Searches(self.database)
 
     def fold_result(self, fingerprint: str) -> FoldResult | None:
         """Return the result of a training, or None if it was never finished."""
-        query = sa.select(FOLD_RESULTS.c.result).where(FOLD_RESULTS.c.fingerprint == fingerprint)
-        with self._database.reading() as connection:
-            text = connection.execute(query).scalar_one_or_none()
-        return None if text is None else parsed(FoldResult, text, self.url)
+        _, result = self.fold_results([fingerprint]).get(fingerprint, (None, None))
+        return result
+
+    def fold_results(self, fingerprints: Collection[str]) -> dict[str, tuple[FoldSpec, FoldResult]]:
+        """Return the specs and results of trainings by fingerprint. Unfinished trainings are left out."""
+        stored = self.database.records(TrainingRecord, "trainings", fingerprints)
+        return {fingerprint: (training.spec, training.result) for fingerprint, training in stored}
+
+    def finished_folds(self, fingerprints: Collection[str]) -> set[str]:
+        """Return the fingerprints of those trainings that have a stored result."""
+        return {row["fingerprint"] for row in self.database.rows("SELECT fingerprint FROM trainings")} & {*fingerprints}
+
+    def iterations(self, fingerprints: Collection[str]) -> list[int]:
+        """Return the numbers of iterations of those trainings that have a stored result."""
+        return [result.iterations for _, result in self.fold_results(fingerprints).values()]
 
     def timings(self) -> list[Timing]:
         """Return the specs, iterations and durations of all finished trainings."""
-        columns = FOLD_RESULTS.c
-        with self._database.reading() as connection:
-            rows = list(connection.execute(sa.select(columns.spec, columns.iterations, columns.wall_time)))
-        return [Timing(parsed(FoldSpec, spec, self.url), iterations, seconds) for spec, iterations, seconds in rows]
+        stored = self.database.records(TrainingRecord, "trainings")
+        return [Timing(one.spec, one.result.iterations, one.result.wall_time) for _, one in stored]
 
     def put_fold(self, spec: FoldSpec, result: FoldResult) -> None:
         """Store the result of a finished training. If the training has a stored result, that one stays."""
-        row = {
-            "fingerprint": result.fingerprint,
-            "dataset": spec.dataset,
-            "method": spec.method.name,
-            "fold": spec.fold,
-            "status": result.status,
-            "best_map_at_r": result.best_map_at_r,
-            "iterations": result.iterations,
-            "wall_time": result.wall_time,
-            "spec": spec.model_dump_json(),
-            "result": result.model_dump_json(),
-        }
-        self._database.insert_once(FOLD_RESULTS, row)
+        content = TrainingRecord(spec=spec, result=result).model_dump_json()
+        self.database.put("trainings", fingerprint=spec.fingerprint, content=content)
 
     def run(self, fingerprint: str) -> RunRecord | None:
         """Return the test evaluation of a reproduction, or None if it is not stored."""
-        query = sa.select(RUNS.c.record).where(RUNS.c.fingerprint == fingerprint)
-        with self._database.reading() as connection:
-            text = connection.execute(query).scalar_one_or_none()
-        return None if text is None else parsed(RunRecord, text, self.url)
+        return self._one(RunRecord, "runs", fingerprint)
 
     def put_run(self, record: RunRecord) -> None:
         """Store the test evaluation of a reproduction. If it is stored already, the stored one stays."""
-        row = {
-            "fingerprint": record.fingerprint,
-            "dataset": record.dataset,
-            "method": record.method,
-            "record": record.model_dump_json(),
-        }
-        self._database.insert_once(RUNS, row)
+        self.database.put("runs", fingerprint=record.fingerprint, content=record.model_dump_json())
 
     def put_experiment(self, fingerprint: str, name: str, summary: ExperimentSummary) -> None:
         """Store that an experiment was started now. The summary replaces that of an earlier start."""
-        text = json.dumps(summary.model_dump(mode="json"))
-        with self._database.writing() as connection:
-            started = start_after_all(connection).isoformat()
-            row = {"fingerprint": fingerprint, "name": name, "settings": text, "last_started": started}
-            insert_or_replace(connection, EXPERIMENTS, row)
+        (latest,) = self.database.rows("SELECT max(last_started) AS started FROM experiments")
+        now = datetime.now(UTC)
+        if latest["started"] is not None:  # The clock may have been set back.
+            now = max(now, datetime.fromisoformat(latest["started"]) + timedelta(microseconds=1))
+        row = {"fingerprint": fingerprint, "name": name, "last_started": now.isoformat(timespec="microseconds")}
+        self.database.put("experiments", replace=True, **row, content=summary.model_dump_json())
 
     def enlist(self, experiment: str, method: str, run: RunRecord, study: str | None = None) -> None:
         """Store that a run, which `put_run` has stored, is one of an experiment's reproductions.
@@ -140,167 +115,127 @@ class Store:
             study: Fingerprint of the study that found the setting; None if nothing was searched.
         """
         row = {"experiment": experiment, "method": method, "search": run.search, "run": run.run}
-        row |= {"run_fingerprint": run.fingerprint, "study": study}
-        with self._database.writing() as connection:
-            insert_or_replace(connection, EXPERIMENT_RUNS, row)
+        self.database.put("experiment_runs", replace=True, **row, run_fingerprint=run.fingerprint, study=study)
 
-    def put_failure(self, fold_fingerprint: str, reason: str) -> None:
+    def put_failure(self, training: str, reason: str) -> None:
         """Store that a training failed for a reason outside the method; it is trained again and gets no score."""
-        row = {"fold_fingerprint": fold_fingerprint, "reason": reason, "at": datetime.now(UTC).isoformat()}
-        with self._database.writing() as connection:
-            connection.execute(sa.insert(FAILURES).values(row))
-
-    def iterations(self, fingerprints: Collection[str]) -> list[int]:
-        """Return the numbers of iterations of those trainings that have a stored result."""
-        rows = self._database.rows(fingerprints, FOLD_RESULTS, FOLD_RESULTS.c.iterations)
-        return [row.iterations for row in rows]
-
-    def finished_folds(self, fingerprints: list[str]) -> set[str]:
-        """Return the fingerprints of those trainings that have a stored result."""
-        return {row.fingerprint for row in self._database.rows(fingerprints, FOLD_RESULTS, FOLD_RESULTS.c.fingerprint)}
-
-    def fold_results(self, fingerprints: Collection[str]) -> dict[str, tuple[FoldSpec, FoldResult]]:
-        """Return the specs and results of trainings by fingerprint. Unfinished trainings are left out."""
-        columns = FOLD_RESULTS.c
-        rows = self._database.rows(fingerprints, FOLD_RESULTS, columns.fingerprint, columns.spec, columns.result)
-        return {
-            row.fingerprint: (parsed(FoldSpec, row.spec, self.url), parsed(FoldResult, row.result, self.url))
-            for row in rows
-        }
+        self.database.put("failures", training=training, reason=reason, at=datetime.now(UTC).isoformat())
 
     def put_test_curve(self, curve: TestCurve) -> None:
-        """Store the test scores along a training.
-
-        A stored curve of the same evaluation version stays; one of another version is replaced.
-        """
-        key = TEST_CURVES.c.fingerprint == curve.fingerprint
-        row = {"fingerprint": curve.fingerprint, "curve": curve.model_dump_json()}
-        with self._database.writing() as connection:
-            if insert_unless_present(connection, TEST_CURVES, row):
-                return
-            stored = connection.execute(sa.select(TEST_CURVES.c.curve).where(key)).scalar_one()
-            if parsed(TestCurve, stored, self.url).evaluation_version != curve.evaluation_version:
-                insert_or_replace(connection, TEST_CURVES, row)
+        """Store the test scores along a training, unless such scores of this evaluation version are stored."""
+        if self.test_curve(curve.fingerprint) is None:
+            content = curve.model_dump_json()
+            self.database.put("test_curves", replace=True, fingerprint=curve.fingerprint, content=content)
 
     def test_curve(self, fingerprint: str) -> TestCurve | None:
         """Return the test scores along a training, or None if none of the current evaluation version are stored."""
         return self.test_curves([fingerprint]).get(fingerprint)
 
-    def test_curves(self, fingerprints: Collection[str]) -> dict[str, TestCurve]:
-        """Return `test_curve` of many trainings by fingerprint. Trainings without a curve are left out."""
-        rows = self._database.rows(fingerprints, TEST_CURVES, TEST_CURVES.c.curve)
-        curves = [parsed(TestCurve, row.curve, self.url) for row in rows]
-        return {curve.fingerprint: curve for curve in curves if curve.evaluation_version == EVALUATION_VERSION}
+    def test_curves(self, fingerprints: Collection[str] | None = None) -> dict[str, TestCurve]:
+        """Return `test_curve` of many trainings, or of all, by fingerprint. Trainings without a curve are left out."""
+        curves = self.database.records(TestCurve, "test_curves", fingerprints)
+        return {name: curve for name, curve in curves if curve.evaluation_version == EVALUATION_VERSION}
 
     def contents(self) -> StoreContents:
-        """Return the counts of what the store holds, without parsing a record."""
-        with self._database.reading() as connection:
-            return read_contents(connection)
+        """Return the counts of what the store holds."""
+        return StoreContents(self.database)
 
     def folds(self) -> pd.DataFrame:
         """Return all finished trainings, one row each.
 
         Columns: fingerprint, dataset, method, fold, status, best_map_at_r, iterations, wall_time.
         """
-        columns = [c for c in FOLD_RESULTS.c if c.name not in ("spec", "result")]
-        order = (FOLD_RESULTS.c.dataset, FOLD_RESULTS.c.method, FOLD_RESULTS.c.fold)
-        return self._database.frame(sa.select(*columns).order_by(*order))
+        rows = [
+            {
+                "fingerprint": fingerprint,
+                "dataset": training.spec.dataset,
+                "method": training.spec.method.name,
+                "fold": training.spec.fold,
+                "status": training.result.status,
+                "best_map_at_r": training.result.best_map_at_r,
+                "iterations": training.result.iterations,
+                "wall_time": training.result.wall_time,
+            }
+            for fingerprint, training in self.database.records(TrainingRecord, "trainings")
+        ]
+        columns = ["fingerprint", "dataset", "method", "fold", "status", "best_map_at_r", "iterations", "wall_time"]
+        return pd.DataFrame(rows, columns=columns).sort_values(["dataset", "method", "fold"], ignore_index=True)
 
     def curves(self) -> pd.DataFrame:
         """Return all validations of all trainings, one row each.
 
         Columns: fingerprint, iteration, map_at_r, r_precision, precision_at_1, loss.
         """
-        from results.records.frames import curves_frame
-
-        with self._database.reading() as connection:
-            texts = connection.execute(sa.select(FOLD_RESULTS.c.result)).scalars().all()
-        return curves_frame(parsed(FoldResult, text, self.url) for text in texts)
+        return curves_frame(one.result for _, one in self.database.records(TrainingRecord, "trainings"))
 
     def test_points(self) -> pd.DataFrame:
         """Return all tests along trainings, one row each.
 
         Columns: fingerprint, iteration, precision_at_1, r_precision, map_at_r.
         """
-        from results.records.frames import test_curves_frame
-
-        with self._database.reading() as connection:
-            fingerprints = connection.execute(sa.select(TEST_CURVES.c.fingerprint)).scalars().all()
-        return test_curves_frame(self.test_curves(fingerprints).values())
+        return test_curves_frame(self.test_curves().values())
 
     def experiments(self) -> pd.DataFrame:
-        """Return all started experiments, one row each, the latest first.
-
-        Columns: fingerprint, name, settings (JSON), last_started.
-        """
-        return self._database.frame(sa.select(EXPERIMENTS).order_by(EXPERIMENTS.c.last_started.desc()))
+        """Return all started experiments, one row each, the latest first: fingerprint, name, last_started."""
+        return self._frame("fingerprint, name, last_started", "experiments", "last_started DESC")
 
     def latest_experiments(self) -> dict[str, str]:
         """Return the fingerprint of the latest experiment of each name, by name, the latest first."""
-        latest = self.experiments().drop_duplicates("name")
-        return dict(zip(latest["name"].astype(str), latest["fingerprint"].astype(str), strict=True))
+        latest: dict[str, str] = {}
+        for row in self.database.rows("SELECT name, fingerprint FROM experiments ORDER BY last_started DESC"):
+            latest.setdefault(row["name"], row["fingerprint"])
+        return latest
 
     def experiment(self, fingerprint: str) -> ExperimentSummary:
-        """Return the summary that `put_experiment` stored.
-
-        Args:
-            fingerprint: The experiment's fingerprint.
-
-        Raises:
-            IncompleteExperimentError: Something that every table needs was not stored.
-            StoreError: There is no such experiment.
-        """
-        query = sa.select(EXPERIMENTS.c.name, EXPERIMENTS.c.settings).where(EXPERIMENTS.c.fingerprint == fingerprint)
-        with self._database.reading() as connection:
-            row = connection.execute(query).one_or_none()
-        if row is None:
+        """Return the summary that `put_experiment` stored; raise StoreError if there is none."""
+        summary = self._one(ExperimentSummary, "experiments", fingerprint)
+        if summary is None:
             raise StoreError(f"store {self.url}: holds no experiment {fingerprint}")
-        try:
-            return ExperimentSummary.model_validate_json(row.settings)
-        except ValidationError as error:
-            complaints = error.errors()
-            if any(complaint["type"] != "missing" for complaint in complaints):
-                raise unreadable(ExperimentSummary, error, self.url) from error
-            lacking = ", ".join(sorted({str(complaint["loc"][0]) for complaint in complaints}))
-            raise IncompleteExperimentError(
-                f"experiment {row.name!r} in {self.url} was kept without its {lacking}; start it again "
-                "with `reproduce run`, which trains nothing twice"
-            ) from error
+        return summary
 
     def failures(self) -> pd.DataFrame:
-        """Return all failed trainings, one row each: fold_fingerprint, reason, at (UTC)."""
-        return self._database.frame(sa.select(FAILURES).order_by(FAILURES.c.id))
+        """Return all failed trainings, one row each: training, reason, at (UTC)."""
+        return self._frame("training, reason, at", "failures", "id")
 
     def experiment_runs(self, experiment: str) -> list[RunRecord]:
         """Return the runs of an experiment, ordered by method, search and number; each names its study.
 
         Runs of a study that is no longer one of the experiment's, because a method's card has changed, are left out.
         """
-        with self._database.reading() as connection:
-            rows = connection.execute(runs_of(experiment)).all()
-        records = [parsed(RunRecord, row.record, self.url) for row in rows]
-        for row, record in zip(rows, records, strict=True):
-            if (row.method, row.search, row.run) != (record.method, record.search, record.run):
-                raise StoreError(
-                    f"store {self.url}: lists {record.method}, {record.name} in the place of another run; "
-                    "`reproduce store check` names what is damaged, and a copy of the store from before helps"
-                )
+        rows = self.database.rows(_LISTED, experiment)
+        records = [self.database.parsed(RunRecord, row, f"row {row['fingerprint']} of runs") for row in rows]
         # Two studies can find one setting and share its runs; the record names the first of them.
-        return [record.model_copy(update={"study": row.study}) for row, record in zip(rows, records, strict=True)]
+        return [record.model_copy(update={"study": row["study"]}) for row, record in zip(rows, records, strict=True)]
 
     def runs(self) -> pd.DataFrame:
-        """Return the runs of all experiments, one row each; `frames.runs_frame` lists the columns."""
-        from results.records.frames import runs_frame
+        """Return the runs of all experiments, one row each; `frames.runs_frame` lists the columns.
 
-        return runs_frame(listed_runs(self._database))
+        Those of the latest experiment come first, those that are in none last.
+        """
+        runs: list[tuple[RunRecord, tuple[Any, ...]]] = []
+        for started in self.experiments().itertuples():
+            name, fingerprint = str(started.name), str(started.fingerprint)
+            summary = self.experiment(fingerprint)
+            facts = (summary.title, summary.trials, summary.experiment.search.searches)
+            runs += [(record, (name, fingerprint, *facts)) for record in self.experiment_runs(fingerprint)]
+        known = {record.fingerprint for record, _ in runs}
+        runs += [(record, ()) for record in self._records() if record.fingerprint not in known]
+        trainings = self.fold_results({record.fold_fingerprints[0] for record, _ in runs})
+        sources = {fingerprint: sources_of_training(spec) for fingerprint, (spec, _) in trainings.items()}
+        named = [(record, facts, sources.get(record.fold_fingerprints[0], ())) for record, facts in runs]
+        return runs_frame([replace(ExportedRun(record, *facts), sources=names) for record, facts, names in named])
 
     def class_scores(self) -> pd.DataFrame:
         """Return the scores of all test classes, one row per run and class; see `frames.class_scores_frame`."""
-        from results.records.frames import class_scores_frame
-
         return class_scores_frame(self._records())
 
+    def _one(self, kind: type[AnyRecord], table: str, fingerprint: str) -> AnyRecord | None:
+        return dict(self.database.records(kind, table, [fingerprint])).get(fingerprint)
+
     def _records(self) -> list[RunRecord]:
-        query = sa.select(RUNS.c.record).order_by(RUNS.c.dataset, RUNS.c.method)
-        with self._database.reading() as connection:
-            return [parsed(RunRecord, text, self.url) for text in connection.execute(query).scalars()]
+        records = (record for _, record in self.database.records(RunRecord, "runs"))
+        return sorted(records, key=lambda record: (record.dataset, record.method))
+
+    def _frame(self, columns: str, table: str, order: str) -> pd.DataFrame:
+        rows = self.database.rows(f"SELECT {columns} FROM {table} ORDER BY {order}")
+        return pd.DataFrame([tuple(row) for row in rows], columns=columns.split(", "))

@@ -14,17 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from reports.board.board_table import board_table
-from reports.board.board_words import sorted_pairs
+from reports.board.board_table import board_table, sorted_pairs
 from reports.board.boards import Board, boards_of
 from reports.board.sources import Source
 from reports.tables.formats import to_markdown
-from reports.wording import listed
 from results.records.provenance import provenance
-from results.statistics.datasets import consistent, over_datasets, rank_correlation
+from results.statistics.across_datasets import consistent, over_datasets, rank_correlation
 from results.statistics.pair_tests import Numbers
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole
+from results.wording import listed
 
 FILE = FOLDER / "board_calibration.json"
 TABLES = 20_000

@@ -6,13 +6,13 @@ from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, ans
 from reports.published.eligibility import StoredExperiment
 from reports.tables.claims_table import difference_words, verdict_counts
 from reports.tables.differences import size_words
-from reports.wording import counted
 from reproduce.config.deviations import deviations, mlrc_experiment
 from results.published.claims_file import Claim, shipped_claims
 from results.published.spreads import READINGS, pooled_spread, printed_spreads
 from results.published.tables import PublishedColumn, published_table, published_tables
 from results.statistics.print_alone import noise_of
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import counted
 
 
 def claims_markdown(name: str, measured: MeasuredExperiment) -> str:
@@ -58,12 +58,11 @@ def _row_of_spreads(column: PublishedColumn) -> str:
     if not spreads or (title == column.metric):
         return ""
     read = [found for reading in READINGS if (found := pooled_spread(spreads, reading))]
-    noises = sorted((noise_of(*found, 1, 1), found[0]) for found in read)
-    noise, deviation = (
-        " to ".join(dict.fromkeys(f"{value:.2f}" for value in ends)) for ends in zip(noises[0], noises[-1], strict=True)
-    )
+    noise, deviation = max((noise_of(*found, 1, 1), found[0]) for found in read)
     tables = ", ".join(dict.fromkeys(spread.table for spread in spreads))
-    return _line((column.dataset, title, _KINDS[column.kind], str(len(spreads)), deviation, noise, tables))
+    return _line(
+        (column.dataset, title, _KINDS[column.kind], str(len(spreads)), f"{deviation:.2f}", f"{noise:.2f}", tables)
+    )
 
 
 _Alike = list[list[tuple[AnsweredClaim, ExperimentAnswer]]]
@@ -77,7 +76,7 @@ def _answered(name: str, measured: MeasuredExperiment, elsewhere: bool) -> _Alik
     for one in answer_claims(shipped_claims(), [stored], any_dataset=elsewhere):
         answer = next(iter(one.elsewhere), None) if elsewhere else one.runs
         if answer is not None:
-            alike.setdefault((answer.verdict, answer.comparison), []).append((one, answer))
+            alike.setdefault((answer.verdict, answer.identity), []).append((one, answer))
     return list(alike.values())
 
 
@@ -101,8 +100,8 @@ def _row(claims: Sequence[tuple[AnsweredClaim, ExperimentAnswer]], titles: dict[
         f"{titles[claim.a.method]} > {titles[claim.b.method]}",
         claim.score,
         _of_datasets([one for one, _ in claims]) if elsewhere else _of_places([one for one, _ in claims]),
-        difference_words(answer.answer.pair),
-        _answer(answer, [] if elsewhere else [one.claim for one, own in claims if own.answer.claimed == "excluded"]),
+        difference_words(answer.pair),
+        _answer(answer, [] if elsewhere else [one.claim for one, own in claims if own.excludes(one.claim)]),
         ", ".join(dict.fromkeys(titles[end.method] for end in answer.range_ends)),
     )
     return _line(cells)
@@ -129,7 +128,7 @@ def _size(claim: Claim) -> str:
 
 def _answer(experiment: ExperimentAnswer, excluded: Sequence[Claim]) -> str:
     """Direction, size against the margin and claimed sizes: `seen here too; within 0.5; +1.6 excluded`."""
-    answer = experiment.answer
+    answer = experiment
     parts = [experiment.verdict, answer.pair.untested or ""]
     if answer.pair.size != "cannot tell":
         parts.append(size_words(answer.pair, answer.comparison.margin))

@@ -10,10 +10,10 @@ from reports.board.boards import Board
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import result_cells, table_of
 from reports.tables.table import Column, Row, Table
-from reports.wording import listed
 from results.statistics.comparison_result import ComparisonResult
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import listed
 from tests.benchmarks.board_calibration import kept_board
 from tests.benchmarks.kept_claims import elsewhere_counts
 from tests.benchmarks.search_variance import OUT
@@ -57,7 +57,7 @@ def board_scores_markdown() -> str:
 def told_alike(board: Board) -> list[tuple[str, str]]:
     """Return the better and the worse method of each pair whose direction is the same on all datasets."""
     told = [pair for pair in board.pairs() if pair.verdict in ("consistent", "same on both")]
-    return [(pair.a, pair.b) if pair.ahead[0] else (pair.b, pair.a) for pair in told]
+    return [(pair.a, pair.b) if pair.on[0].difference > 0 else (pair.b, pair.a) for pair in told]
 
 
 def _over_datasets() -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
+from reports.tables.table import with_notes
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole
 from tests.benchmarks.board_calibration import board_calibration_markdown, board_markdown
@@ -46,7 +47,7 @@ def _drawn(marked: re.Match[str]) -> str:
 
 
 def _table(name: str) -> str:
-    return to_markdown(table_of(MeasuredExperiment.kept(name))).strip()
+    return to_markdown(with_notes(table_of(MeasuredExperiment.kept(name)), "short")).strip()
 
 
 def _claims(draw: Callable[[str, MeasuredExperiment], str], what: str) -> str:

@@ -25,6 +25,7 @@ from protocols.datasets.dataset_registry import open_dataset
 from protocols.training.train_fold import train_fold
 from reproduce.config.experiment_file import load_experiments
 from reproduce.execution.devices import prepare_process
+from results.spec.data_choice import DataChoice
 from results.spec.training_spec import (
     Component,
     FoldSpec,
@@ -62,7 +63,7 @@ def glyphs(rounds: int) -> list[BenchRow]:
     """Measure a fold of the quickstart; at least 40 seeds are compared."""
     (experiment,) = load_experiments("quickstart", {}).values()
     with tempfile.TemporaryDirectory() as cache:
-        dataset = open_dataset(DataRequest("glyphs", experiment.images, Path(cache)))
+        dataset = open_dataset(DataRequest(DataChoice(name="glyphs"), experiment.images, Path(cache)))
         # Workers would only add to PML's time here, since a step is short and nothing is decoded.
         work = fold_work(
             "one fold of the quickstart (glyphs) / PML's trainer and tester",
@@ -88,7 +89,7 @@ def photographs(rounds: int, images: Path) -> list[BenchRow]:
     )
     listing = list_cub200(images)
     with tempfile.TemporaryDirectory() as cache:
-        dataset = open_dataset(DataRequest("cub200", settings, Path(cache), root=images, subset=True))
+        dataset = open_dataset(DataRequest(DataChoice(name="cub200", subset=True), settings, Path(cache), images))
         work = fold_work(
             "one fold of photographs (EfficientNet-Lite0, 96 px) / PML's trainer and tester",
             2,

@@ -1,8 +1,8 @@
 """`python -m tests.benchmarks.search_variance`: how much a search varies, from the kept records with repeated searches.
 
 It reads every record of `results/measured` whose methods were searched three times or more, and writes
-`results/measured/search_variance.json` and its figure. The first k trials of a search are a search of k trials. To
-measure a record anew::
+`results/measured/search_variance.json`, its figure, and `results/statistics/search_deviations.csv`, which the product
+reads. The first k trials of a search are a search of k trials. To measure a record anew::
 
     python -m reproduce run reality_check/glyphs --searches 6 --trials 20
     python -m reproduce table reality_check/glyphs --format json > results/measured/reality_check_glyphs.json
@@ -10,20 +10,24 @@ measure a record anew::
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from functools import cache
+from itertools import pairwise, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
 from reports.figures.style import BLUE, INK, new_figure, styled, svg_of
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.measured_noise import kept_measurements, pooled_variance, setting_phrase
-from results.statistics.primary_comparison import primary_score
-from results.statistics.run_values import by_search, values_by_run
+from results.statistics.measured_noise import pooled_variance, setting_phrase
+from results.statistics.planning import run_deviation, values_of_searches
+from results.statistics.primary_comparison import Metric, primary_score
+from results.statistics.run_values import EMBEDDING_KINDS, by_search, values_by_run
+from results.statistics.search_deviation import FEWEST_DEGREES, FEWEST_TRIALS, repeated_searches, search_deviation
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.whole_files import write_whole
 
@@ -32,7 +36,80 @@ FEWEST_OF_A_LOSS = 6
 """Searches from which on the deviation of a single loss is shown."""
 BUDGETS = (5, 10, 12, 15, 20, 30, 50)
 OUT = FOLDER / "search_variance.json"
+DEVIATIONS = Path(__file__).resolve().parents[2] / "results" / "statistics" / "search_deviations.csv"
 FIGURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "search_variance.svg"
+
+
+@cache
+def kept_measurements() -> tuple[tuple[str, MeasuredExperiment], ...]:
+    """Return the experiments in `results/measured` with the names of their files."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.json"))}
+    return tuple(
+        (f"results/measured/{name}", MeasuredExperiment.from_json(text))
+        for name, text in texts.items()
+        if '"records"' in text
+    )
+
+
+def kept_deviations() -> pd.DataFrame:
+    """Return what `results/statistics/search_deviations.csv` holds, computed from the kept records."""
+    scores = [
+        PrimaryScore(metric=metric, embeddings=kind) for metric, kind in product(get_args(Metric), EMBEDDING_KINDS)
+    ]
+    lines = [
+        line
+        for name, kept in kept_measurements()
+        if kept.repeats_searches and kept.searches and kept.summary.trials >= FEWEST_TRIALS
+        for score in scores
+        if (line := _deviation_line(name, kept, score)) is not None
+    ]
+    for score, on_features in product(scores, (False, True)):
+        settings = [
+            runs
+            for _, kept in kept_measurements()
+            if kept.summary.experiment.trunk.is_input_features == on_features
+            for runs in values_of_searches(kept.records, score)
+        ]
+        about = {"features": "yes" if on_features else "no", "metric": score.metric, "embeddings": score.embeddings}
+        lines.append({"record": "all kept records", **about, "deviation": run_deviation(settings)})
+    return pd.DataFrame(lines)
+
+
+def _deviation_line(name: str, kept: MeasuredExperiment, score: PrimaryScore) -> dict[str, Any] | None:
+    found, experiment = search_deviation(kept, score, name), kept.summary.experiment
+    if found is None or found.degrees < FEWEST_DEGREES or found.deviation == 0:
+        return None
+    return {
+        "record": name,
+        "setting": found.setting,
+        "dataset": kept.summary.dataset,
+        "trunk": experiment.trunk.name,
+        "features": "yes" if experiment.trunk.is_input_features else "no",
+        "metric": score.metric,
+        "embeddings": score.embeddings,
+        "trials": found.trials,
+        "degrees": found.degrees,
+        "deviation": found.deviation,
+        "largest": found.largest,
+        "shorter": " ".join(map(repr, _shorter(kept, list(repeated_searches(kept, score))))),
+    }
+
+
+def _shorter(kept: MeasuredExperiment, methods: Sequence[str]) -> list[float]:
+    """Factors of the deviation for searches of 10 trials, 11 trials, and so on, up to one less than the record's."""
+
+    def best(count: int) -> float:
+        scores = [[max(trials[:count]) for trials in _trials(kept, method)] for method in methods]
+        return pooled_variance(scores)[0]
+
+    of_all = best(kept.summary.trials)
+    lengths = range(FEWEST_TRIALS, kept.summary.trials)
+    return [max(1.0, float(np.sqrt(best(count) / of_all))) for count in lengths]
+
+
+def deviations_text() -> str:
+    """Return the CSV file of the kept deviations."""
+    return kept_deviations().astype({"trials": "Int64", "degrees": "Int64"}).to_csv(index=False, lineterminator="\n")
 
 
 class Deviation(NamedTuple):
@@ -206,6 +283,7 @@ def main() -> None:
     """Write the numbers and draw the figure."""
     found = kept_variation()
     write_whole(OUT, json.dumps(found, indent=1) + "\n")
+    write_whole(DEVIATIONS, deviations_text())
     write_whole(FIGURE, svg_of(search_variance_figure(found)))
 
 

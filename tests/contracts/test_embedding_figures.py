@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from protocols import mlrc
-from reports.paper_figures.embeddings import EMBEDDING_FIGURES
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.strict_yaml import EXPERIMENTS
 from reproduce.execution.session import Session, open_session
@@ -60,14 +59,6 @@ def test_the_head_of_a_file_names_its_figure_and_its_deviations() -> None:
         assert "\n# Specification: " in head, file
         assert "\n# Deviations:" in head, file
         assert max(map(len, text.splitlines())) <= 120, file
-
-
-def test_every_figure_has_its_own_name_and_a_shipped_experiment() -> None:
-    assert len({figure.name for figure in EMBEDDING_FIGURES}) == len(EMBEDDING_FIGURES)
-    for figure in EMBEDDING_FIGURES:
-        experiments = load_experiments(figure.experiment, {})
-        assert {name.partition("/")[2] for name in experiments} >= set(figure.panels), figure.name
-    assert {figure.experiment for figure in EMBEDDING_FIGURES} >= set(FILES)
 
 
 def test_stages_are_epochs_of_their_training() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from protocols.datasets.dataset import Dataset
 from protocols.images.packed_images import LabelledImages, PackedImages
-from protocols.search.open_method import OpenMethod
+from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from reproduce.config.checked_card import load_card, load_variant
@@ -35,7 +35,7 @@ MARGIN = SearchParameter(target="loss.margin", scale="log", low=0.01, high=1.0)
 def without_images(name: str, classes: int, fingerprint: str) -> Dataset:
     """A dataset with only those properties that fingerprints of trainings depend on."""
     nothing = np.empty(0, dtype=np.int64)
-    images = LabelledImages(PackedImages(Path("."), ""), nothing, nothing)
+    images = LabelledImages(PackedImages(Path(".")), nothing, nothing)
     return Dataset(name, tuple(str(rank) for rank in range(classes)), images, fingerprint)
 
 
@@ -68,7 +68,7 @@ def test_fingerprint_of_an_experiment() -> None:
 def test_fingerprint_of_a_study(tmp_path: Path) -> None:
     problem = small_problem(tmp_path)
     problem = replace(problem, dataset=replace(problem.dataset, fingerprint="d" * 32))
-    method = OpenMethod(method=TRIPLET, space=(MARGIN,))
+    method = MethodTemplate(method=TRIPLET, space=(MARGIN,))
     study = Study(problem, method, Budget(), SamplerSettings(), TrialsInMemory())
     assert study.name == "c484a40cf9554b7d9e162c11436ea877"
 

@@ -5,18 +5,15 @@ from typing import Any
 
 import pytest
 import torch
-from pytorch_metric_learning import losses as pml
 from torch import Tensor, nn
 
 import losses
-from losses.without_waiting import MeanAboveZero, SumOverDivisor, pair_loss, replace_reducers
 from protocols.training.build_method import BuiltMethod, build_method
 from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_card import card_names
 from reproduce.config.method_on_dataset import open_method
 from results.spec.training_spec import MethodSpec
-from tests.support.pretended_device import DEVICE, pretended_device
 
 C, D, B = 40, 128, 160
 EARLY = {
@@ -44,9 +41,7 @@ def near_collapse(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
 
 def built(name: str) -> BuiltMethod:
     torch.manual_seed(0)
-    method = build_method(METHODS[name], C, D, 5000, B)
-    replace_reducers(method.loss)
-    return method
+    return build_method(METHODS[name], C, D, 5000, B)
 
 
 def value_and_gradient(
@@ -79,18 +74,6 @@ def test_every_card_on_the_host(name: str) -> None:
     compared(value_and_gradient(built(name), embeddings.float(), labels, autocast=True), single)
 
 
-@pytest.mark.parametrize("name", sorted(METHODS.keys() - {"fastap", "multi_similarity_miner", "histogram"}))
-def test_every_card_without_waiting(name: str) -> None:
-    embeddings, labels = near_collapse(torch.float16)
-    with pretended_device():
-        method, there = built(name), (embeddings.to(DEVICE), labels.to(DEVICE))
-        method.loss.to(DEVICE)
-        single = value_and_gradient(method, there[0].float(), there[1])
-        method = built(name)
-        method.loss.to(DEVICE)
-        compared(value_and_gradient(method, *there), single)
-
-
 OWN: dict[str, Callable[[], Any]] = {
     "ArcFaceLoss": lambda: losses.ArcFaceLoss(C, D),
     "CosFaceLoss": lambda: losses.CosFaceLoss(C, D),
@@ -120,35 +103,6 @@ def test_references_in_half_precision() -> None:
     assert loss(embeddings, labels, None, others, other_labels) == expected
 
 
-MANY = torch.full((5000,), 40.0, dtype=torch.float16)
-"""Their sum is 200,000."""
-
-
-def reduced(reducer: Any, divisor: Any = None) -> Tensor:
-    with pretended_device():
-        indices = torch.arange(len(MANY), device=DEVICE)
-        term = {"losses": MANY.to(DEVICE), "indices": indices, "reduction_type": "element", "divisor": divisor}
-        value: Tensor = reducer({"loss": term}, torch.ones(2, 2).to(DEVICE), None)
-        return value.cpu()
-
-
-def test_reducers() -> None:
-    assert reduced(MeanAboveZero()) == 40
-    assert reduced(SumOverDivisor(), 10) == 20_000
-    assert reduced(SumOverDivisor(), torch.tensor(10)) == 20_000
-    batch = torch.ones(100, 2)
-    assert losses.pair_losses.BatchSumReducer().pos_pair_reduction(MANY, None, batch, torch.ones(100)) == 2000
-
-
-def test_pair_losses_on_whole_matrices() -> None:
-    embeddings, labels = near_collapse(torch.float16)
-    for loss in (pml.ContrastiveLoss(), pml.MarginLoss(beta=0.1, learn_beta=True), pml.TripletMarginLoss(0.3)):
-        replace_reducers(loss)
-        with pretended_device():
-            there, classes = embeddings.to(DEVICE), labels.to(DEVICE)
-            expected = pair_loss(loss.to(DEVICE), there.float(), classes)
-            value = pair_loss(loss, there, classes)
-            assert value is not None
-            assert expected is not None
-            assert value.cpu().isfinite()
-            torch.testing.assert_close(value.cpu(), expected.cpu())
+def test_the_sum_over_a_batch() -> None:
+    many, batch = torch.full((5000,), 40.0, dtype=torch.float16), torch.ones(100, 2)
+    assert losses.pair_losses.BatchSumReducer().pos_pair_reduction(many, None, batch, torch.ones(100)) == 2000

@@ -27,11 +27,6 @@ def test_scales_of_a_search_reach_optuna() -> None:
         assert asked == {target: LOGARITHMIC[written["scale"]] for target, written in SEARCHES[name].items()}, name
 
 
-def test_some_card_searches_a_linear_and_some_a_log_scale() -> None:
-    scales = {written["scale"] for search in SEARCHES.values() if search for written in search.values()}
-    assert scales >= {"linear", "log"}
-
-
 TRAINED = [name for name in card_names() if load_card(name).loss is not None]
 
 

@@ -10,7 +10,7 @@ from protocols import mlrc, standard
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.publication import CARS196, CUB200, INSHOP, SOP
 from protocols.datasets.stand_in import stand_in
-from protocols.search.open_method import OpenMethod
+from protocols.search.method_template import MethodTemplate
 from protocols.search.study import Budget, Study
 from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import EXPERIMENTS, load_experiments
@@ -66,7 +66,7 @@ def cards(name: str) -> tuple[MethodCard, ...]:
 
 
 @cache
-def opened(name: str) -> dict[str, OpenMethod]:
+def opened(name: str) -> dict[str, MethodTemplate]:
     return {card.key: open_method(LOADED[name], card) for card in cards(name)}
 
 

@@ -58,9 +58,8 @@ def test_every_row_is_a_point_of_its_figure(name):
         stored.partition("/")[2]: finished(stored, experiment)
         for stored, experiment in load_experiments(figure.experiment, {}).items()
     }
-    values = figure.scores.values(materials)
+    _, values, _ = figure.draw(materials)
     assert values.groupby("panel").size().to_dict() == POINTS[name]
     assert set(values["n"]) == {1}
-    figure.draw(materials)
     if name.startswith("proxy_gml"):
         assert values["published"].notna().all(), "every point of the slides stands beside a run"

@@ -10,7 +10,9 @@ from scipy import stats
 from results.statistics.primary_comparison import primary_score
 from results.store.experiment_results import MeasuredExperiment
 from tests.benchmarks.search_variance import (
+    DEVIATIONS,
     deviation_of,
+    deviations_text,
     kept_variation,
     search_variance_figure,
     search_variance_markdown,
@@ -92,3 +94,7 @@ def test_the_figure_centres_the_searches_of_a_method() -> None:
     said = {"methods": {"a": method}, "between_searches": SimpleNamespace(value=1.0), "score": "MAP@R", "trials": 5}
     (axes,) = search_variance_figure({"record": said}).axes
     assert list(axes.lines[0].get_xdata()) == pytest.approx([-10.0, 10.0])
+
+
+def test_the_deviations_that_the_product_reads_are_those_of_the_kept_records():
+    assert DEVIATIONS.read_text(encoding="utf-8") == deviations_text()

@@ -114,7 +114,7 @@ def test_given_features_run_from_the_command_line(
     (tmp_path / "mine").mkdir()
     np.save(tmp_path / "mine" / "features.npy", features.astype(np.float32))
     np.save(tmp_path / "mine" / "labels.npy", labels)
-    given = ("--data", "mine", "--methods", "contrastive,roadmap", "--embedding-size", "8")
+    given = ("--data", "mine", "--methods", "contrastive,roadmap", "--set", "embedding_size=8")
     answer = ask("plan", "vit_features/dimensions_128", *given, capsys=capsys, monkeypatch=monkeypatch)
     assert answer.code == 0, answer.err
     assert "roadmap" in answer.out.lower()

@@ -1,36 +1,17 @@
 """Recordings that an experiment asks for: which trainings make them, and how a figure gets them."""
 
-from concurrent.futures import Future
-
 import pytest
 
-from protocols.jobs import TrainJob, trainings
 from reproduce.execution.run_experiment import unrecorded
-from reproduce.execution.scheduler import Scheduler
-from reproduce.execution.tasks import carry_out
 from reproduce.outputs.page import gather
 from reproduce.storage import open_store, storage_paths
 from results.records.artifacts import Recording, recording_path, weights_path
 from results.spec.experiment_spec import RecordingSettings
+from tests.support.labs import reproduction, run_here, trainings
 from tests.support.sample_records import some_summary
-from tests.support.scheduling import Observer, reproduction
 from tests.support.small_problem import COSFACE, small_problem
 
 ASKED = RecordingSettings(epochs=(0, 1), classes=3)
-
-
-class InThisProcess:
-    """An executor that carries out each task at once."""
-
-    workers = capacity = 1
-
-    def submit(self, task):
-        future = Future()
-        future.set_result(carry_out(task, "cpu", lambda tick: None))
-        return future
-
-    def ticks(self):
-        return []
 
 
 @pytest.fixture
@@ -44,8 +25,7 @@ def where(tmp_path):
 
 
 def run(problem, store, recordings, work):
-    scheduler = Scheduler(problem, store, InThisProcess(), Observer(), "experiment", recordings=recordings)
-    return scheduler.run({"cosface": work})
+    return run_here(problem, store, {"cosface": work}, experiment="experiment", recordings=recordings)
 
 
 def test_the_trainings_of_reproductions_are_recorded(problem, where):
@@ -68,10 +48,7 @@ def test_the_trainings_of_reproductions_are_recorded(problem, where):
 
 
 def test_the_trainings_of_a_search_are_not_recorded(problem, where):
-    def search():
-        return (yield from trainings([TrainJob(spec) for spec in problem.fold_specs(COSFACE, "search", 0)]))
-
-    run(problem, open_store(where), ASKED, search())
+    run(problem, open_store(where), ASKED, trainings(problem, COSFACE))
     assert not list(where.artifacts.rglob("*.npz"))
 
 

@@ -1,22 +1,22 @@
 """Runs of the protocol `standard`, carried out: the last epoch's score, also after an interruption."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from protocols.protocol_registry import PROTOCOLS
-from protocols.search.open_method import OpenMethod
+from protocols.search.method_template import MethodTemplate
 from protocols.search.study import Budget, Study
 from protocols.splits import named_split
 from protocols.standard import choices
 from reproduce.execution.local import InProcess
-from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.tasks import EvaluateTask
 from results.records.artifacts import last_epoch_path, weights_path
 from results.records.trials import TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
-from tests.support.scheduling import Observer
+from tests.support.labs import run_here
 from tests.support.small_problem import COSFACE, UNTRAINED, small_problem
 
 RUNS = 2
@@ -42,7 +42,7 @@ def problem(tmp_path_factory):
 
 def study_of(problem, method):
     budget = Budget(0, RUNS)
-    return Study(problem, OpenMethod(method=method), budget, SamplerSettings(), TrialsInMemory())
+    return Study(problem, MethodTemplate(method=method), budget, SamplerSettings(), TrialsInMemory())
 
 
 def open_store(folder):
@@ -50,8 +50,8 @@ def open_store(folder):
 
 
 def run(problem, method, store, executor=None):
-    scheduler = Scheduler(problem, store, executor or InProcess("cpu"), Observer(), test_curves=True)
-    return scheduler.run({method.name: PROTOCOLS["standard"].run(study_of(problem, method))})[method.name]
+    work = {method.name: partial(PROTOCOLS["standard"].run, study_of(problem, method))}
+    return run_here(problem, store, work, executor, test_curves=True)[method.name]
 
 
 @pytest.fixture(scope="module")

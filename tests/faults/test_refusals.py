@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from protocols.jobs import Refusal, TrainJob, trainings
-from protocols.search.open_method import OpenMethod
+from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from protocols.training.build_method import MethodError, RefusedError, refusals
-from protocols.training.rehearsal import batches_to_try, rehearse
+from protocols.training.first_step import try_first_step
 from protocols.training.step_monitor import NotFiniteError
 from protocols.training.train_fold import train_fold
 from reproduce.errors import InputError
 from reproduce.execution.check_settings import check_settings
-from reproduce.execution.local import open_executor
-from reproduce.execution.scheduler import Scheduler
 from reproduce.execution.session import Session, open_session
 from reproduce.outputs.export_studies import _trials
 from reproduce.storage import storage_paths
@@ -28,10 +25,9 @@ from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import Component, MethodSpec, OptimizerSettings
 from results.store.searches import StoredStudy
 from results.store.store import Store
-from results.whole_files import ChangedFileError
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features
-from tests.support.scheduling import Observer, reproduction
+from tests.support.labs import InventedLab, reproduction, run_here
 from tests.support.small_problem import TRIPLET, small_problem
 from tests.support.toys import made_up_result, pattern_dataset, settings, toy_fold
 
@@ -45,7 +41,7 @@ search: {search}
 reproductions: 1
 """
 EVEN = """key: even
-title: Takes equal numbers of images only
+title: Takes no batch of 8
 source: a test
 loss: {name: ./even.py:Even, arguments: {}}
 """
@@ -53,8 +49,8 @@ EVEN_LOSS = """import torch
 
 class Even(torch.nn.Module):
     def forward(self, embeddings, labels, indices_tuple=None):
-        if len(labels.bincount().unique()) > 2:
-            raise ValueError("All classes must have the same number of images")
+        if len(labels) == 8:
+            raise ValueError("Takes no numbers")
         return embeddings.square().mean()
 """
 
@@ -86,7 +82,7 @@ def test_an_error_of_the_methods_code_is_a_refusal(error):
     [
         *(MemoryError(), OSError(errno.ENOSPC, "full"), torch.OutOfMemoryError("CUDA out of memory")),
         *(RuntimeError("CUDA error: launch failure"), RuntimeError("DefaultCPUAllocator: can't allocate memory")),
-        *(RuntimeError("can't start new thread"), ChangedFileError("moved"), NotFiniteError("loss", 3)),
+        *(RuntimeError("can't start new thread"), NotFiniteError("loss", 3)),
         MethodError("no loss class 'X'"),
     ],
 )
@@ -114,28 +110,23 @@ def test_a_batch_that_no_stream_of_images_fills_is_refused(tmp_path):
     )
 
 
-def test_all_refused_ends_of_all_ranges_are_named(tmp_path):
+def test_the_faults_of_all_methods_are_named_in_the_middle_of_their_ranges(tmp_path):
     both = "c1_xbm: {loss.memory_size: {low: 4, high: 90}}, c2_xbm: {loss.memory_size: {low: 3, high: 5}}"
     ranges = f"{{trials: 2, ranges: {{{both}}}}}"
-    text = refused(tmp_path, "c1_xbm, c2_xbm, contrastive", 8, ranges)
-    assert "c1_xbm with loss.memory_size 4: XBMLoss: a batch of 8 does not fit into a memory of 4" in text
-    assert "c2_xbm: XBMLoss: a batch of 8 does not fit into a memory of 3" in text
-    assert "contrastive" not in text
+    text = refused(tmp_path, "c1_xbm, c2_xbm, ./even.yaml", 8, ranges)
+    assert "c2_xbm: XBMLoss: a batch of 8 does not fit into a memory of 4" in text
+    assert "even: " in text
+    assert "Takes no numbers" in text
+    assert "c1_xbm" not in text
 
 
-def test_a_loss_that_takes_no_class_twice_is_refused_where_batches_have_one(tmp_path):
-    check_settings([opened(tmp_path, "./even.yaml", 8)])
-    assert "All classes must have the same number" in refused(tmp_path, "./even.yaml", 16)
-
-
-def test_rates_by_depth_need_no_trunk_in_the_rehearsal(tmp_path):
+def test_rates_by_depth_need_no_trunk_in_the_first_step(tmp_path):
     method = MethodSpec(name="cosface", loss=Component(name="CosFaceLoss"), samples_per_class=1)
     spec, data = toy_fold(pattern_dataset(tmp_path), method, settings(batch_size=8))
     training = spec.training.model_copy(
         update={"optimizer": OptimizerSettings(name="AdamW", arguments={}, layer_decay=0.5)}
     )
-    spec = spec.model_copy(update={"training": training})
-    rehearse(spec, data.train_targets, batches_to_try(data.train_targets, training, method))
+    assert try_first_step(method, training, 4, data.train_targets) == ()
 
 
 def test_the_batch_size_can_be_a_bound_of_a_cards_range(tmp_path):
@@ -151,37 +142,31 @@ def test_a_refused_training_is_tried_once_and_the_other_methods_go_on(tmp_path):
     problem = small_problem(tmp_path / "cache")
     store = Store(f"sqlite:///{tmp_path}/s.sqlite", tmp_path / "artifacts")
     queue = MethodSpec(name="xbm", loss=Component(name="XBMLoss", arguments={"base": "c1", "memory_size": 4}))
-    executor = open_executor("cpu", 1)
-    scheduler = Scheduler(problem, store, executor, observer := Observer(executor))
-    runs = scheduler.run({"xbm": reproduction(problem, queue), "triplet": reproduction(problem)})
-    executor.close()
-    assert (len(runs["triplet"]), runs["xbm"]) == (1, [])
-    assert scheduler.refused == {"xbm": "XBMLoss: a batch of 8 does not fit into a memory of 4"}
+    runs = run_here(problem, store, {"xbm": reproduction(problem, queue), "triplet": reproduction(problem)})
+    assert len(runs["triplet"]) == 1
+    assert str(runs["xbm"]) == "XBMLoss: a batch of 8 does not fit into a memory of 4"
     (reason,) = store.failures()["reason"]
     assert reason.startswith("xbm, fold 0: XBMLoss: a batch of 8")
-    assert len(observer.not_needed) == 2
 
 
 def search_of(problem: Any, refuse: Any, log: TrialsInMemory | None = None) -> tuple[Study, list[int]]:
     """Run a search of four trials whose settings are refused as told; return it and the numbers of trained trials."""
     margin = SearchParameter(target="loss.margin", scale="linear", low=0.0, high=1.0)
     study = Study(
-        problem, OpenMethod(method=TRIPLET, space=(margin,)), Budget(trials=4), SamplerSettings(startup_trials=2),
+        problem, MethodTemplate(method=TRIPLET, space=(margin,)), Budget(trials=4), SamplerSettings(startup_trials=2),
         log or TrialsInMemory(),
     )  # fmt: skip
-    trained, work = [], study.best_hyperparameters()
-    try:
-        jobs = next(work)
-        while True:
+    trained = []
+
+    class RefusingLab(InventedLab):
+        def train(self, jobs):
             number = len([trial for trial in study.trials() if trial.state != "running"])
             trained.append(number)
-            assert all(isinstance(job, TrainJob) for job in jobs)
             if refuse(number):
-                jobs = work.throw(RefusedError(f"refused {number}"))
-            else:
-                jobs = work.send([made_up_result(job.fingerprint, 0.1 * number) for job in jobs])
-    except StopIteration:
-        pass
+                raise RefusedError(f"refused {number}")
+            return [made_up_result(job.fingerprint, 0.1 * number) for job in jobs]
+
+    study.best_hyperparameters(RefusingLab(None))
     return study, trained
 
 
@@ -191,7 +176,7 @@ def test_a_refused_setting_is_a_failed_trial_and_the_search_goes_on(tmp_path):
     trials = study.trials()
     assert [(trial.state, trial.reason) for trial in trials[:3:2]] == [("failed", "refused 0"), ("failed", "refused 2")]
     assert study.found_hyperparameters() == trials[3].setting
-    assert study.spared() == 2 * problem.folds
+    assert study.skipped() == 2 * problem.folds
     assert len(study.known_specs()) == 2 * problem.folds
     _, trained = search_of(problem, lambda number: False, log)
     assert len(trained) == 2, "a failed trial is not trained again"
@@ -214,11 +199,3 @@ def test_a_failed_trial_has_a_reason_and_no_score():
     for wrong in ({"reason": None}, {"reason": "no", "score": 0.5}):
         with pytest.raises(ValueError, match=r"a trial has a score|a failed trial has a reason"):
             Trial(number=0, setting={}, state="failed", **wrong)
-
-
-def test_a_refusal_among_outcomes_reaches_the_protocol(tmp_path):
-    spec, _ = toy_fold(pattern_dataset(tmp_path))
-    work = trainings([TrainJob(spec)])
-    next(work)
-    with pytest.raises(RefusedError, match=r"^why$"):
-        work.send([Refusal("why")])

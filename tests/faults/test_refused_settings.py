@@ -8,28 +8,8 @@ from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
-from reproduce.storage import storage_paths
 from tests.support.command_line import TINY
 from tests.support.image_folders import data_request, make_folder
-
-
-@pytest.mark.parametrize(
-    "store",
-    [
-        *("", " ", ":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite+pysqlite:///"),
-        *("sqlite:///?timeout=5", "sqlite:///file:name?mode=memory&uri=true", "file::memory:"),
-    ],
-)
-def test_a_store_without_a_file_is_refused(store):
-    with pytest.raises(InputError, match="names no file, so nothing would be kept; name one, such as runs/") as raised:
-        storage_paths(store, None, None, None)
-    assert "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize("store", ["a.sqlite", "sqlite:///a.sqlite", "sqlite:////tmp/a", "postgresql://host/base"])
-def test_other_stores_are_taken(store):
-    assert storage_paths(store, None, None, None).shown_store == store
-
 
 RANGE = "{loss.pos_margin: {low: 0, high: 1}}"
 

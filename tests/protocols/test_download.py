@@ -3,7 +3,6 @@
 import hashlib
 import io
 import os
-import stat
 import tarfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -68,7 +67,7 @@ def test_what_is_there_is_not_fetched_again(server, to):
 def test_a_connection_that_ends_early_loses_nothing(server, to):
     server.cut_after = 100_000
     for done in (100_000, 200_000):
-        with refused("connection ended before the file was complete", f"to continue at byte {done:,}"):
+        with refused("connection ended before the file was complete; run the same command again to continue"):
             download(server.url, to, md5=MD5)
         assert partial_of(to).read_bytes() == CONTENT[:done]
         assert not to.exists()
@@ -107,29 +106,16 @@ def test_a_partial_file_longer_than_the_file_is_of_another(server, to):
         ({"size": 300_001}, ("300,000 bytes instead of the published 300,001",)),
     ],
 )
-@pytest.mark.parametrize("before", [None, b"x" * 10])
-def test_another_file_than_published_is_not_kept(server, to, said, words, before):
-    if before:
-        started(to, before)
-    server.ranges = before is None
+def test_another_file_than_published_is_not_kept(server, to, said, words):
     with refused(*words):
         download(server.url, to, **said)
     assert list(to.parent.iterdir()) == []
 
 
-def test_another_part_than_asked_for_is_not_appended(server, to):
-    server.lies = True
-    started(to, CONTENT[:1000])
-    with refused("another part", "to continue at byte 1,000"):
-        download(server.url, to, md5=MD5)
-    assert partial_of(to).read_bytes() == CONTENT[:1000]
-
-
 def test_without_resuming_nothing_is_kept_of_a_broken_download(server, to):
     server.cut_after = 100_000
-    with refused("connection ended before the file was complete") as error:
+    with refused("connection ended before the file was complete"):
         download(server.url, to, resume=False)
-    assert "goes on" not in str(error.value)
     assert list(to.parent.iterdir()) == []
 
 
@@ -144,7 +130,7 @@ def test_without_resuming_one_file_can_be_fetched_by_several_at_once(server, to)
 
 def test_a_file_that_is_gone(server, to):
     server.gone = True
-    with refused("file.bin: cannot be fetched", "404", "try again later"):
+    with refused("file.bin: cannot be fetched", "404", "again"):
         download(server.url, to)
     started_before = list(to.parent.iterdir())
     assert started_before == []
@@ -213,72 +199,16 @@ def test_suffixes():
     ] * 2
 
 
-def link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
-    member = tarfile.TarInfo(name)
-    member.type, member.linkname = kind, target
-    return member
-
-
-def zip_link(name: str) -> zipfile.ZipInfo:
-    member = zipfile.ZipInfo(name)
-    member.external_attr = (stat.S_IFLNK | 0o777) << 16
-    return member
-
-
-HOSTILE = {
-    "tar up": lambda f: make_tar(f / "a.tgz", [(tarfile.TarInfo("../out.txt"), b"x")]),
-    "tar symbolic link": lambda f: make_tar(f / "a.tgz", [(link("in", "../../out", tarfile.SYMTYPE), b"")]),
-    "tar hard link": lambda f: make_tar(f / "a.tgz", [(link("in", "../../out", tarfile.LNKTYPE), b"")]),
-    "tar device": lambda f: make_tar(f / "a.tgz", [(link("in", "", tarfile.CHRTYPE), b"")]),
-    "zip up": lambda f: make_zip(f / "a.zip", [("fine.txt", b"y"), ("a/../../out.txt", b"x")]),
-    "zip backwards": lambda f: make_zip(f / "a.zip", [("..\\out.txt", b"x")]),
-    "zip absolute": lambda f: make_zip(f / "a.zip", [("/out.txt", b"x")]),
-    "zip drive": lambda f: make_zip(f / "a.zip", [("C:/out.txt", b"x")]),
-    "zip link": lambda f: make_zip(f / "a.zip", [(zip_link("in"), b"../../out")]),
-}
-
-
-@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
-def test_members_that_leave_the_folder_are_refused(tmp_path, make):
-    path = make(tmp_path)
-    with refused(str(path), "would leave the folder"):
-        unpack(path, tmp_path / "deep" / "to")
-    assert tree(tmp_path) == {path.name: path.read_bytes()}
-    assert list((tmp_path / "deep" / "to").iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["", ".", "./.", "\\"])
-def test_a_member_without_a_name_is_refused(tmp_path, name):
-    path = make_zip(tmp_path / "a.zip", [(zipfile.ZipInfo(name), b"x")])
-    with refused(str(path), "a member has no name" if name != "\\" else "would leave"):
-        unpack(path, tmp_path / "to")
-    assert tree(tmp_path / "to") == {}
-
-
 @pytest.mark.parametrize("kind", ["zip", "tgz"])
-def test_an_archive_that_grows_beyond_measure_is_refused(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(module, "_ALWAYS_ALLOWED", 10_000)
-    zeros = bytes(2_000_000)
+def test_nothing_is_written_outside_of_the_folder(tmp_path, kind):
     if kind == "zip":
-        path = make_zip(tmp_path / "a.zip", [("zeros", zeros)])
+        unpack(make_zip(tmp_path / "a.zip", [("a/../../out.txt", b"x"), ("/etc.txt", b"x")]), tmp_path / "deep" / "to")
     else:
-        path = make_tar(tmp_path / "a.tgz", [(tarfile.TarInfo("zeros"), zeros)])
-    with refused(str(path), "unpacks to more than 50 times its size"):
-        unpack(path, tmp_path / "to")
-    assert tree(tmp_path / "to") == {}
-
-
-@pytest.mark.parametrize("kind", ["zip", "tgz"])
-def test_an_empty_archive_and_a_folder_without_a_name_give_nothing(tmp_path, kind):
-    folder = tarfile.TarInfo("./")
-    folder.type = tarfile.DIRTYPE
-    for members in ([], ["./"]):
-        if kind == "zip":
-            path = make_zip(tmp_path / "a.zip", [(zipfile.ZipInfo(name), b"") for name in members])
-        else:
-            path = make_tar(tmp_path / "a.tgz", [(folder, b"") for _ in members])
-        unpack(path, tmp_path / "to")
-        assert tree(tmp_path / "to") == {}
+        path = make_tar(tmp_path / "a.tgz", [(tarfile.TarInfo("../out.txt"), b"x")])
+        with refused(str(path), "cannot be unpacked .*outside the destination"):
+            unpack(path, tmp_path / "deep" / "to")
+    assert {path.name for path in tmp_path.iterdir()} == {f"a.{kind}", "deep"}
+    assert {path.name for path in (tmp_path / "deep").iterdir()} == {"to"}
 
 
 @pytest.mark.parametrize("kind", ["zip", "tgz"])
@@ -310,26 +240,3 @@ def test_what_an_interrupted_unpacking_left_is_removed(tmp_path):
     left.write_text("half")
     unpack(archive(tmp_path, "zip"), tmp_path / "to")
     assert tree(tmp_path / "to") == FILES
-
-
-def test_links_that_lead_nowhere_are_unpacked_like_other_members(tmp_path):
-    loop = tarfile.TarInfo("loop.jpg")
-    loop.type, loop.linkname = tarfile.SYMTYPE, "loop.jpg"
-    made = make_tar(tmp_path / "a.tgz", [(tarfile.TarInfo("a.jpg"), b"a"), (loop, b"")])
-    unpack(made, tmp_path / "to")
-    assert tree(tmp_path / "to") == {"a.jpg": b"a"}
-    assert os.readlink(tmp_path / "to" / "loop.jpg") == "loop.jpg"
-    with refused("exists already"):
-        unpack(made, tmp_path / "to")
-
-
-def test_an_error_while_members_are_moved_leaves_none(tmp_path, monkeypatch):
-    def fails_for_notes(partial, path):
-        if path.name == "notes.txt":
-            raise OSError(28, "No space left on device", str(path))
-        partial.replace(path)
-
-    monkeypatch.setattr(module, "put_in_place", fails_for_notes)
-    with pytest.raises(OSError, match="No space left"):
-        unpack(archive(tmp_path, "zip"), tmp_path / "to")
-    assert list((tmp_path / "to").iterdir()) == []

@@ -1,25 +1,25 @@
 """The protocol itself, driven with made-up outcomes: which jobs, which seeds, which classes, which winner."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from protocols.jobs import EvaluateJob, Job, TrainJob
+from protocols.jobs import EvaluateJob, TrainJob
 from protocols.mlrc import foreseeable, kinds, mlrc, trainings_of
 from protocols.problem import Problem
-from protocols.search.open_method import OpenMethod
+from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from protocols.splits import from_ranges, mlrc_split
-from results.records.provenance import provenance
-from results.records.records import FoldResult, RunRecord, Scores
+from results.records.records import FoldResult
 from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
+from tests.support.labs import InventedLab
 from tests.support.toys import (
     CONTRASTIVE,
     IMAGES,
@@ -35,7 +35,7 @@ SPACE = (
     SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),
     SearchParameter(target="loss.pos_margin", scale="linear", low=-0.2, high=2.0),
 )
-OPEN = OpenMethod(method=CONTRASTIVE, space=SPACE)
+OPEN = MethodTemplate(method=CONTRASTIVE, space=SPACE)
 BUDGET = Budget(trials=4, reproductions=3)
 SAMPLER = SamplerSettings(startup_trials=4)
 IMAGENET = TrunkSpec(name="efficientnet_lite0", weights="imagenet")
@@ -48,60 +48,6 @@ def problem(tmp_path: Path) -> Problem:
     return Problem(dataset, mlrc_split(16), 4, IMAGES, trunk, 8, settings(), seed=5)
 
 
-@dataclass
-class Driven:
-    """What a run of the protocol asked for, call by call, and what it returned."""
-
-    asked: list[list[Job]] = field(default_factory=list)
-    returned: list[RunRecord] = field(default_factory=list)
-
-    @property
-    def search(self) -> list[TrainJob]:
-        return [job for jobs in self.asked for job in jobs if isinstance(job, TrainJob) and job.run is None]
-
-    @property
-    def reproductions(self) -> list[TrainJob]:
-        return [job for jobs in self.asked for job in jobs if isinstance(job, TrainJob) and job.run is not None]
-
-    @property
-    def evaluations(self) -> list[EvaluateJob]:
-        return [job for jobs in self.asked for job in jobs if isinstance(job, EvaluateJob)]
-
-
-def _record(job: EvaluateJob) -> RunRecord:
-    score = Scores(precision_at_1=0.5, r_precision=0.4, map_at_r=0.3)
-    return RunRecord(
-        fingerprint=job.fingerprint,
-        protocol=job.protocol,
-        dataset="patterns",
-        data_fingerprint=job.specs[0].data_fingerprint,
-        method=job.specs[0].method.name,
-        hyperparameters=job.hyperparameters,
-        run=job.run,
-        search=job.search,
-        study=job.study,
-        seed=job.seed,
-        fold_fingerprints=tuple(spec.fingerprint for spec in job.specs),
-        fold_scores=(score,) * len(job.specs),
-        separated=score,
-        concatenated=score,
-        dimensions=8,
-        test_classes=8,
-        test_images=32,
-        wall_time=1.0,
-        flags=job.flags,
-        steps=job.steps,
-        iterations=job.iterations,
-        metrics_separated={},
-        metrics_concatenated={},
-        class_scores=None,
-        chosen_by=job.chosen_by,
-        last_epoch=None,
-        training_version=job.specs[0].training_version,
-        provenance=provenance("cpu", 1),
-    )
-
-
 def _hump(spec: FoldSpec) -> FoldResult:
     assert spec.method.loss is not None
     margin = spec.method.loss.arguments.get("neg_margin", 0.0)
@@ -109,27 +55,22 @@ def _hump(spec: FoldSpec) -> FoldResult:
     return made_up_result(spec.fingerprint, 0.5 - 0.1 * abs(margin - 0.6) + 0.01 * spec.fold)
 
 
-def study(problem: Problem, method: OpenMethod, budget: Budget) -> Study:
+def study(problem: Problem, method: MethodTemplate, budget: Budget) -> Study:
     return Study(problem, method, budget, SAMPLER, TrialsInMemory())
 
 
 def _drive(
     problem: Problem,
-    method: OpenMethod = OPEN,
+    method: MethodTemplate = OPEN,
     budget: Budget = BUDGET,
     score: Callable[[FoldSpec], FoldResult] = _hump,
     log: TrialLog | None = None,
-) -> Driven:
-    driven = Driven()
-    work = mlrc(Study(problem, method, budget, SAMPLER, log or TrialsInMemory()))
-    try:
-        jobs = next(work)
-        while True:
-            driven.asked.append(jobs)
-            jobs = work.send([score(job.spec) if isinstance(job, TrainJob) else _record(job) for job in jobs])
-    except StopIteration as stop:
-        driven.returned = stop.value
-    return driven
+) -> InventedLab:
+    """Follow the searches of a method, one after another."""
+    lab = InventedLab(score)
+    for search in Study(problem, method, budget, SAMPLER, log or TrialsInMemory()).searches():
+        lab.returned += mlrc(search, lab)
+    return lab
 
 
 def test_the_budget_is_the_protocols() -> None:
@@ -141,7 +82,7 @@ def test_trials_come_first_then_reproductions_then_tests(problem: Problem) -> No
     assert [len(jobs) for jobs in driven.asked] == [4, 4, 4, 4, 12, 3]
     assert len(driven.search) == 4 * 4
     assert len(driven.reproductions) == 3 * 4
-    assert len(driven.evaluations) == 3
+    assert len(driven.tests) == 3
     assert trainings_of(study(problem, OPEN, BUDGET)) == 28
     assert trainings_of(study(problem, OPEN, Budget())) == 240
     kinds = ["search"] * 4 + ["reproduction", "evaluation"]
@@ -170,7 +111,7 @@ def test_a_repeated_search_is_another_search_with_runs_of_its_own(problem: Probl
 
 
 def test_a_method_without_a_search_gets_as_many_runs_as_the_others(problem: Problem) -> None:
-    settled, thrice = OpenMethod(method=CONTRASTIVE, space=()), replace(BUDGET, searches=3)
+    settled, thrice = MethodTemplate(method=CONTRASTIVE, space=()), replace(BUDGET, searches=3)
     driven = _drive(problem, settled, thrice)
     assert [len(jobs) for jobs in driven.asked] == [12, 3] * 3
     assert len({job.spec.seed for job in driven.reproductions}) == 36
@@ -178,7 +119,7 @@ def test_a_method_without_a_search_gets_as_many_runs_as_the_others(problem: Prob
     # Where no experiment searches, or all runs are equal, there is nothing to repeat.
     assert study(problem, settled, replace(thrice, trials=0)).n_runs == 3
     downloaded = replace(problem, trunk=problem.trunk.model_copy(update={"weights": "imagenet"}))
-    untrained = OpenMethod(method=CONTRASTIVE.model_copy(update={"loss": None}), space=())
+    untrained = MethodTemplate(method=CONTRASTIVE.model_copy(update={"loss": None}), space=())
     assert study(downloaded, untrained, thrice).n_runs == 1
 
 
@@ -217,7 +158,7 @@ def test_the_highest_mean_wins(problem: Problem) -> None:
     driven = _drive(problem, score=lambda spec: made_up_result(spec.fingerprint, next(values)))
     winner = driven.asked[2][0].spec.method
     assert {job.spec.method.model_dump_json() for job in driven.reproductions} == {winner.model_dump_json()}
-    for job in driven.evaluations:
+    for job in driven.tests:
         assert winner.loss is not None
         assert job.hyperparameters == {
             "loss.neg_margin": winner.loss.arguments["neg_margin"],
@@ -245,8 +186,8 @@ def test_the_search_trial_is_not_among_the_runs(problem: Problem) -> None:
     searched = {job.spec.fingerprint for job in driven.search}
     reproduced = [job.spec.fingerprint for job in driven.reproductions]
     assert not searched & set(reproduced)
-    assert [f for job in driven.evaluations for f in (spec.fingerprint for spec in job.specs)] == reproduced
-    for number, job in enumerate(driven.evaluations):
+    assert [f for job in driven.tests for f in (spec.fingerprint for spec in job.specs)] == reproduced
+    for number, job in enumerate(driven.tests):
         assert (job.run, job.seed, job.protocol) == (number, 5, "mlrc")
         assert [spec.fold for spec in job.specs] == [0, 1, 2, 3]
 
@@ -254,12 +195,12 @@ def test_the_search_trial_is_not_among_the_runs(problem: Problem) -> None:
 def test_trainings_name_the_evaluation_that_needs_them(problem: Problem) -> None:
     driven = _drive(problem)
     names = [job.run for job in driven.reproductions]
-    assert names == [job.fingerprint for job in driven.evaluations for _ in range(4)]
+    assert names == [job.fingerprint for job in driven.tests for _ in range(4)]
     assert len(set(names)) == 3
 
 
 def test_seeds_of_two_methods_are_matched(problem: Problem) -> None:
-    other = OpenMethod(
+    other = MethodTemplate(
         method=PROXIES, space=(SearchParameter(target="loss_optimizer.lr", scale="log", low=1e-6, high=1),)
     )
     one, two = _drive(problem), _drive(problem, other)
@@ -275,21 +216,21 @@ def test_flags_and_times_are_passed_on(problem: Problem) -> None:
             return made_up_result(spec.fingerprint, 0.3, reason="loss not finite at iteration 7", wall_time=10)
         return made_up_result(spec.fingerprint, 0.3, beats_untrained=spec.fold != 3, wall_time=10 + spec.fold)
 
-    for job in _drive(problem, score=score).evaluations:
+    for job in _drive(problem, score=score).tests:
         assert job.flags == (
             "fold 1: training diverged (loss not finite at iteration 7); the best checkpoint before that counts",
             "fold 3: no trained epoch beat the untrained network",
         )
         assert job.training_time == 10 + 10 + 12 + 13
-    assert all(job.flags == () for job in _drive(problem).evaluations)
+    assert all(job.flags == () for job in _drive(problem).tests)
 
 
 def test_a_method_without_a_space_is_not_searched(problem: Problem) -> None:
-    driven = _drive(problem, OpenMethod(method=CONTRASTIVE))
+    driven = _drive(problem, MethodTemplate(method=CONTRASTIVE))
     assert [len(jobs) for jobs in driven.asked] == [12, 3]
     assert {job.spec.method.model_dump_json() for job in driven.reproductions} == {CONTRASTIVE.model_dump_json()}
-    assert all(job.hyperparameters == {} for job in driven.evaluations)
-    assert trainings_of(study(problem, OpenMethod(method=CONTRASTIVE), BUDGET)) == 12
+    assert all(job.hyperparameters == {} for job in driven.tests)
+    assert trainings_of(study(problem, MethodTemplate(method=CONTRASTIVE), BUDGET)) == 12
 
 
 @pytest.mark.parametrize(
@@ -303,7 +244,7 @@ def test_a_method_without_a_space_is_not_searched(problem: Problem) -> None:
     ],
 )
 def test_a_pretrained_trunk_is_tested_once(problem: Problem, trunk: TrunkSpec, method: MethodSpec, runs: int) -> None:
-    changed, opened = replace(problem, trunk=trunk), OpenMethod(method=method)
+    changed, opened = replace(problem, trunk=trunk), MethodTemplate(method=method)
     assert study(changed, opened, BUDGET).n_reproductions == runs
     assert study(changed, opened, Budget(4, 0)).n_reproductions == 0
 
@@ -317,12 +258,15 @@ def test_a_pretrained_trunk_is_tested_once(problem: Problem, trunk: TrunkSpec, m
 
 
 def test_an_interrupted_protocol_asks_for_the_same_jobs(problem: Problem) -> None:
-    whole = _drive(problem)
-    log = TrialsInMemory()
-    work = mlrc(Study(problem, OPEN, BUDGET, SAMPLER, log))
-    jobs = next(work)
-    work.send([_hump(job.spec) for job in jobs])
-    work.close()
+    whole, log = _drive(problem), TrialsInMemory()
+
+    def stopped(spec: FoldSpec) -> FoldResult:
+        if len(log.trials(next(iter(log.studies)))) > 1:
+            raise KeyboardInterrupt
+        return _hump(spec)
+
+    with pytest.raises(KeyboardInterrupt):
+        _drive(problem, score=stopped, log=log)
     assert _drive(problem, log=log).asked == whole.asked, "the store has the outcomes of the first trial"
     (study,) = log.studies
     trials = log.trials(study)
@@ -348,7 +292,7 @@ def test_a_larger_budget_goes_on_and_a_smaller_looks_at_the_first_only(problem: 
 
 def test_an_exhaustive_parameter_has_its_own_number_of_trials(problem: Problem) -> None:
     bins = SearchParameter(target="loss.num_bins", scale="int", low=2, high=4, exhaustive=True)
-    method = OpenMethod(method=CONTRASTIVE, space=(bins,))
+    method = MethodTemplate(method=CONTRASTIVE, space=(bins,))
     budget = Budget(5, 1)
     driven = _drive(problem, method, budget)
     tried = [job.spec.method.loss.arguments["num_bins"] for job in driven.search[::4] if job.spec.method.loss]
@@ -364,33 +308,29 @@ def test_another_problem_is_another_study(problem: Problem, change: dict[str, An
 
 def test_before_a_search_no_training_is_foreseeable_and_without_one_all_are(problem: Problem) -> None:
     assert foreseeable(study(problem, OPEN, BUDGET)) == []
-    settled = OpenMethod(method=CONTRASTIVE)
+    settled = MethodTemplate(method=CONTRASTIVE)
     assert foreseeable(study(problem, settled, BUDGET)) == [job.spec for job in _drive(problem, settled).reproductions]
 
 
 def test_what_is_foreseeable_grows_with_the_search_up_to_all_trainings(problem: Problem) -> None:
     twice, log = replace(BUDGET, searches=2), TrialsInMemory()
-    asked = [job.spec for jobs in _drive(problem, budget=twice).asked for job in jobs if isinstance(job, TrainJob)]
-    known = []
-    work = mlrc(Study(problem, OPEN, twice, SAMPLER, log))
-    jobs = next(work)
-    while True:
-        known.append(len(foreseeable(Study(problem, OPEN, twice, SAMPLER, log))))
-        assert foreseeable(Study(problem, OPEN, twice, SAMPLER, log)) == asked[: known[-1]]
-        if len(known) == 12:
-            break
-        jobs = work.send([_hump(job.spec) if isinstance(job, TrainJob) else _record(job) for job in jobs])
+    given = Study(problem, OPEN, twice, SAMPLER, log)
+    known: list[int] = []
+    made: list[FoldSpec] = []
+
+    def score(spec: FoldSpec) -> FoldResult:
+        made.append(spec)
+        foreseen = foreseeable(given)
+        assert made == foreseen[: len(made)]
+        known.append(len(foreseen))
+        return _hump(spec)
+
+    _drive(problem, budget=twice, score=score, log=log)
+    assert foreseeable(given) == made
     # One trial after another; the end of a search settles its reproductions.
-    assert known == [4, 8, 12, 16, 28, 28, 32, 36, 40, 44, 56, 56]
+    assert sorted(set(known)) == [4, 8, 12, 16, 28, 32, 36, 40, 44, 56]
 
 
 def test_the_kind_of_training_is_that_of_the_first_reproduction(problem: Problem) -> None:
-    settled = OpenMethod(method=CONTRASTIVE)
+    settled = MethodTemplate(method=CONTRASTIVE)
     assert kinds(study(problem, settled, BUDGET)) == [_drive(problem, settled).reproductions[0].spec]
-
-
-def test_a_reproduction_without_all_its_results_is_not_tested(problem: Problem) -> None:
-    work = mlrc(study(problem, OpenMethod(method=CONTRASTIVE), BUDGET))
-    jobs = next(work)
-    with pytest.raises(ValueError, match="shorter"):
-        work.send([_hump(job.spec) for job in jobs[:-1]])

@@ -1,13 +1,18 @@
-"""Further processes start apart from this one: from Ctrl-C, from its modules and from what its code changes."""
+"""Further processes do not see Ctrl-C, nor files of the current folder, and what their code changes ends with them."""
 
+import os
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 
-from protocols.processes import EndedProcessError, apart, starting
+from protocols.processes import EndedProcessError, WorkerProcess, run_in_subprocess, starting
+from tests.support.processes import wait_until
 
 
 def test_children_that_start_in_the_block_do_not_see_ctrl_c():
@@ -22,32 +27,6 @@ def test_children_that_start_in_the_block_do_not_see_ctrl_c():
         child.wait()
 
 
-@pytest.mark.parametrize("handled", [True, False])
-def test_children_leave_the_signals_of_slurm_to_a_parent_that_handles_them(handled) -> None:
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR2)}
-    heard = []
-    try:
-        for number in before:
-            signal.signal(number, (lambda *received: heard.append(received[0])) if handled else signal.SIG_DFL)
-        with starting():
-            child = subprocess.Popen(["sleep", "30"])
-        for number in before:
-            child.send_signal(number)
-        if handled:
-            for number in before:
-                signal.raise_signal(number)
-            assert heard == list(before), "here they arrive"
-            time.sleep(0.3)
-            assert child.poll() is None
-        else:
-            assert child.wait(20) < 0
-        child.kill()
-        child.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def change_everything() -> bool:
     torch.set_default_dtype(torch.float64)
     torch.nn.functional.normalize = None  # type: ignore[assignment]
@@ -59,20 +38,71 @@ def end(code: int) -> None:
 
 
 def test_what_code_changes_ends_with_its_process() -> None:
-    assert apart(change_everything)
-    assert apart(torch.get_default_dtype) == torch.float32
+    assert run_in_subprocess(change_everything)
+    assert run_in_subprocess(torch.get_default_dtype) == torch.float32
     assert torch.nn.functional.normalize is not None
 
 
 def test_errors_come_back_and_an_end_is_told() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
-        apart(int, "x")
+        run_in_subprocess(int, "x")
     with pytest.raises(EndedProcessError, match=r"exit code 7"):
-        apart(end, 7)
+        run_in_subprocess(end, 7)
+    with pytest.raises(RuntimeError, match=r"^PickyError: one and two$"):
+        run_in_subprocess(picky)
+    with pytest.raises(Exception, match="lambda"):
+        run_in_subprocess(unsendable)
+
+
+class PickyError(Exception):
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first} and {second}")
+
+
+def picky() -> None:
+    raise PickyError("one", "two")
+
+
+def unsendable() -> object:
+    return lambda: 0
+
+
+def count_to(number: int, report: Callable[[int], None]) -> int:
+    for each in range(number):
+        report(each)
+    return os.getpid()
+
+
+def test_a_worker_serves_several_calls_and_reports() -> None:
+    worker, reported = WorkerProcess(), list[int]()
+    try:
+        first, second = (worker.call(count_to, number, report=reported.append) for number in (2, 3))
+        assert first == second != os.getpid()
+        assert reported == [0, 1, 0, 1, 2]
+        with pytest.raises(ValueError, match="invalid literal"):
+            worker.call(int, "x")
+        worker.kill()
+        with pytest.raises(EndedProcessError, match="SIGKILL"):
+            worker.call(os.getpid)
+        assert not worker.is_alive()
+    finally:
+        worker.end()
+
+
+def test_a_worker_ends_with_its_parent() -> None:
+    code = (
+        "import os, time\nfrom protocols.processes import WorkerProcess\n"
+        "print(WorkerProcess().call(os.getpid), flush=True)\ntime.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        worker = int(parent.stdout.readline())
+        parent.kill()
+    wait_until(lambda: not Path(f"/proc/{worker}").exists(), 30)
 
 
 def test_a_file_of_the_current_folder_hides_no_module(tmp_path, monkeypatch) -> None:
     """The process that others are forked from looks nowhere before it knows where this one looks."""
     (tmp_path / "losses.py").write_text("raise ImportError('hidden')")
     monkeypatch.chdir(tmp_path)
-    assert apart(change_everything)
+    assert run_in_subprocess(change_everything)

@@ -8,7 +8,7 @@ import pytest
 
 from protocols.jobs import EvaluateJob, Job, TrainJob
 from protocols.problem import Problem
-from protocols.search.open_method import OpenMethod
+from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from protocols.splits import SplitError, from_ranges, named_split
@@ -19,6 +19,7 @@ from results.records.trials import TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
+from tests.support.labs import InventedLab
 from tests.support.toys import CONTRASTIVE, IMAGES, UNTRAINED, made_up_result, pattern_dataset, same_weights, settings
 
 SPACE = (SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),)
@@ -32,7 +33,7 @@ def problem(tmp_path: Path) -> Problem:
     return Problem(pattern_dataset(tmp_path), split, 4, IMAGES, trunk, 8, training, seed=5, metrics=("recall@2",))
 
 
-def study(problem: Problem, method: OpenMethod, budget: Budget) -> Study:
+def study(problem: Problem, method: MethodTemplate, budget: Budget) -> Study:
     return Study(problem, method, budget, SamplerSettings(startup_trials=2), TrialsInMemory())
 
 
@@ -54,15 +55,10 @@ def validated(spec: FoldSpec) -> FoldResult:
 def drive(
     work_of: Study, score: Callable[[FoldSpec], FoldResult] = validated
 ) -> tuple[list[list[Job]], list[EvaluateJob]]:
-    """All that the protocol asks for; evaluations are answered by nothing, for they are what is looked at."""
-    work, asked = standard(work_of), []
-    jobs = next(work)
-    while True:
-        asked.append(jobs)
-        tests = [job for job in jobs if isinstance(job, EvaluateJob)]
-        if tests:
-            return asked, tests
-        jobs = work.send([score(job.spec) for job in jobs if isinstance(job, TrainJob)])
+    """All that the protocol asks for, and the tests among it."""
+    lab = InventedLab(score)
+    standard(work_of, lab)
+    return lab.asked, lab.tests
 
 
 def train_jobs(jobs: list[Job]) -> list[TrainJob]:
@@ -70,7 +66,7 @@ def train_jobs(jobs: list[Job]) -> list[TrainJob]:
 
 
 def test_a_run_chooses_its_epoch_on_all_folds_and_trains_on_all_classes(problem: Problem) -> None:
-    given = study(problem, OpenMethod(method=CONTRASTIVE), Budget(trials=0, reproductions=3))
+    given = study(problem, MethodTemplate(method=CONTRASTIVE), Budget(trials=0, reproductions=3))
     asked, tests = drive(given)
     choosing, finals, _ = asked
     assert [len(jobs) for jobs in asked] == [12, 3, 3]
@@ -103,7 +99,7 @@ def test_the_epoch_is_the_best_of_the_mean_over_the_folds(problem: Problem) -> N
     def by_fold(spec: FoldSpec) -> FoldResult:
         return validated(spec).model_copy(update={"curve": curve(*curves[spec.fold])})
 
-    asked, tests = drive(study(problem, OpenMethod(method=CONTRASTIVE), Budget(0, 1)), by_fold)
+    asked, tests = drive(study(problem, MethodTemplate(method=CONTRASTIVE), Budget(0, 1)), by_fold)
     assert train_jobs(asked[1])[0].spec.checkpoint_epoch == 5
     assert tests[0].flags == ()
 
@@ -114,7 +110,7 @@ def test_a_run_of_another_choice_is_another_run(problem: Problem) -> None:
 
 
 def test_the_search_comes_first_and_sees_no_other_classes(problem: Problem) -> None:
-    searched = study(problem, OpenMethod(method=CONTRASTIVE, space=SPACE), Budget(trials=3, reproductions=1))
+    searched = study(problem, MethodTemplate(method=CONTRASTIVE, space=SPACE), Budget(trials=3, reproductions=1))
     asked, tests = drive(searched)
     assert [len(jobs) for jobs in asked] == [4, 4, 4, 4, 1, 1]
     assert trainings_of(searched) == 17
@@ -130,7 +126,7 @@ def test_warnings_about_the_choice_reach_the_test(problem: Problem) -> None:
             return validated(spec)
         return made_up_result(spec.fingerprint, 0.0, reason="loss not finite at iteration 7")
 
-    asked, tests = drive(study(problem, OpenMethod(method=CONTRASTIVE), Budget(0, 1)), one_diverged)
+    asked, tests = drive(study(problem, MethodTemplate(method=CONTRASTIVE), Budget(0, 1)), one_diverged)
     assert train_jobs(asked[1])[0].spec.checkpoint_epoch == 4
     assert tests[0].flags == (
         "choosing the epoch, fold 2: training diverged (loss not finite at iteration 7); the other folds choose the "
@@ -139,7 +135,7 @@ def test_warnings_about_the_choice_reach_the_test(problem: Problem) -> None:
 
 
 def test_the_untrained_trunk_has_nothing_to_choose(problem: Problem) -> None:
-    untrained = study(problem, OpenMethod(method=UNTRAINED), Budget(0, 2))
+    untrained = study(problem, MethodTemplate(method=UNTRAINED), Budget(0, 2))
     asked, tests = drive(untrained)
     assert [len(jobs) for jobs in asked if jobs] == [2, 2]
     assert trainings_of(untrained) == 2
@@ -153,7 +149,7 @@ def test_with_a_single_candidate_there_are_no_choosing_trainings(
 ) -> None:
     update = {"max_epochs": max_epochs, "validate_every": validate_every}
     short = replace(problem, training=problem.training.model_copy(update=update))
-    given = study(short, OpenMethod(method=CONTRASTIVE), Budget(0, 2))
+    given = study(short, MethodTemplate(method=CONTRASTIVE), Budget(0, 2))
     asked, tests = drive(given)
     assert [len(jobs) for jobs in asked if jobs] == [2, 2]
     assert trainings_of(given) == 2
@@ -165,7 +161,7 @@ def test_with_a_single_candidate_there_are_no_choosing_trainings(
 
 
 def test_final_trainings_cannot_be_foreseen_before_their_epoch_is_chosen(problem: Problem) -> None:
-    given = study(problem, OpenMethod(method=CONTRASTIVE), Budget(0, 3))
+    given = study(problem, MethodTemplate(method=CONTRASTIVE), Budget(0, 3))
     asked, _ = drive(given)
     assert foreseeable(given) == [job.spec for job in train_jobs(asked[0])]
 

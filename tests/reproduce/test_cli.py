@@ -18,9 +18,9 @@ print({module.partition(".")[0] for module in sys.modules} & %r, file=sys.stderr
 """
 
 
-def imported(*arguments: str, extra: str = "") -> tuple[str, str]:
+def imported(*arguments: str) -> tuple[str, str]:
     """What a help command prints, and the set of heavy packages that were imported."""
-    code = extra + SHOW_IMPORTED % set(HEAVY)
+    code = SHOW_IMPORTED % set(HEAVY)
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], env=environment(), capture_output=True, text=True, check=True
     )
@@ -38,11 +38,6 @@ def test_help_of_a_command_imports_no_heavy_package_but_those_of_typer():
     shown, heavy = imported("table")
     assert "--what" in shown
     assert heavy in ("set()", "{'pydantic'}")  # Typer reads the options of a command with pydantic.
-
-
-def test_an_import_of_a_heavy_package_would_be_seen():
-    _, heavy = imported(extra="import yaml\n")
-    assert heavy == "{'yaml'}"
 
 
 def test_a_file_that_ends_too_early_is_no_request_to_stop(monkeypatch, capsys):
@@ -97,3 +92,48 @@ def test_signs_that_the_output_lacks_are_escaped(encoding, shown):
     assert done.returncode == 2, done.stderr
     assert done.stdout.splitlines() == list(shown[:2])
     assert done.stderr.splitlines() == [b"error: " + shown[2]]
+
+
+PRINT_A_LONG_TABLE = """
+import sys
+from rich.table import Table
+from reproduce import cli
+from reproduce.commands.terminal import output_console
+@cli.app.command("probe")
+def probe():
+    table = Table("name", *("number" for _ in range(40)))
+    for row in range(2000):
+        table.add_row("n" * 50, *(f"{row:09d}" for _ in range(40)), style="bold red")
+    output_console().print(table)
+sys.argv[1:] = ["probe"]
+cli.main()
+"""
+
+
+def test_whoever_reads_no_more_ends_the_output_without_a_word():
+    for code in (
+        PRINT_A_LONG_TABLE,
+        PRINT_A_LONG_TABLE.replace("output_console().print(table)", "print(10**6 * ' a')"),
+    ):
+        command = f"'{sys.executable}' -c \"$CODE\" | head -c 1"
+        environ = {**environment(), "CODE": code}
+        done = subprocess.run(["bash", "-c", command], env=environ, capture_output=True, check=False)
+        assert done.stderr == b""
+
+
+def test_a_closed_output_is_no_error():
+    command = f"'{sys.executable}' -c '{PRINT_A_LONG_TABLE}' >&- <&-"
+    done = subprocess.run(["bash", "-c", command], env=environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_files_have_every_digit_and_no_colour():
+    done = subprocess.run(
+        [sys.executable, "-c", PRINT_A_LONG_TABLE],
+        env={**environment(), "FORCE_COLOR": "1", "COLUMNS": "40"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "\x1b" not in done.stdout
+    assert done.stdout.count("000001999") == 40

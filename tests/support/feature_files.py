@@ -9,6 +9,7 @@ import numpy as np
 from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.feature_files import open_features
 from protocols.problem import Problem
+from results.spec.data_choice import DataChoice
 from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.small_problem import small_problem
@@ -31,7 +32,7 @@ def write_features(folder: Path, features: np.ndarray, labels: Any) -> Path:
 
 
 def opened_features(folder: Path, cache: Path) -> Dataset:
-    return open_features(DataRequest("features", ImageSettings(), cache, folder))
+    return open_features(DataRequest(DataChoice(name="features"), ImageSettings(), cache, folder))
 
 
 def feature_problem(folder: Path, **changes: Any) -> Problem:

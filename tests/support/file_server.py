@@ -9,14 +9,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class FileServer(ThreadingHTTPServer):
     """Serves one content at any path.
 
-    ranges: whether it sends parts. cut_after: bytes of an answer after which it hangs up. lies: sends another part than
-    asked for. gone: answers 404. asked: the Range header of every request.
+    ranges: whether it sends parts. cut_after: bytes of an answer after which it hangs up. gone: answers 404. asked: the
+    Range header of every request.
     """
 
     def __init__(self, content: bytes) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.content = content
-        self.ranges, self.lies, self.gone = True, False, False
+        self.ranges, self.gone = True, False
         self.cut_after: int | None = None
         self.asked: list[str | None] = []
 
@@ -43,8 +43,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.end_headers()
                 return
             self.send_response(206)
-            told = start + 1 if server.lies else start
-            self.send_header("Content-Range", f"bytes {told}-{size - 1}/{size}")
+            self.send_header("Content-Range", f"bytes {start}-{size - 1}/{size}")
         else:
             self.send_response(200)
         body = server.content[start:]

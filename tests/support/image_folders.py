@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from protocols.datasets.dataset import DataRequest
+from results.spec.data_choice import DataChoice
 from results.spec.training_spec import ImageSettings
 
 SETTINGS = ImageSettings(resize=8, crop=8)
@@ -46,8 +47,8 @@ def make_cub(root: Path, classes: int = 8, per_class: int = 2) -> Path:
 
 
 def data_request(root: Path | None, cache: Path, name: str = "folder", **changes: Any) -> DataRequest:
-    whole: dict[str, Any] = {"name": name, "images": SETTINGS, "cache": cache, "root": root, "subset": True}
-    return DataRequest(**{**whole, **changes})
+    images = changes.pop("images", SETTINGS)
+    return DataRequest(DataChoice(**{"name": name, "subset": True, **changes}), images, cache, root)
 
 
 def assert_said(caught: pytest.ExceptionInfo[Exception], *words: str) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from reports.figures.trials import Parameter, SearchHistory, TrialPoint
+from reports.figures.search import Parameter, SearchHistory, TrialPoint
 from reports.page.material import Material
 from results.records.artifacts import FigureData
 from results.records.records import ClassScores
@@ -52,10 +52,6 @@ def comparing(how, settings=MLRC):
     return {**settings, "dataset": {"name": "glyphs"}, "primary": {"compare": how}}
 
 
-def said(found, kind=None):
-    return [f"{one.sentence} {one.detail}" for one in found if kind in (None, one.kind)]
-
-
 def replace_run(run, **changes):
     return run.model_copy(update=changes)
 
@@ -85,7 +81,7 @@ def figure_data(proxies=True):
 def search(*names):
     parameters = tuple(Parameter(name) for name in names)
     trials = tuple(TrialPoint(n, dict.fromkeys(names, n * 0.1), 0.1 + 0.01 * n) for n in range(4))
-    return SearchHistory(trials, parameters, startup=2)
+    return SearchHistory(trials, parameters)
 
 
 def with_classes(runs, shares):

@@ -1,20 +1,10 @@
-"""A GPU for tests on a machine without one: device `cuda`, in one of two kinds.
+"""A GPU for tests on a machine without one: device `cuda`, whose tensors are in the host's memory.
 
 A pretended tensor is on torch's device `meta` for torch's C++ code, whose autograd can then run without CUDA. Python
-code sees `cuda`. What it holds decides the kind:
-
-- Values: a tensor in the host's memory. Results can be compared with those of the CPU.
-- Fake: a tensor of torch's `FakeTensorMode` on `cuda`, with shape, type and device, but without values. torch's own
-  rules say on which device a result is and which devices may meet. The mode is torch's documented tool for that (its
-  documentation has a page "Fake tensor"), although its module has a private name. Alone it carries no gradients here:
-  torch built for CPUs aborts at the first gradient on `cuda`. Where the program reads a value, it gets an assumed one:
-  every mask is true, every number is 1, every array that is copied to the host is 0.
-
-The mode `PretendedDevice` counts where a GPU would make the host wait and which results are in float64, and refuses
+code sees `cuda`. The mode `PretendedDevice` counts the reads of values, for which the host would wait, and refuses
 operations between tensors of the two devices, as a GPU does.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
@@ -23,7 +13,6 @@ from unittest import mock
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
@@ -31,18 +20,6 @@ from torch.utils._pytree import tree_flatten, tree_map
 DEVICE = "cuda"
 _INSIDE = "meta"
 
-# The size of the result, or a check, depends on values: the host waits for them.
-WAITS = {
-    "_local_scalar_dense",
-    "nonzero",
-    "masked_select",
-    "_unique2",
-    "unique_dim",
-    "unique_consecutive",
-    "bincount",
-    "equal",
-    "multinomial",
-}
 # A tensor of the host may meet one of the device in these: copies, and Python numbers that torch wrapped.
 COPIES = {"_to_copy", "copy_"}
 INDEXED = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"}
@@ -53,11 +30,9 @@ class MixedDevicesError(RuntimeError):
 
 
 class PretendedTensor(Tensor):
-    """A tensor that says it is on the pretended device; `held` has its values, or is torch's fake tensor."""
+    """A tensor that says it is on the pretended device; `held` has its values."""
 
     held: Tensor
-    known: Any = None
-    """The value of a single number that the host has sent here, or that is assumed; None if nobody knows."""
 
     @staticmethod
     def __new__(cls, held: Tensor) -> "PretendedTensor":
@@ -86,7 +61,7 @@ class PretendedTensor(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return _computed(func, args, kwargs or {}, None)
+        return _computed(func, args, kwargs or {})
 
     __torch_function__ = torch._C._disabled_torch_function_impl
 
@@ -96,134 +71,46 @@ def held(value: Any) -> Any:
     return value.held if isinstance(value, PretendedTensor) else value
 
 
-def _computed(func: Any, args: Any, kwargs: dict[str, Any], fake: FakeTensorMode | None) -> Any:
+def _computed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Compute on what the tensors hold; results are on the device that a GPU would put them on."""
     tensors = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, PretendedTensor)]
     wrappers = {id(x.held): x for x in tensors}
     device, on_device = kwargs.get("device"), bool(tensors)
-    if fake is None and any(isinstance(x.held, FakeTensor) for x in tensors):
-        fake = next(x.held.fake_mode for x in tensors if isinstance(x.held, FakeTensor))
     if device is not None:
         on_device = torch.device(device).type == _INSIDE
-        there = DEVICE if on_device and fake else "cpu"
-        kwargs = {**kwargs, "device": torch.device(there)}
+        kwargs = {**kwargs, "device": torch.device("cpu")}
     kwargs.pop("pin_memory", None)
-    if fake is not None and (on_device or tensors):
-        result = _without_values(func, *tree_map(held, (args, kwargs)), fake)
-    else:
-        result = func(*tree_map(held, args), **tree_map(held, kwargs))
+    result = func(*tree_map(held, args), **tree_map(held, kwargs))
 
     def on_its_device(value: Any) -> Any:
-        if not isinstance(value, Tensor) or not (on_device or isinstance(value, FakeTensor)):
+        if not isinstance(value, Tensor) or not on_device:
             return value
         return wrappers[id(value)] if id(value) in wrappers else PretendedTensor(value)
 
     return tree_map(on_its_device, result)
 
 
-def _without_values(func: Any, args: Any, kwargs: dict[str, Any], fake: FakeTensorMode) -> Any:
-    """The result of torch's fake tensors; an assumed one where it depends on values."""
-    name = func.overloadpacket.__name__
-    to_host = name == "_to_copy" and kwargs.get("device") == torch.device("cpu")
-    if to_host or (name == "copy_" and not isinstance(args[0], FakeTensor)):
-        target = args[0] if name == "copy_" else torch.empty(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype)
-        return target.fill_(target.dtype == torch.bool)
-    if name == "_local_scalar_dense":
-        return torch.ones((), dtype=args[0].dtype).item()
-    if name == "equal":
-        return True
-
-    def numbers(*shape: int, dtype: torch.dtype = torch.int64) -> Tensor:
-        with fake:
-            return torch.ops.aten.empty.memory_format(shape, dtype=dtype, device=torch.device(DEVICE))
-
-    x = args[0] if args else None
-    if name == "nonzero":
-        return numbers(x.numel(), x.ndim)
-    if name == "masked_select":
-        return numbers(x.numel(), dtype=x.dtype)
-    if name == "bincount":
-        return numbers(max(x.numel(), kwargs.get("minlength", 0), *args[2:3]))
-    if name == "_unique2":
-        return numbers(x.numel(), dtype=x.dtype), numbers(*x.shape), numbers(x.numel())
-    if name == "repeat_interleave" and kwargs.get("output_size") is None:
-        return numbers(x.numel())
-    if name in INDEXED:
-        indices = []
-        for index in args[1]:
-            is_mask = index is not None and index.dtype in (torch.bool, torch.uint8)
-            indices += [numbers(index.numel())] * index.ndim if is_mask else [index]
-        args = (x, indices, *args[2:])
-    args, kwargs = tree_map(lambda v: _fake_of(v, fake), (args, kwargs))
-    with fake:
-        return func(*args, **kwargs)
-
-
-def _fake_of(value: Any, fake: FakeTensorMode) -> Any:
-    on_host = isinstance(value, Tensor) and not isinstance(value, FakeTensor)
-    return fake.from_tensor(value.detach()) if on_host else value
-
-
 class PretendedDevice(TorchDispatchMode):
     """Computes on the pretended device.
 
     Attributes:
-        waits: how often the host would have waited for the device, by cause.
-        float64: how many numbers in float64 each operation has made on the device at most, by operation.
-        operations: how many operations have started work on the device; views do not.
+        reads: how often the host has read values of the device.
     """
 
-    def __init__(self, fake: FakeTensorMode | None = None, assumed_any: bool = True) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.waits: Counter[str] = Counter()
-        self.float64: Counter[str] = Counter()
-        self.operations = 0
-        self._fake, self._any = fake, assumed_any
+        self.reads = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = func.overloadpacket.__name__
         tensors = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)]
-        pretended = [isinstance(x, PretendedTensor) for x in tensors]
-        if any(pretended) or name in COPIES:
-            self._count(name, args, kwargs, any(pretended))
-        if any(pretended) and name not in COPIES:
-            _refuse_mixed(name, args, tensors)
-        if name == "_local_scalar_dense" and any(pretended) and args[0].known is not None:
-            return args[0].known
-        result = _computed(func, args, dict(kwargs), self._fake)
-        if isinstance(result, PretendedTensor) and self._fake:
-            result.known = self._number(func, name, args)
-        made = [x for x in tree_flatten(result)[0] if isinstance(x, PretendedTensor)]
-        is_view = any(r.alias_info and not r.alias_info.is_write for r in func._schema.returns)
-        self.operations += bool(made) and not is_view
-        for x in made:
-            if x.dtype == torch.float64:
-                self.float64[name] = max(self.float64[name], x.numel())
-        return result
-
-    def _number(self, func: Any, name: str, args: Any) -> Any:
-        if name in COPIES and type(args[-1]) in (Tensor, torch.nn.Parameter) and args[-1].numel() == 1:
-            return args[-1].item()
-        if name == "any":
-            return self._any
-        return args[0].known if name in ("detach", "alias", "view") and isinstance(args[0], PretendedTensor) else None
-
-    def _count(self, name: str, args: Any, kwargs: dict[str, Any], on_device: bool) -> None:
-        if name in WAITS or (name == "repeat_interleave" and kwargs.get("output_size") is None):
-            self.waits[name] += 1
-        elif name == "_to_copy" and kwargs.get("device") is not None and not kwargs.get("non_blocking"):
-            to_device = torch.device(kwargs["device"]).type == _INSIDE
-            self.waits["copy"] += to_device != isinstance(args[0], PretendedTensor)
-        elif name == "copy_" and isinstance(args[0], PretendedTensor) != isinstance(args[1], PretendedTensor):
-            blocking = not (kwargs.get("non_blocking") or (len(args) > 2 and args[2]))
-            self.waits["copy"] += blocking and args[1].ndim > 0
-        elif name in INDEXED:
-            indices = [index for index in args[1] if index is not None]
-            self.waits["index by a mask"] += any(held(index).dtype in (torch.bool, torch.uint8) for index in indices)
-            self.waits["index from the host"] += on_device and any(
-                not isinstance(index, PretendedTensor) for index in indices
-            )
+        if any(isinstance(x, PretendedTensor) for x in tensors):
+            to_host = name == "_to_copy" and kwargs.get("device") == torch.device("cpu")
+            self.reads += to_host or name in ("_local_scalar_dense", "nonzero")
+            if name not in COPIES:
+                _refuse_mixed(name, args, tensors)
+        return _computed(func, args, dict(kwargs))
 
 
 def _refuse_mixed(name: str, args: Any, tensors: list[Tensor]) -> None:
@@ -261,12 +148,12 @@ def _inside(value: Any) -> Any:
 
 
 @contextmanager
-def pretended_device(*, fake: bool = False, assumed_any: bool = True) -> Iterator[PretendedDevice]:
-    """Inside, `DEVICE` is a device to train on; with `fake` it has no values, and `any()` is `assumed_any`."""
+def pretended_device() -> Iterator[PretendedDevice]:
+    """Inside, `DEVICE` is a device to train on."""
     autocast = torch.autocast
     before = torch.__future__.get_overwrite_module_params_on_conversion()
     torch.__future__.set_overwrite_module_params_on_conversion(True)
-    mode = PretendedDevice(FakeTensorMode() if fake else None, assumed_any)
+    mode = PretendedDevice()
     stream = SimpleNamespace(wait_stream=lambda other: None)
     stand_ins: dict[str, Any] = {
         "Stream": lambda device: stream,

@@ -33,17 +33,6 @@ def made(out: str) -> int:
     return int(counts[1])
 
 
-def assert_equal_work(folder: Path, store: str, runs: int, **settings: int) -> None:
-    """Run the experiment several times at once: equal tables, and every training made once."""
-    write_experiment(folder, **settings)
-    names = [f"tables{number}" for number in range(runs)]
-    processes = [start_run(folder, store, name) for name in names]
-    answers = [process.communicate(timeout=600) for process in processes]
-    assert [(process.returncode, err) for process, (_, err) in zip(processes, answers, strict=True)] == [(0, "")] * runs
-    assert sum(made(out) for out, _ in answers) == TRAININGS
-    assert len({(folder / name / "tiny.csv").read_bytes() for name in names}) == 1
-
-
 def interrupt(folder: Path, store: str, seconds: float, number: signal.Signals = signal.SIGINT) -> bool:
     """Interrupt a run after some seconds, and check how it ends; return False if it was done before."""
     process = start_run(folder, store, "tables", "--workers", "2")

@@ -2,14 +2,10 @@
 
 from typing import Any
 
-import sqlalchemy as sa
-
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import CurvePoint, FoldResult, Provenance, RunRecord, Scores
 from results.spec.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, TrainingSettings
 from results.spec.trunk_spec import TrunkSpec
-from results.store.schema import EXPERIMENTS
-from results.store.store import Store
 
 
 def some_provenance() -> Provenance:
@@ -49,14 +45,6 @@ def some_summary(
     planned = experiment["reproductions"] * experiment["search"].get("searches", 1)
     summary.setdefault("runs", dict.fromkeys(summary["methods"], planned))
     return ExperimentSummary.model_validate({"experiment": experiment, **summary})
-
-
-def put_incomplete_experiment(store: Store, fingerprint: str, name: str) -> None:
-    """An experiment that was kept without anything that tables need."""
-    store.put_experiment(fingerprint, name, some_summary())
-    with store._database.writing() as connection:
-        row = EXPERIMENTS.c.fingerprint == fingerprint
-        connection.execute(sa.update(EXPERIMENTS).where(row).values(settings="{}"))
 
 
 def some_spec(**changes: Any) -> FoldSpec:

@@ -2,34 +2,37 @@
 
 // Sorting: the button of a header switches between two directions and the order of the experiment.
 for (const table of document.querySelectorAll("table.sortable")) {
-  const body = table.tBodies[0];
-  const original = [...body.rows];
+  const original = [...table.tBodies];
   const headers = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
   headers.forEach((header, column) => {
-    header.querySelector("button").addEventListener("click", () => {
-      const numeric = "numeric" in header.dataset;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...header.childNodes);
+    header.append(button);
+    header.setAttribute("aria-sort", "none");
+    button.addEventListener("click", () => {
+      const numeric = header.classList.contains("number");
       const cycle = numeric ? ["descending", "ascending", "none"] : ["ascending", "descending", "none"];
       const next = cycle[(cycle.indexOf(header.getAttribute("aria-sort")) + 1) % 3];
       headers.forEach((other) => other.setAttribute("aria-sort", "none"));
       header.setAttribute("aria-sort", next);
-      body.append(...(next === "none" ? original : sorted(original, column, numeric, next)));
-      const name = header.textContent.trim();
+      table.append(...(next === "none" ? original : sorted(original, column, numeric, next)));
       document.getElementById("announcement").textContent =
-        next === "none" ? "in the experiment's order" : `sorted by ${name}, ${next}`;
+        next === "none" ? "in the experiment's order" : `sorted by ${header.textContent.trim()}, ${next}`;
     });
   });
 }
 
-function sorted(rows, column, numeric, direction) {
-  const key = (row) => row.cells[column].dataset.sort;
-  const missing = (row) => key(row) === "" || (numeric && Number.isNaN(Number(key(row))));
+function sorted(bodies, column, numeric, direction) {
+  const key = (body) => body.rows[0].cells[column].dataset.sort ?? body.rows[0].cells[column].textContent;
+  const missing = (body) => key(body) === "" || (numeric && Number.isNaN(Number(key(body))));
   const compare = numeric
     ? (a, b) => Number(key(a)) - Number(key(b))
     : (a, b) => key(a).localeCompare(key(b), "en", { numeric: true });
-  const present = rows.filter((row) => !missing(row)).sort(compare);
+  const present = bodies.filter((body) => !missing(body)).sort(compare);
   if (direction === "descending") present.reverse();
   // Rows without a value stay at the end in both directions.
-  return [...present, ...rows.filter(missing)];
+  return [...present, ...bodies.filter(missing)];
 }
 
 // Tooltips with the origin of a number, on hover, focus and tap. The Tab key stops once per table; arrow keys move in it.

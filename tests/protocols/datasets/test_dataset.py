@@ -51,7 +51,7 @@ def test_a_broken_image_can_be_left_out(tmp_path: Path) -> None:
     root = make_folder(tmp_path / "photos", per_class=3)
     whole = open_dataset(data_request(root, tmp_path / "cache"))
     (root / "class_2" / "1.png").write_bytes(b"no image")
-    dataset = open_dataset(data_request(root, tmp_path / "cache", skip_broken=True))
+    dataset = open_dataset(data_request(root, tmp_path / "cache", skip_broken_images=True))
     assert dataset.left_out == ("1 image(s) that cannot be decoded (class_2/1.png)",)
     assert len(dataset.images) == len(whole.images) - 1 == 23
     assert dataset.images.rows.tolist() == [row for row in range(24) if row != 7]
@@ -63,7 +63,7 @@ def test_a_broken_image_can_be_left_out(tmp_path: Path) -> None:
 def test_leaving_out_must_leave_two(folder: Path, tmp_path: Path) -> None:
     (folder / "class_2" / "1.png").write_bytes(b"no image")
     with pytest.raises(DataError) as caught:
-        open_dataset(data_request(folder, tmp_path / "cache", skip_broken=True))
+        open_dataset(data_request(folder, tmp_path / "cache", skip_broken_images=True))
     assert_said(caught, "class 'class_2' has only one image")
 
 

@@ -37,12 +37,6 @@ def test_only_images_count_and_at_any_depth(folder: Path) -> None:
     assert after.labels[after.names.index("class_3/more/deep.PNG")] == 3
 
 
-def test_classes_are_in_alphabetical_order(tmp_path: Path) -> None:
-    for name in ("b", "a10", "a2", "C"):
-        paint(tmp_path / name / "0.png", 0)
-    assert list_folder(tmp_path).class_names == ("C", "a10", "a2", "b")
-
-
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         list_folder(tmp_path / "nowhere")

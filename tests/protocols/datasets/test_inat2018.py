@@ -1,7 +1,6 @@
 """iNaturalist 2018 in the split of Smooth-AP's authors, whole and broken."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +9,7 @@ import pytest
 from protocols.datasets.dataset import DataError
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.inat2018 import list_inat2018
-from protocols.datasets.listing import check_counts
-from protocols.datasets.publication import INAT2018, Counts
-from protocols.datasets.stand_in import stand_in
+from protocols.datasets.publication import Counts
 from protocols.evaluation.test_data import test_data as data_for_testing
 from reproduce.config.experiment_file import load_experiments
 from reproduce.execution.run_experiment import notes_on_data
@@ -84,33 +81,6 @@ def test_every_protocol_has_the_authors_split(root: Path, tmp_path: Path, protoc
     assert notes_on_data(open_session("mine", experiment, paths, None)) == []
 
 
-def test_the_stand_in_has_the_published_counts() -> None:
-    labels = stand_in("inat2018", INAT2018.counts, 8).images.labels
-    assert len(labels) == 461_939
-    assert int((labels < 5_690).sum()) == 325_846
-
-
-def test_the_counts_are_checked(root: Path, tmp_path: Path) -> None:
-    listing = list_inat2018(root)
-    check_counts(listing, WHOLE)
-    with pytest.raises(DataError, match=r"24 images of 8 classes, published are 461939 of 8142.*--subset"):
-        open_dataset(data_request(root, tmp_path / "cache", "inat2018", subset=False))
-    with pytest.raises(DataError, match="images of the first 5 classes: 15 instead of 14"):
-        check_counts(listing, replace(WHOLE, trainval_images=14))
-
-
-@pytest.mark.parametrize("file", ["train2018.json", "val2018.json", *LISTS])
-def test_a_missing_file(root: Path, file: str) -> None:
-    (root / file).unlink()
-    refused(root, Path(file).name, str(root))
-
-
-def test_a_missing_image(root: Path) -> None:
-    path = root / list_inat2018(root).names[-1]
-    path.unlink()
-    refused(root, str(path), "named in Inaturalist_train_set1.txt and Inaturalist_test_set1.txt but missing")
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -142,10 +112,3 @@ def test_a_class_of_both_lists(root: Path) -> None:
     with (root / LISTS[1]).open("a") as file:
         file.write(first + "\n")
     refused(root, "category 90 is in Inaturalist_train_set1.txt too")
-
-
-def test_an_image_twice(root: Path) -> None:
-    last = (root / LISTS[1]).read_text().splitlines()[-1]
-    with (root / LISTS[1]).open("a") as file:
-        file.write(last + "\n")
-    refused(root, last, "named twice")

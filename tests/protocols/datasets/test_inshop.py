@@ -1,21 +1,19 @@
 """In-Shop Clothes Retrieval in the official layout and the mirrors', whole and broken."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from protocols.datasets.dataset import DataError, DataRequest, Dataset
+from protocols.datasets.dataset import DataError, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.inshop import list_inshop
-from protocols.datasets.listing import check_counts
 from protocols.datasets.notes_on_data import note_on_queries
-from protocols.datasets.publication import INSHOP, Counts
+from protocols.datasets.publication import Counts
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.splits import named_split
 from protocols.training.fold_data import fold_data
-from results.spec.training_spec import ImageSettings
+from tests.support.image_folders import data_request
 from tests.support.published_layouts import inshop
 
 TRAIN = tuple(f"id_{n:08d}" for n in (1, 3, 5, 7, 11))
@@ -43,7 +41,7 @@ def refused(root: Path, *words: str) -> None:
 
 def opened(root: Path, **changes: bool) -> Dataset:
     options = {"subset": True, **changes}
-    return open_dataset(DataRequest("inshop", ImageSettings(resize=8, crop=8), root.parent / "cache", root, **options))
+    return open_dataset(data_request(root, root.parent / "cache", "inshop", **options))
 
 
 @pytest.mark.parametrize("official", [True, False])
@@ -56,16 +54,6 @@ def test_items_for_training_come_first(tmp_path: Path, official: bool) -> None:
         assert Path(name).parent.name == listing.class_names[label]
         assert query == (label >= 5 and Path(name).name == "01_1_front.jpg")
         assert (listing.root / name).is_file()
-
-
-def test_the_archives_own_folder_will_do(tmp_path: Path) -> None:
-    inshop(tmp_path / "In-shop Clothes Retrieval Benchmark")
-    assert len(list_inshop(tmp_path).names) == 22
-
-
-def test_the_list_in_eval_and_images_at_the_root(root: Path) -> None:
-    (root / "Img" / "img").rename(root / "img")
-    assert list_inshop(root).root == root
 
 
 def test_queries_and_gallery_reach_the_test(root: Path) -> None:
@@ -93,26 +81,12 @@ def test_an_image_left_out_takes_its_status_along(root: Path) -> None:
     listing = list_inshop(root)
     broken = next(name for name in listing.names if "id_00000002/02" in name)
     (listing.root / broken).write_bytes(b"no image")
-    dataset = opened(root, skip_broken=True)
+    dataset = opened(root, skip_broken_images=True)
     assert dataset.left_out == (f"1 image(s) that cannot be decoded ({broken})",)
     kept = [row for row, name in enumerate(listing.names) if name != broken]
     assert dataset.is_query is not None
     assert listing.is_query is not None
     assert dataset.is_query.tolist() == listing.is_query[kept].tolist()
-
-
-def test_the_counts_are_checked(root: Path) -> None:
-    listing = list_inshop(root)
-    check_counts(listing, WHOLE)
-    with pytest.raises(DataError, match=r"22 images of 9 classes, published are 52712 of 7982.*--subset"):
-        check_counts(listing, INSHOP.counts)
-    for changed, what in (
-        ({"trainval_classes": 4}, "images of the first 4 classes: 8 instead of 10"),
-        ({"queries": 5}, "queries: 4 instead of 5"),
-        ({"gallery": 7}, "gallery images: 8 instead of 7"),
-    ):
-        with pytest.raises(DataError, match=what):
-            check_counts(listing, replace(WHOLE, **changed))
 
 
 @pytest.mark.parametrize(
@@ -152,42 +126,7 @@ def test_an_item_for_both(root: Path, file: Path) -> None:
     refused(root, str(file), "item id_00000012 is in the training part and in the test part")
 
 
-@pytest.mark.parametrize(
-    "line", ["img/a.jpg id_00000001", "img/a.jpg id_00000001 validation", "img/a.jpg id_00000001 train more"]
-)
-def test_a_bad_line(root: Path, file: Path, line: str) -> None:
-    with file.open("a") as handle:
-        handle.write(line + "\n")
-    refused(root, f"{file}, line 25: expected `image_name item_id`", repr(line))
-
-
 @pytest.mark.parametrize("content", ["", "22\n", "22\nname id status\n", "img/a.jpg id_00000001 train\n" * 3])
 def test_the_header_must_be_there(root: Path, file: Path, content: str) -> None:
     file.write_text(content)
     refused(root, str(file), "expected the number of images, then the header")
-
-
-def test_the_number_must_be_one(root: Path, file: Path) -> None:
-    file.write_text(file.read_text().replace("22", "many", 1))
-    refused(root, str(file), "expected the number of images, then the header")
-
-
-def test_another_encoding(root: Path, file: Path) -> None:
-    file.write_bytes(b"\xff\xfe" + file.read_bytes())
-    refused(root, str(file), "not a text file in UTF-8")
-
-
-def test_an_image_twice(root: Path, file: Path) -> None:
-    with file.open("a") as handle:
-        handle.write(file.read_text().splitlines()[-1] + "\n")
-    refused(root, "named twice")
-
-
-def test_missing_parts(root: Path, file: Path) -> None:
-    image = root / "Img" / "img" / "WOMEN" / "Dresses" / "id_00000003" / "01_1_front.jpg"
-    image.unlink()
-    refused(root, str(image), "missing")
-    (root / "Img").rename(root / "Images")
-    refused(root, str(root), "no Img/img and no img here", "img.zip")
-    file.unlink()
-    refused(root, str(root), "no Eval/list_eval_partition.txt")

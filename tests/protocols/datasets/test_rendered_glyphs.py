@@ -6,11 +6,12 @@ import pytest
 
 from protocols.datasets import glyphs
 from protocols.datasets.dataset import DataRequest
+from results.spec.data_choice import DataChoice
 from results.spec.training_spec import ImageSettings
 
 
 def test_glyphs_are_rendered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = DataRequest("glyphs", ImageSettings(resize=None, crop=32), tmp_path)
+    request = DataRequest(DataChoice(name="glyphs"), ImageSettings(resize=None, crop=32), tmp_path)
     drawn = glyphs.open_glyphs(request)
 
     def refuse() -> None:

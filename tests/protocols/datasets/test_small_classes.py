@@ -35,7 +35,7 @@ def test_small_classes_are_left_out_by_name(tmp_path: Path) -> None:
 def test_images_that_cannot_be_decoded_do_not_count(tmp_path: Path) -> None:
     root = uneven(tmp_path / "photos")
     (root / "class_5" / "0.png").write_bytes(b"no image")
-    dataset = open_dataset(data_request(root, tmp_path / "cache", skip_broken=True, min_images=2))
+    dataset = open_dataset(data_request(root, tmp_path / "cache", skip_broken_images=True, min_images=2))
     assert "class_5" not in dataset.class_names
     assert dataset.left_out[1:] == (
         "1 image(s) that cannot be decoded (class_5/0.png)",
@@ -66,7 +66,7 @@ def test_a_run_names_the_first_fault_and_counts_the_others(tmp_path: Path) -> No
     (root / "class_8" / "empty").mkdir()
     (root / "class_9x").mkdir()
     with pytest.raises(
-        DataError, match=r"class 'class_2' has only one image; .* --min-images 2 .and 1 more;"
+        DataError, match=r"class 'class_2' has only one image; .* --set dataset.min_images=2 .and 1 more;"
     ) as caught:
         open_dataset(data_request(root, tmp_path / "cache"))
     assert ["class_2" in caught.value.faults[0], "class_9x" in caught.value.faults[1]] == [True, True]
@@ -79,13 +79,13 @@ def test_a_check_finds_everything(tmp_path: Path) -> None:
     (root / "split.csv").write_text("class,split\nclass_0,train\nclass_1,middle\nclass_2,nowhere\n")
     without = check_folder(root, None, skip_broken=False, decoding=None)
     assert [fault.split(": ", 1)[1][:24] for fault in without.faults] == [
-        "line 3 has the split 'mi",
-        "line 4 has the split 'no",
+        "class 'class_1' has the ",
+        "class 'class_2' has the ",
         "class 'class_2' has only",
     ]
     seen: list[int] = []
     checked = check_folder(root, None, skip_broken=False, decoding=lambda done, total: seen.append(done))
-    assert seen == [27]
+    assert seen == list(range(1, 28))
     assert [fault for fault in checked.faults if "class_7" in fault] == [
         *(fault for fault in checked.faults if "cannot be decoded" in fault and "--skip-broken-images" in fault),
         checked.faults[-1],

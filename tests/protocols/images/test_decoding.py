@@ -1,7 +1,6 @@
 """Decoding: deep grey images are scaled, numbers of unknown range are refused, ordinary images stay as they are."""
 
 import hashlib
-import os
 import struct
 import zlib
 from pathlib import Path
@@ -10,9 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from protocols.images.decoding import BrokenImageError, UnknownRangeError, decode, header_of
+from protocols.images.decoding import BrokenImageError, decode
 from protocols.images.packing import pack_files
-from reproduce.outputs.load_model import as_rgb
 
 GREY = np.random.default_rng(3).integers(0, 256, (9, 14), dtype=np.uint8)
 COLOURS = np.random.default_rng(4).integers(0, 256, (9, 14, 4), dtype=np.uint8)
@@ -34,8 +32,6 @@ def test_grey_images_with_16_bits_are_scaled(tmp_path: Path, suffix: str, factor
     else:
         Image.fromarray(values).save(path)
     assert as_grey(decode(path, None))
-    assert header_of(path) == (9, 14, True)
-    assert as_grey(np.asarray(as_rgb(Image.open(path))))
 
 
 def test_colours_with_16_bits_are_scaled_in_the_same_way(tmp_path: Path) -> None:
@@ -72,12 +68,10 @@ def test_grey_images_with_12_bits_are_scaled(tmp_path: Path) -> None:
 def test_numbers_of_unknown_range_are_refused_by_name(tmp_path: Path, kind: type, said: str) -> None:
     path = tmp_path / "image.tif"
     Image.fromarray(GREY.astype(kind)).save(path)
-    with pytest.raises(UnknownRangeError, match=f"image.tif: holds {said}.*; convert it to 8 or 16 bits") as raised:
+    with pytest.raises(BrokenImageError, match=f"image.tif: .*holds {said}.*; convert it to 8 or 16 bits") as raised:
         pack_files(tmp_path, [path.name], None, tmp_path / "pack")
     assert "\n" not in str(raised.value)
     assert pack_files(tmp_path, [path.name], None, tmp_path / "pack", skip_broken=True).skipped == (path.name,)
-    with pytest.raises(ValueError, match="not known"):
-        as_rgb(Image.open(path))
 
 
 @pytest.mark.parametrize("suffix", ["png", "tif"])
@@ -90,8 +84,6 @@ def test_ordinary_images_are_those_of_pillow(tmp_path: Path, mode: str, suffix: 
     (picture.convert("RGB").convert(mode) if mode in ("P", "CMYK", "1") else picture.convert(mode)).save(path)
     expected = Image.open(path).convert("RGB")
     assert (decode(path, None, as_mlrc=True) == np.asarray(expected)).all()
-    assert header_of(path) == (9, 14, False)
-    assert (np.asarray(as_rgb(Image.open(path), as_mlrc=True)) == np.asarray(expected)).all()
     if mode not in ("LA", "RGBA"):
         assert (decode(path, None) == np.asarray(expected)).all()
 
@@ -106,17 +98,15 @@ def test_a_deep_image_gives_another_content_hash_than_before(tmp_path: Path) -> 
         assert (packing.content_hash == before) == stays
 
 
-@pytest.mark.parametrize("kind", ["dangling", "looping", "folder", "pipe"])
+@pytest.mark.parametrize("kind", ["dangling", "folder"])
 def test_what_is_no_file_is_named_or_left_out(tmp_path: Path, kind: str) -> None:
     Image.fromarray(GREY).save(tmp_path / "good.png")
     path = tmp_path / "odd.png"
     if kind == "folder":
         path.mkdir()
-    elif kind == "pipe":
-        os.mkfifo(path)
     else:
-        path.symlink_to("nowhere.png" if kind == "dangling" else path.name)
+        path.symlink_to("nowhere.png")
     names = ["good.png", "odd.png"]
-    with pytest.raises(BrokenImageError, match=r"odd\.png: cannot be decoded; repair or remove it"):
+    with pytest.raises(BrokenImageError, match=r"odd\.png: cannot be decoded .*; repair or remove it"):
         pack_files(tmp_path, names, None, tmp_path / "pack")
     assert pack_files(tmp_path, names, None, tmp_path / "pack", skip_broken=True).skipped == ("odd.png",)

@@ -15,9 +15,7 @@ from protocols.images.packed_images import LabelledImages
 from protocols.jobs import EvaluateJob
 from protocols.splits import mlrc_split
 from protocols.training.train_fold import train_fold
-from protocols.trunks.embed import embed, embed_crops
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, settings, toy_fold
 
 CPU = torch.device("cpu")
@@ -65,29 +63,10 @@ def test_crops_beyond_the_bound_are_made_anew(
     assert crops._crops is None
 
 
-def test_crops_that_just_fit_are_kept(images: LabelledImages, made: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "HOST_BYTES", 140 * 3 * 8 * 8)
-    crops = EvaluationCrops(images, IMAGES, CPU)
-    for _ in range(2):
-        kept = torch.cat(list(crops.batches()))
-    assert made == [0, 64, 128]
-    assert kept.nbytes == prepared.HOST_BYTES
-
-
 def test_a_pass_that_was_left_early_is_not_kept(images: LabelledImages) -> None:
     crops = EvaluationCrops(images, IMAGES, CPU)
     next(crops.batches())
     assert len(torch.cat(list(crops.batches()))) == 140
-
-
-def test_embeddings_do_not_change_by_a_bit(images: LabelledImages) -> None:
-    torch.manual_seed(0)
-    model = EmbeddingModel(TrunkSpec(name="small_conv", weights="random"), 5).train()
-    expected = embed(model, images, IMAGES, CPU)
-    crops = EvaluationCrops(images, IMAGES, CPU)
-    for _ in range(2):
-        assert torch.equal(embed_crops(model, crops), expected)
-        assert model.training
 
 
 def test_a_training_crops_its_validation_images_once(tmp_path: Path, made: list[int]) -> None:

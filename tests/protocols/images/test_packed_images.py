@@ -43,15 +43,6 @@ def test_pickles_are_the_path_alone(images: PackedImages, pixels: np.ndarray) ->
     assert (copy.image(3) == pixels[3]).all()
 
 
-def test_a_selection_pickles_with_its_rows_only(images: PackedImages, pixels: np.ndarray) -> None:
-    selection = _selection(images)
-    selection.image(0)
-    copy = pickle.loads(pickle.dumps(selection))
-    assert (copy.rows == selection.rows).all()
-    assert (copy.labels == selection.labels).all()
-    assert (copy.image(2) == pixels[4]).all()
-
-
 def test_a_selection_gives_its_own_images_in_order(images: PackedImages, pixels: np.ndarray) -> None:
     selection = _selection(images)
     assert len(selection) == 4
@@ -73,8 +64,3 @@ def test_classes_can_be_picked(images: PackedImages, pixels: np.ndarray) -> None
     with pytest.raises(IndexError):
         picked.image(3)
     assert len(_selection(images).of_classes(())) == 0
-
-
-def test_every_row_has_a_label(images: PackedImages) -> None:
-    with pytest.raises(ValueError, match="2 rows but 3 labels"):
-        LabelledImages(images, np.array([0, 1]), np.array([0, 1, 2]))

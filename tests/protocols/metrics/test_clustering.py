@@ -7,8 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.cluster import KMeans
-from sklearn.metrics import normalized_mutual_info_score
 
 from protocols.metrics import clustering
 from protocols.metrics.clustering import nmi
@@ -32,19 +30,6 @@ def test_nmi_of_an_imperfect_clustering_is_the_formulas() -> None:
     assert nmi(embeddings, labels) == pytest.approx(2 * mutual / (_entropy([3, 3]) + _entropy([4, 2])), abs=1e-9)
 
 
-@pytest.mark.parametrize("spread", [0.5, 1.0, 2.0])
-def test_nmi_is_near_that_of_scikit_learns_k_means(spread: float) -> None:
-    embeddings, labels = embeddings_in_clusters(spread)
-    theirs = [
-        normalized_mutual_info_score(
-            labels, KMeans(12, init="random", n_init=1, random_state=s).fit_predict(embeddings)
-        )
-        for s in range(10)
-    ]
-    assert min(theirs) - 0.05 <= nmi(embeddings, labels) <= max(theirs) + 0.05
-    assert np.mean(theirs) < 0.99
-
-
 def test_nmi_is_the_same_every_time_and_does_not_touch_random_numbers() -> None:
     embeddings, labels = embeddings_in_clusters(1.0)
     state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
@@ -60,11 +45,6 @@ def test_nmi_of_any_input_is_between_none_and_all(n: int, classes: int, side: in
     embeddings = torch.randint(0, side, (n, 2), generator=generator).float()
     labels = torch.randint(0, classes, (n,), generator=generator)
     assert -1e-12 <= nmi(embeddings, labels) <= 1 + 1e-12
-
-
-def test_nmi_refuses_embeddings_that_are_not_finite() -> None:
-    with pytest.raises(ValueError, match="not finite"):
-        nmi(torch.full((3, 2), torch.nan), torch.arange(3))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ OTHERS: dict[str, Any] = {
     "recall_at": (1, 2),
     "map_at": (5,),
 }
-NO_SCORES = {"check_metric_names", "checked", "normalized", "sides", "torch_search", "smallest"}
+NO_SCORES = {"check_metric_names", "checked", "normalized", "sides", "smallest"}
 """They score nothing: names, checks, normalisations and parts of the search."""
 
 

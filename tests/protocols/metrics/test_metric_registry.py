@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from protocols.metrics import metric_registry as registry
 from protocols.metrics.clustering import nmi
 from protocols.metrics.covering import covering_radius
 from protocols.metrics.metric_registry import check_metric_names, measure
@@ -53,21 +52,6 @@ def test_only_retrieval_tells_queries_from_the_gallery() -> None:
     assert measured["recall@2"] == expected.recall_at[2]
     assert measured["map@1000"] == expected.map_at[1000]
     assert measured["map@1000"] != measure(("map@1000",), embeddings, labels, None)["map@1000"]
-
-
-def test_neighbours_are_searched_once_and_only_for_retrieval(monkeypatch: pytest.MonkeyPatch) -> None:
-    searched = []
-
-    def counting(*arguments: object, **keywords: object) -> object:
-        searched.append(keywords)
-        return retrieval_scores(*arguments, **keywords)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(registry, "retrieval_scores", counting)
-    embeddings, labels = embeddings_in_clusters(1.0)
-    measure(("density", "uniformity"), embeddings, labels, None)
-    assert searched == []
-    measure(NAMES, embeddings, labels, None)
-    assert searched == [{"recall_at": (1, 10), "map_at": (1000,)}]
 
 
 @pytest.mark.parametrize(

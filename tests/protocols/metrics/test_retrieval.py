@@ -165,17 +165,6 @@ def test_a_worked_example() -> None:
     assert scores.map_at_r == pytest.approx((1 + 2 / 3) / 3, abs=1e-15)
 
 
-def test_classes_absent_from_the_gallery_are_passed_over() -> None:
-    queries, labels = torch.tensor([[0.0], [0.0], [0.0]]), torch.tensor([3, 0, 9])
-    scores = retrieval_scores(queries, labels, torch.tensor([[0.0], [1.0]]), torch.tensor([3, 5]))
-    assert scores.n_queries == 1
-    assert scores.precision_at_1 == 1
-
-
-def test_scores_as_a_record() -> None:
-    assert retrieval_scores(*_sample(20, 3, 3, 0)).scores.model_dump().keys() == set(METRICS)
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("n", "classes"), [(60, 4), (300, 40), (50, 30)])
 def test_agrees_with_pytorch_metric_learning(n: int, classes: int, seed: int) -> None:
@@ -216,16 +205,6 @@ def test_of_equally_near_references_the_first_comes_first(
         distances.fill_diagonal_(torch.inf)
     expected = distances.square().round().argsort(dim=1, stable=True)[:, :k]
     assert torch.equal(nearest(points, points, k, exclude_self=exclude_self), expected)
-
-
-@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e15])
-@pytest.mark.parametrize("k", [3, 15, 250])
-def test_distances_of_any_size_and_sign_are_in_order(scale: float, k: int) -> None:
-    points = scale * _sample(256, 1, 1, 0, torch.float32)[0].round(decimals=1)
-    # Without the query's norm, squared distances are negative, 0.0 and positive.
-    distances = points.square().sum(1) - 2 * (points @ points.T)
-    expected = distances.argsort(dim=1, stable=True)[:, :k]
-    assert torch.equal(nearest(points, points, k, exclude_self=False), expected)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -343,19 +322,6 @@ def test_too_many_neighbours_are_refused(k: int) -> None:
         nearest(torch.eye(4), torch.eye(4), k, exclude_self=k > 1)
 
 
-def test_unit_normalisation() -> None:
-    embeddings = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
-    assert torch.allclose(normalized(embeddings), torch.tensor([[0.6, 0.8], [0.6, 0.8], [0.0, 0.0]]))
-    assert torch.equal(normalized(embeddings), normalized(embeddings, "unit"))
-
-
-def test_ball_normalisation_leaves_short_vectors_alone() -> None:
-    embeddings = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0], [0.6, 0.8]])
-    expected = torch.tensor([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0], [0.6, 0.8]])
-    assert torch.allclose(normalized(embeddings, "ball"), expected)
-    assert torch.equal(normalized(embeddings, "ball")[1], embeddings[1])
-
-
 def test_references_without_labels_are_refused() -> None:
     embeddings, labels = torch.eye(4), torch.tensor([0, 0, 1, 1])
     with pytest.raises(ValueError, match="together"):
@@ -402,12 +368,6 @@ def test_map_at_1000_of_a_perfect_ranking_counts_the_query_as_its_authors_do() -
     assert whole == pytest.approx(1, abs=1e-12)
 
 
-def test_further_metrics_leave_those_of_mlrc_as_they_are() -> None:
-    embeddings, labels = _sample(200, 8, 20, 0, torch.float32)
-    plain = retrieval_scores(embeddings, labels)
-    assert retrieval_scores(embeddings, labels, recall_at=(1, 64), map_at=(150,)).scores == plain.scores
-
-
 @many
 @given(n=st.integers(2, 40), classes=st.integers(1, 12), seed=st.integers(0, 10**6))
 def test_scores_of_classes(n: int, classes: int, seed: int) -> None:
@@ -429,26 +389,6 @@ def test_scores_of_classes(n: int, classes: int, seed: int) -> None:
         ]
         for column, name in enumerate(METRICS):
             assert mean[column] == pytest.approx(sum(scores[name] for scores in alone) / len(alone), abs=1e-12)
-
-
-def test_means_over_queries_are_weighted_means_over_classes() -> None:
-    embeddings, labels = _sample(60, 4, 9, 3)
-    queries = query_scores(embeddings, labels)
-    counts, means = queries.of_classes(labels.unique())
-    weighted = (counts[:, None] * means).sum(0) / counts.sum()
-    assert queries.mean().map_at_r == pytest.approx(float(weighted[2]), abs=1e-12)
-    assert queries.mean().precision_at_1 == pytest.approx(float(weighted[0]), abs=1e-12)
-
-
-def test_sides_split_queries_from_the_gallery() -> None:
-    embeddings, labels = torch.arange(8.0).reshape(4, 2), torch.tensor([3, 4, 3, 4])
-    queries, query_labels, gallery, gallery_labels = sides(embeddings, labels, np.array([True, False, False, True]))
-    assert gallery is not None
-    assert gallery_labels is not None
-    assert torch.equal(queries, embeddings[[0, 3]])
-    assert torch.equal(gallery, embeddings[[1, 2]])
-    assert (query_labels.tolist(), gallery_labels.tolist()) == ([3, 4], [4, 3])
-    assert sides(embeddings, labels, None) == (embeddings, labels, None, None)
 
 
 @pytest.mark.parametrize("all_are", [True, False])

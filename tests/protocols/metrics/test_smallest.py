@@ -36,10 +36,6 @@ def test_zeros_of_both_signs_are_equal(k: int) -> None:
     assert torch.equal(smallest(distances.clone(), k), _expected(distances, k))
 
 
-def test_all_equal_distances_are_in_the_order_of_columns() -> None:
-    assert torch.equal(smallest(torch.full((3, 1000), 0.5), 7), torch.arange(7).expand(3, 7))
-
-
 def test_only_rows_with_a_tie_at_the_cut_are_sorted_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     sorted_rows = []
     argsort = Tensor.argsort

@@ -1,6 +1,7 @@
 """Proposals: start-up points, equal settings however a search is cut, other samplers (specification, 7 and 11.10)."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import optuna
@@ -20,7 +21,6 @@ SPACE = (
     SearchParameter(target="loss.kind", scale="choice", choices=("soft", "hard", None)),
 )
 LINE = SPACE[:1]
-STUDY = "0123456789abcdef" * 2
 
 
 def _score(setting: dict[str, Any]) -> float:
@@ -36,7 +36,7 @@ def _finished(number: int, setting: dict[str, Any], score: float) -> Trial:
 
 
 def _go_on(trials: list[Trial], count: int, sampler: SamplerSettings, seed: int = 0) -> list[Trial]:
-    proposals = Proposals(STUDY, SPACE, sampler, seed)
+    proposals = Proposals(SPACE, sampler, seed)
     trials = list(trials)
     while len(trials) < count:
         setting = proposals.next(trials)
@@ -76,7 +76,7 @@ def test_a_search_that_is_filled_again_proposes_what_a_kept_study_of_optuna_woul
     for number, trial in enumerate(trials):
         if number < 3:
             study.enqueue_trial(trial.setting)
-        study.sampler = build_sampler(settings, derive_seed("sampler", STUDY, number) % 2**32)
+        study.sampler = build_sampler(settings, derive_seed("sampler", 0, number) % 2**32)
         asked = study.ask(distributions)
         assert asked.params == trial.setting
         study.tell(asked, trial.score)
@@ -91,14 +91,14 @@ def test_the_gaussian_process_finds_better_settings_than_the_start() -> None:
 def test_other_scores_lead_elsewhere() -> None:
     start = _go_on([], 2, SamplerSettings(startup_trials=2))
     swapped = [_finished(trial.number, trial.setting, 1.0 - (trial.score or 0.0)) for trial in start]
-    settings = [Proposals(STUDY, SPACE, SamplerSettings(startup_trials=2), 0).next(told) for told in (start, swapped)]
+    settings = [Proposals(SPACE, SamplerSettings(startup_trials=2), 0).next(told) for told in (start, swapped)]
     assert settings[0] != settings[1]
 
 
 def test_a_raced_trial_counts_with_its_expected_score() -> None:
     start = _go_on([], 3, SamplerSettings(startup_trials=3))
     raced = [*start[:2], start[2].model_copy(update={"state": "raced", "score": 0.05})]
-    settings = [Proposals(STUDY, SPACE, SamplerSettings(startup_trials=3), 0).next(told) for told in (start, raced)]
+    settings = [Proposals(SPACE, SamplerSettings(startup_trials=3), 0).next(told) for told in (start, raced)]
     assert settings[0] != settings[1]
 
 
@@ -115,10 +115,18 @@ def test_the_first_five_are_sobol_points_inside_the_bounds(seed: int) -> None:
     assert len({setting["loss.margin"] for setting in settings}) == 5
 
 
-def test_the_start_depends_on_the_seed_and_not_on_the_study() -> None:
-    first = Proposals(STUDY, SPACE, SamplerSettings(), 1).next([])
-    assert Proposals("f" * 32, SPACE, SamplerSettings(), 1).next([]) == first
-    assert Proposals(STUDY, SPACE, SamplerSettings(), 2).next([]) != first
+@pytest.mark.parametrize("done", [0, 3])
+def test_settings_depend_on_the_seed_of_the_search(done: int) -> None:
+    trials = _go_on([], done, SamplerSettings(startup_trials=2))
+    first, same, other = (Proposals(SPACE, SamplerSettings(startup_trials=2), seed).next(trials) for seed in (1, 1, 2))
+    assert first == same != other
+
+
+def test_searches_in_threads_propose_what_they_propose_alone() -> None:
+    alone = [_go_on([], 6, SamplerSettings(startup_trials=2), seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(lambda seed: _go_on([], 6, SamplerSettings(startup_trials=2), seed), range(4)))
+    assert together == alone
 
 
 def test_an_exhaustive_parameter_takes_every_value_once() -> None:
@@ -126,7 +134,7 @@ def test_an_exhaustive_parameter_takes_every_value_once() -> None:
     assert tried((bins,), 50) == ((bins,), 7)
     trials: list[Trial] = []
     for number in range(7):
-        setting = Proposals(STUDY, (bins,), SamplerSettings(), 0).next(trials)
+        setting = Proposals((bins,), SamplerSettings(), 0).next(trials)
         trials.append(_finished(number, setting, 0.1))
     assert [trial.setting["loss.num_bins"] for trial in trials] == [2, 3, 4, 5, 6, 7, 8]
 
@@ -167,10 +175,10 @@ def test_a_sampler_that_cannot_be_built_is_named(settings: SamplerSettings, mess
 @pytest.mark.parametrize("name", ["GPSampler", "TPESampler"])
 def test_a_search_with_failed_trials_is_proposed_equally_however_it_is_cut(name: str) -> None:
     sampler = SamplerSettings(name=name, startup_trials=2)
-    proposals, trials = Proposals(STUDY, SPACE, sampler, 0), list[Trial]()
+    proposals, trials = Proposals(SPACE, sampler, 0), list[Trial]()
     while len(trials) < 7:
         setting = proposals.next(trials)
-        assert setting == Proposals(STUDY, SPACE, sampler, 0).next(trials), "as a search that was cut here"
+        assert setting == Proposals(SPACE, sampler, 0).next(trials), "as a search that was cut here"
         number = len(trials)
         failed = Trial(number=number, setting=setting, state="failed", reason="refused")
         trials.append(failed if number in (1, 3, 4) else _finished(number, setting, _score(setting)))

@@ -1,26 +1,27 @@
 """The study of one method on one problem: what decides it, its seeds, and what earlier runs left of it."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from protocols.jobs import TrainJob
 from protocols.problem import Problem
-from protocols.search.open_method import OpenMethod
+from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from protocols.splits import mlrc_split
 from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.search_settings import SamplerSettings
-from results.spec.training_spec import ImageSettings, TrainingSettings
+from results.spec.training_spec import FoldSpec, ImageSettings, TrainingSettings
 from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
+from tests.support.labs import InventedLab
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
 from tests.support.toys import made_up_result
 
 MARGIN = SearchParameter(target="loss.margin", scale="linear", low=0.0, high=1.0)
-OPEN = OpenMethod(method=TRIPLET, space=(MARGIN,))
+OPEN = MethodTemplate(method=TRIPLET, space=(MARGIN,))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_other_data_make_another_study(problem: Problem, change: dict[str, str])
 
 
 def test_another_method_makes_another_study_and_a_longer_budget_does_not(problem: Problem) -> None:
-    margin = OpenMethod(method=COSFACE, space=(MARGIN,))
+    margin = MethodTemplate(method=COSFACE, space=(MARGIN,))
     assert study_of(problem, method=margin).name != study_of(problem).name
     assert study_of(problem, budget=Budget(trials=50)).name == study_of(problem).name
 
@@ -72,24 +73,35 @@ def test_a_study_says_what_it_is(problem: Problem) -> None:
     assert study_of(problem, racing=True).name != study_of(problem).name
 
 
-def finish(study: Study, score: Any, trials: int) -> list[list[TrainJob]]:
+class _EnoughError(Exception):
+    """The search is cut here."""
+
+
+class CutLab(InventedLab):
+    """A lab that ends a search after some trials."""
+
+    def __init__(self, study: Study, score: Any, trials: int) -> None:
+        super().__init__(lambda spec: result_of(spec, score))
+        self.study, self.trials = study, trials
+
+    def train(self, jobs: Any) -> Any:
+        if sum(trial.state != "running" for trial in self.study.trials()) >= self.trials:
+            raise _EnoughError
+        return super().train(jobs)
+
+
+def finish(study: Study, score: Any, trials: int) -> list[list[Any]]:
     """Run a search until `trials` trials have scores by `score` of margin and fold; return the jobs of each step."""
-    steps = []
-    work = study.best_hyperparameters()
-    try:
-        jobs = next(work)
-        while sum(trial.state != "running" for trial in study.trials()) < trials:
-            steps.append([job for job in jobs if isinstance(job, TrainJob)])
-            jobs = work.send([result_of(job, score) for job in steps[-1] if not job.if_idle])
-    except StopIteration:
-        pass
-    return steps
+    lab = CutLab(study, score, trials)
+    with suppress(_EnoughError):
+        study.best_hyperparameters(lab)
+    return lab.asked
 
 
-def result_of(job: TrainJob, score: Any) -> Any:
-    assert job.spec.method.loss is not None
-    value = score(job.spec.method.loss.arguments["margin"], job.spec.fold)
-    return made_up_result(job.spec.fingerprint, value or 0.0, reason="loss not finite" if value is None else None)
+def result_of(spec: FoldSpec, score: Any) -> Any:
+    assert spec.method.loss is not None
+    value = score(spec.method.loss.arguments["margin"], spec.fold)
+    return made_up_result(spec.fingerprint, value or 0.0, reason="loss not finite" if value is None else None)
 
 
 def test_a_search_goes_on_where_it_was_cut_and_asks_for_the_same_trainings(problem: Problem) -> None:
@@ -106,12 +118,12 @@ def test_a_search_goes_on_where_it_was_cut_and_asks_for_the_same_trainings(probl
 
 def test_a_trial_that_was_begun_comes_again(problem: Problem) -> None:
     study = study_of(problem)
-    jobs = next(study.best_hyperparameters())
+    finish(study, None, 0)
     (begun,) = study.trials()
     assert begun.state == "running"
-    assert study.known_specs() == [job.spec for job in jobs if isinstance(job, TrainJob)]
-    assert next(study.best_hyperparameters()) == jobs
-    assert study.trials() == (begun,)
+    jobs = finish(study, lambda margin, fold: 0.5, 1)[0]
+    assert [job.spec for job in jobs] == list(study.specs(begun))
+    assert study.trials()[0].setting == begun.setting
 
 
 def test_a_trial_with_a_fold_that_diverged_scores_0_as_in_mlrcs_code(problem: Problem) -> None:
@@ -158,17 +170,15 @@ def test_in_a_race_a_trial_that_is_clearly_behind_gets_no_more_folds(problem: Pr
         assert [(trial.state, len(trial.trainings)) for trial in (best, behind)] == [("complete", 4), ("raced", 1)]
         assert search.known_specs() == [*search.specs(best), search.specs(behind)[0]]
         assert search.found_hyperparameters() == best.setting
-        # A step waits for one fold. Those after it are for idle workers.
-        asked = [[(job.spec.fold, job.if_idle) for job in jobs] for jobs in steps]
-        assert asked == [[(f, f > first) for f in range(first, 4)] for first in (0, 1, 2, 3, 0)]
-    assert searches[0].spared() == 6, "three folds in each of the two searches"
+        assert [[job.spec.fold for job in jobs] for jobs in steps] == [[0], [1], [2], [3], [0]]
+    assert searches[0].skipped() == 6, "three folds in each of the two searches"
 
 
-def test_a_trial_that_is_not_behind_is_trained_on_all_folds_and_spares_nothing(problem: Problem) -> None:
+def test_a_trial_that_is_not_behind_is_trained_on_all_folds(problem: Problem) -> None:
     study = study_of(problem, racing=True)
     finish(study, lambda margin, fold: 0.5, 4)
     assert [trial.state for trial in study.trials()] == ["complete"] * 4
-    assert study.spared() == 0
+    assert study.skipped() == 0
 
 
 def test_each_search_is_kept_under_one_of_the_names(problem: Problem) -> None:
@@ -178,4 +188,4 @@ def test_each_search_is_kept_under_one_of_the_names(problem: Problem) -> None:
         finish(search, lambda margin, fold: 0.5, 1)
     assert list(log.studies) == list(study.study_names())
     assert len(log.studies) == 3
-    assert study_of(problem, method=OpenMethod(method=TRIPLET)).study_names() == ()
+    assert study_of(problem, method=MethodTemplate(method=TRIPLET)).study_names() == ()

@@ -100,17 +100,13 @@ def test_whatever_a_class_raises_is_named() -> None:
         check_component("loss", Component(name="CrossBatchMemory", arguments=wrapped))
 
 
-def test_sizes_are_filled_in_where_required() -> None:
+def test_sizes_are_filled_in_where_required_and_placeholders_stand_for_them() -> None:
+    swapped = {"num_classes": "$embedding_size", "embedding_size": "$num_classes"}
+    assert build_component("loss", Component(name="NormalizedSoftmaxLoss", arguments=swapped), SIZES).W.shape == (5, 3)
     loss = build_component("loss", Component(name="NormalizedSoftmaxLoss"), SIZES)
     assert loss.W.shape == (3, 5)
     given = build_component("loss", Component(name="NormalizedSoftmaxLoss", arguments={"num_classes": 9}), SIZES)
     assert given.W.shape == (3, 9)
-
-
-def test_placeholders_stand_for_sizes() -> None:
-    arguments = {"num_classes": "$embedding_size", "embedding_size": "$num_classes"}
-    loss = build_component("loss", Component(name="NormalizedSoftmaxLoss", arguments=arguments), SIZES)
-    assert loss.W.shape == (5, 3)
 
 
 def test_the_training_images_are_a_placeholder_too() -> None:
@@ -211,12 +207,6 @@ def test_a_method_can_have_its_own_rate_for_the_network(loss_lr: float | None, e
     assert [group["lr"] for group in optimizer.param_groups] == [0.25, expected]
 
 
-def test_a_loss_without_parameters_has_no_group() -> None:
-    spec = _spec("ContrastiveLoss", loss_lr=0.5)
-    optimizer = build_optimizer(SETTINGS, nn.Linear(2, 3), build_method(spec, 5, 3), spec)
-    assert len(optimizer.param_groups) == 1
-
-
 def test_fixed_parameters_are_not_optimized() -> None:
     spec = _spec("ContrastiveLoss")
     network = nn.Linear(2, 3)
@@ -224,21 +214,6 @@ def test_fixed_parameters_are_not_optimized() -> None:
     (group,) = build_optimizer(SETTINGS, network, build_method(spec, 5, 3), spec).param_groups
     assert len(group["params"]) == 1
     assert group["params"][0] is network.weight
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [("Adam", {"betas": [0.9, 0.99]}), ("AdamW", {}), ("SGD", {"momentum": 0.5, "nesterov": True})],
-)
-def test_other_optimizers(name: str, arguments: dict[str, Any]) -> None:
-    settings = OptimizerSettings.model_validate({"name": name, "lr": 0.1, "weight_decay": 0.2, "arguments": arguments})
-    spec = _spec("ContrastiveLoss")
-    optimizer = build_optimizer(settings, nn.Linear(2, 3), build_method(spec, 5, 3), spec)
-    assert type(optimizer).__name__ == name
-    assert (optimizer.defaults["lr"], optimizer.defaults["weight_decay"]) == (0.1, 0.2)
-    for key, value in arguments.items():
-        default = optimizer.defaults[key]
-        assert (list(default) if isinstance(default, tuple) else default) == value
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,6 @@
 """A training's name changes when a class of its method changes."""
 
-import importlib
-import sys
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 from torch import nn
@@ -39,21 +36,6 @@ def test_another_release_of_a_package_is_written(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(component_versions, "UNWRITTEN", {})
     release = f"pytorch-metric-learning {metadata.version('pytorch-metric-learning')}"
     assert with_versions(METHOD).versions == {"LpRegularizer": release, "MultiSimilarityMiner": release}
-
-
-def test_a_file_of_ones_own_is_known_by_its_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    versions = []
-    for scale in (1.0, 2.0):
-        (tmp_path / "my_own_losses.py").write_text(
-            f"from torch import nn\nclass Mine(nn.Module):\n    scale = {scale}\n"
-        )
-        importlib.invalidate_caches()
-        sys.modules.pop("my_own_losses", None)
-        versions.append(component_version(importlib.import_module("my_own_losses").Mine))
-    sys.modules.pop("my_own_losses", None)
-    assert all(str(version).startswith("sha256:") for version in versions)
-    assert versions[0] != versions[1]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from protocols.trunks import library_trunks as torchvision_trunks
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.trunks.library_trunks import IMAGENET_FORMAT, torchvision_trunk
+from protocols.trunks.library_trunks import IMAGENET_FORMAT
 from protocols.trunks.trunk_registry import TRUNKS, identified_trunk
 from protocols.trunks.weights import TrunkError, WeightFile
 from results.spec.trunk_spec import TrunkSpec
@@ -146,21 +146,6 @@ def test_the_published_weights_give_torchvisions_last_map(
     assert set(model.trunk.state_dict()) == kept
 
 
-def test_what_torchvision_is_asked_for(fake: list[tuple[str, dict[str, Any]]]) -> None:
-    for name in NAMES:
-        EmbeddingModel(TrunkSpec(name=name, weights="random"), 8)
-    heads = {"aux_logits": False, "transform_input": False, "init_weights": True}
-    assert fake == [("googlenet", heads), ("resnet50", {}), ("resnet101", {})]
-
-
-def test_settling_draws_nothing_and_takes_no_memory(fake: list[tuple[str, dict[str, Any]]]) -> None:
-    before = torch.get_rng_state()
-    shapes = TRUNKS["resnet50"].shapes()
-    assert torch.equal(torch.get_rng_state(), before)
-    assert shapes["layer4.0.weight"] == (16, 8, 3, 3)
-    assert not any(key.startswith("fc.") for key in shapes)
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("weights", ["imagenet", "random"])
 def test_without_torchvision_one_line_says_what_to_install(
@@ -175,17 +160,6 @@ def test_without_torchvision_one_line_says_what_to_install(
             ask(spec)
         assert "ModuleNotFoundError" in str(error.value)
         assert "\n" not in str(error.value)
-
-
-def test_a_broken_torchvision_is_told_the_same_way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "torchvision").mkdir()
-    message = "operator torchvision::nms does not exist\\nand more"
-    (tmp_path / "torchvision" / "__init__.py").write_text(f"raise RuntimeError('{message}')\n")
-    monkeypatch.delitem(sys.modules, "torchvision", raising=False)
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(TrunkError) as error:
-        torchvision_trunk("resnet50")
-    assert str(error.value).endswith("importing it failed (RuntimeError: operator torchvision::nms does not exist)")
 
 
 def test_the_other_trunks_do_not_need_it(monkeypatch: pytest.MonkeyPatch) -> None:

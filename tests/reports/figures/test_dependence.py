@@ -74,3 +74,12 @@ def test_panels_with_different_numbers_name_their_own():
 def test_a_panel_without_runs_is_refused(panels):
     with pytest.raises(FigureError, match="needs at least one run in every panel"):
         dependence_plot(panels)
+
+
+def test_a_long_curve_has_a_band_in_place_of_bars():
+    (axes,) = dependence_plot([panel(line("C2", dict.fromkeys(range(1, 31), RUNS)), scale="linear")]).axes
+    assert axes.containers == []
+    (band,) = axes.collections
+    assert sorted({round(y, 4) for _, y in band.get_paths()[0].vertices}) == pytest.approx(
+        [55 - 100 * HALF, 55 + 100 * HALF], abs=1e-3
+    )

@@ -6,7 +6,7 @@ from matplotlib.colors import to_hex
 from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from reports.figures.embedding_map import class_look, embedding_map, tsne_places
+from reports.figures.embedding_map import MapPanel, class_look, embedding_map, map_panels, tsne_places
 from reports.figures.style import COLOURS, FigureError
 
 
@@ -72,7 +72,7 @@ def test_the_map_draws_every_point_with_its_class_and_proxies_in_its_shape_and_c
         own = next(one for one in drawn if one.get_label() == str(index))
         np.testing.assert_allclose(own.get_offsets(), points[labels == index])
         assert to_hex(own.get_facecolor()[0]) == COLOURS[index].lower()
-    of_4, of_0, without_class = [part for part in drawn if len(part.get_offsets()) == 1]
+    of_0, of_4, without_class = [part for part in drawn if len(part.get_offsets()) == 1]
     for proxy, index, colour in ((of_4, 4, COLOURS[4]), (of_0, 0, COLOURS[0]), (without_class, None, "#ffffff")):
         assert to_hex(proxy.get_facecolor()[0]) == colour.lower()
         images = [part for part in drawn if part.get_label() == str(index)]
@@ -85,20 +85,33 @@ def test_the_map_draws_every_point_with_its_class_and_proxies_in_its_shape_and_c
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [*"01234", "proxy, in the sign of its class"]
 
 
-def test_many_classes_have_no_key_and_their_own_pairs_of_sign_and_colour():
+def test_many_classes_have_no_key_and_no_markers():
     labels = np.repeat(np.arange(49), 2)
-    figure = embedding_map(np.random.default_rng(0).normal(size=(98, 2)), labels)
-    assert figure.legends == []
-    looks = {(to_hex(one.get_edgecolor()[0]), str(one.get_paths()[0].vertices)) for one in figure.axes[0].collections}
-    assert len(looks) == 49
-    assert "markers repeat" not in figure.axes[0].get_xlabel()
-    more = embedding_map(np.zeros((50, 2)), np.arange(50))
-    assert "50 classes, markers repeat" in more.axes[0].get_xlabel()
+    panel = MapPanel("a", np.random.default_rng(0).normal(size=(98, 2)), labels, np.zeros((49, 2)), np.arange(49))
+    images, stars = map_panels([panel], 2).axes[0].collections
+    assert len({to_hex(colour) for colour in images.get_facecolor()}) == 49
+    assert len(stars.get_offsets()) == 49
+    assert embedding_map(panel.places, labels).legends == []
+
+
+def test_panels_stand_side_by_side_with_lines_to_the_next_proxies():
+    labels = np.array([0, 0, 1, 1])
+    near = np.array([[0.5, 0.5], [-0.5, -0.5]])
+    panel = MapPanel("(a) before", np.zeros((4, 2)), labels, near, np.array([0, 1]), near + 0.1)
+    figure = map_panels([panel, panel, panel], 2, "a note", unit_disk=True)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["(a) before"] * 3 + [""]
+    np.testing.assert_allclose([line.get_xydata()[1] for line in figure.axes[0].lines], near + 0.1)
+    keys = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert keys == ["proxy, in the sign of its class", "proxy of the next problem"]
+    with pytest.raises(FigureError, match="at least one map"):
+        map_panels([], 2)
 
 
 def test_the_map_refuses_labels_that_do_not_fit():
-    with pytest.raises(FigureError, match="one label per point, not 3 for 4"):
+    with pytest.raises(FigureError, match="one label per image"):
         embedding_map(np.zeros((4, 2)), np.zeros(3))
+    with pytest.raises(FigureError, match="at least one image"):
+        MapPanel("a", np.empty((0, 2)), np.empty(0))
 
 
 def test_14_classes_differ_without_colour():

@@ -81,7 +81,7 @@ def test_galleries_stand_beside_each_other_under_their_titles():
     figure = galleries_side_by_side({"birds": [EASY, HARD], "more": [EASY]})
     assert [part.get_suptitle() for part in figure.subfigs] == ["birds", "more"]
     assert [len(part.axes[0].images) for part in figure.subfigs] == [5, 2]
-    with pytest.raises(FigureError, match="at least one gallery"):
+    with pytest.raises(FigureError, match="at least one query"):
         galleries_side_by_side({})
     with pytest.raises(FigureError, match="at least one query"):
         galleries_side_by_side({"empty": []})

@@ -34,14 +34,3 @@ def test_panels_of_similarities_have_one_scale():
 def test_similarities_refuse_shapes_that_do_not_fit():
     with pytest.raises(FigureError, match="'A': needs one label per embedding"):
         similarity_heat_map([SimilarityPanel("A", np.eye(3), np.arange(2), np.eye(3), np.arange(3))], 1)
-    with pytest.raises(FigureError, match="differ in dimensions"):
-        similarity_heat_map([SimilarityPanel("A", np.eye(3), np.arange(3), np.eye(2), np.arange(2))], 1)
-
-
-def test_panels_can_stand_in_several_rows():
-    eye = np.eye(3)
-    panels = [SimilarityPanel(name, eye, np.arange(3), eye, np.arange(3)) for name in "abcde"]
-    figure = similarity_heat_map(panels, columns=2)
-    titled = {axes.get_title(loc="left"): axes for axes in figure.axes}
-    assert titled["c"].get_subplotspec().rowspan.start == 1
-    assert [axes.axison for axes in figure.axes[:6]] == [True] * 5 + [False]

@@ -43,7 +43,7 @@ def answered(*stored, any_dataset=False, **fields):
 def test_runs_of_the_papers_experiment_answer_under_its_conditions():
     answer = answered(of_paper())
     assert (answer.verdict, answer.runs.experiment, answer.runs.differences) == ("holds", "proxy_isa_table1/cub200", ())
-    assert answer.runs.answer.pair.difference == pytest.approx(0.1)
+    assert answer.runs.pair.difference == pytest.approx(0.1)
     assert answered(of_paper(LOW, HIGH)).verdict == "contradicted"
     assert answered(of_paper([0.6], [0.61])).verdict == "cannot tell"
 
@@ -86,17 +86,17 @@ def test_under_other_conditions_no_claim_holds_or_is_contradicted():
     assert answered(of_paper(*equal, **other)).verdict == "not seen here"
     assert answered(of_paper(*equal)).verdict == "cannot tell", "size is another column than direction"
     less = answered(of_paper(*equal, **other), values="68.1,67.8", setting="")
-    assert (less.verdict, less.runs.answer.pair.size) == ("cannot tell", "within"), "no more than the margin is claimed"
+    assert (less.verdict, less.runs.pair.size) == ("cannot tell", "within"), "no more than the margin is claimed"
 
 
 def test_claims_that_are_one_comparison_are_known():
     claims = claim() + claim(values="69.4,68.4", setting="proxy_isa_table4") + claim(score="MAP@R", setting="")
     first, second, further = (one.runs for one in answer_claims(claims, [of_paper()]))
-    assert first.comparison == second.comparison != further.comparison
+    assert first.identity == second.identity != further.identity
     (turned,) = answer_claims(claim("proxy_anchor", "proxy_isa", setting=""), [of_paper()])
-    assert (turned.runs.comparison, turned.verdict) == (first.comparison, "the other way here")
+    assert (turned.runs.identity, turned.verdict) == (first.identity, "the other way here")
     (other,) = answer_claims(claim(), [of_paper(name="mine")])
-    assert other.runs.comparison != first.comparison
+    assert other.runs.identity != first.identity
 
 
 def test_settings_at_an_end_of_their_range_come_with_the_answer():
@@ -140,11 +140,11 @@ def test_answers_are_those_of_the_experiments_own_table():
     runs = single_runs("proxy_isa", LOW) + single_runs("proxy_anchor", HIGH) + single_runs("soft_triple", [0.61] * 3)
     settings = changed(PAPER, primary={"metric": "precision_at_1", "embeddings": "separated", "margin": 2.0})
     stored = experiment("mine", settings, runs)
-    answer, table = answered(stored, setting="").runs.answer, read(differences(stored.measured)).set_index(["a", "b"])
+    answer, table = answered(stored, setting="").runs, read(differences(stored.measured)).set_index(["a", "b"])
     row = table.loc["proxy_isa", "proxy_anchor"]
     assert (answer.pair.p_better, answer.pair.size) == (pytest.approx(row["p_better"]), row["size"])
     assert (answer.comparison.alpha, answer.comparison.margin) == (0.05, 0.02)
-    further = answered(stored, score="MAP@R", setting="").runs.answer.comparison
+    further = answered(stored, score="MAP@R", setting="").runs.comparison
     assert (further.alpha, further.margin) == (0.01, 0.02)
 
 
@@ -164,7 +164,7 @@ def test_repeated_searches_answer_before_many_runs():
     )
     once = of_paper(HIGH * 3, LOW * 3, name="once", search={"trials": 20})
     answer = answered(once, repeated, setting="").runs
-    assert (answer.experiment, answer.answer.pair.units_a, answer.answer.pair.runs_a) == ("mine", 2, 6)
+    assert (answer.experiment, answer.pair.units_a, answer.pair.runs_a) == ("mine", 2, 6)
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,8 @@ def test_a_metric_of_the_user_is_a_column_under_the_name_of_its_function():
     ]
     texts = [cell_text(cell).partition(" ")[0] for cell in cells_beside(drawn.rows[0])]
     assert texts == ["0.375", "37.50", "3.5", "350.00"], "a share is a percentage, another number is as it is"
-    assert f"Metrics of the user: spread is {OWN}." in drawn.notes
-    assert "Not percentages: spread." in drawn.notes
+    assert f"Metrics of the user: spread is {OWN}." in drawn.remarks
+    assert "Not percentages: spread." in drawn.remarks
     assert "spread" in to_markdown(drawn)
 
 
@@ -59,4 +59,4 @@ def test_a_method_without_a_metric_has_empty_cells_and_a_table_without_metrics_n
     cosface = next(row for row in table("nmi", without=2).rows if row.key == "cosface")
     assert all(cell.empty for cell in cells_beside(cosface))
     assert len(table().columns) == 7
-    assert not any("percentages:" in note for note in table().notes)
+    assert not any("percentages:" in note for note in table().remarks)

@@ -9,13 +9,13 @@ import pytest
 
 from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
-from reports.tables.result_table import cells_beside, missing_runs, result_cells, table_of
-from reports.tables.table import cell_text
+from reports.tables.result_table import cells_beside, result_cells, table_of
+from reports.tables.table import cell_text, with_notes
 from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.statistics.findings import findings_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
 from tests.support.sample_records import scores, some_run, some_summary
-from tests.support.sound_latex import check_latex, compiled, needs_pdflatex
 
 TITLES = {"untrained": "Untrained trunk", "triplet": "Triplet", "cosface": "CosFace"}
 SEPARATED = (0.50, 0.54, 0.61)
@@ -31,9 +31,8 @@ def table(given=None, **changes):
     return table_of(MeasuredExperiment(summary, tuple(records() if given is None else given)))
 
 
-def missing(given=None, methods=TITLES, runs=None):
-    summary = some_summary(methods=methods, **({"runs": runs} if runs else {}))
-    return missing_runs(MeasuredExperiment(summary, tuple(records() if given is None else given)))
+def measured_of(given):
+    return MeasuredExperiment(some_summary(methods=TITLES, title="A test", trials=50), tuple(given))
 
 
 def row(of, key):
@@ -58,41 +57,14 @@ def test_means_and_intervals_are_those_computed_by_hand():
     assert cell_of(table(), "triplet", "separated", "r_precision").value == pytest.approx(0.55 / 2)
 
 
-def test_folds_do_not_count_as_runs():
-    assert runs_of(table(), "triplet") == 3
-
-
 def test_rows_come_in_the_order_of_the_experiment():
     assert [row.key for row in table().rows] == ["untrained", "triplet"]
     assert [row.key for row in table(methods=dict(reversed(TITLES.items()))).rows] == ["triplet", "untrained"]
 
 
-def test_a_method_without_runs_is_named_and_the_table_marked_partial():
-    partial = table()
-    assert missing() == ("Untrained trunk has 1 of 3 runs", "CosFace has no finished run")
-    for text in (to_markdown(partial), to_latex(partial)):
-        assert "Partial: Untrained trunk has 1 of 3 runs; CosFace has no finished run." in text
-    assert "cosface" not in to_csv(partial)
-
-
-def test_a_method_with_some_of_its_runs_is_named_and_shown_with_those_it_has():
-    asked = {"methods": {"triplet": "Triplet", "untrained": "Untrained"}, "runs": {"triplet": 5, "untrained": 1}}
-    assert missing(**asked) == ("Triplet has 3 of 5 runs",)
-    partial = table(**asked)
-    assert "Partial: Triplet has 3 of 5 runs." in partial.notes
-    assert runs_of(partial, "triplet") == 3
-
-
-def test_a_whole_table_is_not_marked_partial():
-    whole = table(methods={"triplet": "Triplet"})
-    assert missing(methods={"triplet": "Triplet"}) == ()
-    assert "Partial" not in to_markdown(whole) + to_latex(whole)
-
-
 def test_a_table_without_any_run_says_so():
     empty = table(given=[])
     assert empty.rows == ()
-    assert len(missing(given=[])) == 3
     assert "The store has no run of this experiment." in to_markdown(empty)
     assert len(to_csv(empty).splitlines()) == 1
 
@@ -108,26 +80,10 @@ def test_one_run_has_no_interval_anywhere():
     assert (frame["n"] == 1).all()
 
 
-def test_flags_are_notes_and_mark_their_row():
-    flagged = [*records(), some_run("cosface", 2, 0.2, flags=("fold 1: training diverged (loss not finite)",))]
-    drawn = table(given=flagged)
-    assert drawn.notes[:1] == ("* CosFace: run 2, fold 1: training diverged (loss not finite)",)
-    assert "| CosFace* | 1 |" in to_markdown(drawn)
-    assert "| Triplet | 3 |" in to_markdown(drawn)
-    assert "- * CosFace: run 2, fold 1: training diverged (loss not finite)" in to_markdown(drawn)
-    assert "CosFace* & 1 &" in to_latex(drawn)
-
-
 def test_other_dimensions_than_the_trained_ones_are_told():
     titles = {row.key: row.head for row in table().rows}
     assert titles == {"untrained": "Untrained trunk (1280-dim)", "triplet": "Triplet"}
-    assert "mean of 4 128-dim models" in table().caption
-    assert "512-dim ensemble" in table().caption
-
-
-def test_the_caption_says_what_was_asked_for():
-    for said in ("1498 images of 104 test classes", "3 planned", "50 trials", "95 % Student-t", "Base seed 0"):
-        assert said in table().caption
+    assert "mean of 4 128-dim models; concatenated: their 512-dim ensemble. Base seed 0." in table().remarks[0]
 
 
 def cells_of(of):
@@ -175,9 +131,6 @@ def test_a_bar_in_a_title_does_not_break_markdown():
     assert list(frame.index) == [r"Triplet \| hard"]
 
 
-AWKWARD = r"50 % of_A & B #1 {x} $5 ~ a^2 \hline"
-
-
 def body_rows(latex: str) -> list[str]:
     inside = latex.split("\\midrule\n")[1].split("\\bottomrule")[0]
     return inside.strip().splitlines()
@@ -209,7 +162,7 @@ def test_an_experiment_can_name_its_primary_score():
     named = table(given=[*records()[:3], *NEAR], **PAIR, settings={**MLRC, "primary": primary}, reproductions=3)
     marks = {column: cell.mark for column, cell in result_cells(row(named, "cosface")).items() if cell.mark}
     assert marks == {("separated", "precision_at_1"): "tied"}
-    assert "Compared in the primary score, separated P@1: all pairs. The other scores are secondary" in named.caption
+    assert "Compared in the primary score, separated P@1: all pairs." in named.caption
 
 
 def marks_of(of):
@@ -224,12 +177,12 @@ def test_nothing_is_marked_while_nothing_is_claimed():
     assert "Interim: searches or runs are missing, so no value is marked." in interim.caption
     unknown = table(given=given, **{**PAIR, "trials": 5})
     assert marks_of(unknown) == set()
-    assert "How far two searches of this size differ is not known here" in " ".join(unknown.notes)
+    assert "How far two searches of this size differ is not known" in " ".join(unknown.notes)
     single = table(given=[given[0], given[3]], **PAIR, reproductions=1)
     assert marks_of(single) == set()
     named = table(given=given, **PAIR, settings={"primary": {"compare": "cosface"}})
     assert marks_of(named) == set()
-    assert "each method with CosFace, so no highest mean is marked. " in named.caption
+    assert "each method with CosFace." in named.caption
 
 
 def test_a_score_that_is_not_a_number_is_marked_as_not_tested():
@@ -274,19 +227,12 @@ def test_searches_and_their_runs_are_counted_apart():
     assert (cell.value, cell.half_width, cell.n) == (pytest.approx(0.55), pytest.approx(expected), 3)
     frame = pd.read_csv(io.StringIO(to_csv(drawn))).set_index("method")
     assert set(zip(frame["n"], frame["unit"], frame["runs"], strict=True)) == {(3, "search", 6), (1, "run", 1)}
-    assert "over the complete searches (3 planned), each with the mean of its 2 runs" in drawn.caption
-    assert drawn.remarks == ("Single searches, concatenated MAP@R: Triplet 15.00, 17.50, 16.25.",)
-    once = table()
-    assert "over n runs (3 planned) of the settings that one search of each method found" in once.caption
-
-
-def test_incomplete_searches_are_counted_in_the_note():
-    drawn = repeated(searches=2)
-    assert "Partial: Triplet has 2 of 3 searches." in drawn.notes
-    assert drawn.rows[0].lines[0].cells[0].written == "2 × 2"
-    none = repeated(runs=1)
-    assert none.rows[0].lines[0].cells[0].written == "0 × 2"
-    assert cell_of(none, "triplet", "separated", "precision_at_1").half_width is None
+    assert "95 % interval over 3 searches" in drawn.caption
+    assert drawn.notes[-1] == "Single searches, concatenated MAP@R: Triplet 15.00, 17.50, 16.25."
+    assert "over n runs of the settings that one search found" in table().caption
+    incomplete = repeated(searches=2).rows[0]
+    assert incomplete.lines[0].cells[0].written == "2 × 2"
+    assert cell_of(repeated(runs=1), "triplet", "separated", "precision_at_1").half_width is None
 
 
 def test_the_last_epoch_has_the_unit_of_the_other_scores():
@@ -298,47 +244,11 @@ def test_the_last_epoch_has_the_unit_of_the_other_scores():
     ]
 
 
-def test_a_single_method_has_nothing_to_be_better_than():
-    single = table(methods={"triplet": "Triplet"})
-    assert {cell.mark for cell in result_cells(row(single, "triplet")).values()} == {""}
-    assert "Bold" not in to_markdown(single)
-
-
-def test_latex_is_sound():
-    check_latex(to_latex(table()))
-
-
-def test_latex_is_sound_for_any_title_and_note():
-    awkward = [some_run("triplet", 0, 0.5, flags=(AWKWARD,)), some_run("triplet", 1, 0.6)]
-    latex = to_latex(table(given=awkward, methods={"triplet": AWKWARD}, title=AWKWARD))
-    check_latex(latex)
-    assert r"50 \% of\_A \& B \#1 \{x\} \$5 \textasciitilde{} a\textasciicircum{}2 \textbackslash{}hline*" in latex
-
-
 def test_latex_shows_the_numbers_of_markdown():
     shown = markdown_frame(to_markdown(table())).loc["Triplet"].tolist()
     line = next(line for line in body_rows(to_latex(table())) if line.startswith("Triplet"))
     cells = [cell.strip(" $").replace(r"\pm", "±") for cell in line.removesuffix(r" \\").split("&")]
     assert cells[1:] == [re.sub(r"\*\*(.*)\*\*", r"\\mathbf{\1}", cell) for cell in shown]
-
-
-@needs_pdflatex
-def test_latex_compiles(tmp_path):
-    body = to_latex(table(methods={**TITLES, "triplet": AWKWARD}))
-    compiled("\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n" + body + "\\end{document}\n", tmp_path)
-
-
-def test_a_table_of_runs_with_different_releases_of_torch_says_so():
-    newer = records()
-    older = [
-        record.model_copy(
-            update={"provenance": record.provenance.model_copy(update={"versions": {"torch": f"2.1{place}.0"}})}
-        )
-        for place, record in enumerate(newer)
-    ]
-    assert not any("different versions" in note for note in table(newer).notes)
-    (note,) = [note for note in table(older).notes if "different versions" in note]
-    assert note.startswith("Runs were made with different versions of torch (2.10.0, 2.11.0")
 
 
 def with_last_epoch():
@@ -358,7 +268,7 @@ def test_the_last_epoch_is_shown_beside_without_marks():
     assert [cell.value for cell in beside] == pytest.approx([0.45, 0.225, 0.1125])
     assert {cell.mark for row in drawn.rows for cell in cells_beside(row)} == {""}
     assert cell_of(drawn, "triplet", "separated", "precision_at_1").value == pytest.approx(0.55)
-    assert "Last epoch: the same trainings at their end, without a choice of the epoch." in drawn.caption
+    assert "Last epoch: the same trainings at their end, without a choice of the epoch." in drawn.remarks
     frame = pd.read_csv(io.StringIO(to_csv(drawn)))
     last = frame[(frame["method"] == "triplet") & (frame["variant"] == "last_epoch")].set_index("metric")
     assert last.loc["map_at_r", "mean"] == pytest.approx(0.1125)
@@ -375,7 +285,19 @@ def test_methods_and_runs_without_a_last_epoch_stay_empty_there():
     assert set(frame[frame["variant"] == "last_epoch"]["method"]) == {"triplet"}
 
 
-def test_a_table_without_last_epochs_has_no_such_columns():
-    assert len(table().columns) == 7
-    assert cells_beside(row(table(), "triplet")) == ()
-    assert "Last epoch" not in table().caption
+def test_findings_stand_below_the_table_what_must_be_known_first():
+    flagged = [*records(), some_run("cosface", 2, 0.2, flags=("fold 1: training diverged (loss not finite)",))]
+    drawn = table(given=flagged)
+    found = findings_of(measured_of(flagged))
+    assert [one.sentences for one in found if one.level != "note"] == list(drawn.notes)
+    assert {one.sentences for one in found if one.level == "note"} <= set(drawn.remarks)
+    assert drawn.notes[0].startswith("Not finished: Untrained trunk has 1 of 3 runs; CosFace has 1 of 3 runs.")
+    assert "CosFace: 1 of 4 trainings diverged; their best checkpoint before that counts." in drawn.notes
+    assert "| CosFace* | 1 |" in to_markdown(drawn)
+    assert "CosFace{*} & 1 &" in to_latex(drawn)
+
+
+def test_notes_can_be_left_out():
+    assert with_notes(table(), "all") == table()
+    assert (with_notes(table(), "short").notes, with_notes(table(), "short").remarks) == (table().notes, ())
+    assert with_notes(table(), "none").notes == ()

@@ -1,4 +1,4 @@
-"""The table of the sources of doubt."""
+"""The table of the sources of uncertainty."""
 
 from dataclasses import replace
 
@@ -47,18 +47,13 @@ def test_the_source_that_was_tested_is_the_comparisons():
     comparison = primary_comparison(kept(THREE))
     for row in read(uncertainty_table(kept(THREE))).itertuples():
         assert row.search_half_width == pytest.approx(comparison.pair(row.a, row.b).half_width)
-    assert (
-        "Search: other searches with their runs, as in the table of differences."
-        in uncertainty_table(kept(THREE)).caption
-    )
+    assert "Search: other searches with their runs" in uncertainty_table(kept(THREE)).remarks[0]
     world = two_methods(trials=0)
     (pair,) = primary_comparison(world).pairs
     frame = read(uncertainty_table(world))
     assert frame["runs_half_width"][0] == pytest.approx(pair.half_width)
     assert frame["search_half_width"].isna().all()
-    assert (
-        "on the same classes, as in the table of differences. Nothing was searched." in uncertainty_table(world).caption
-    )
+    assert "Search: nothing was searched." in uncertainty_table(world).remarks[0]
 
 
 def test_the_search_of_single_searches_is_assumed_or_not_known():
@@ -67,10 +62,10 @@ def test_the_search_of_single_searches_is_assumed_or_not_known():
     expected = stats.t.ppf(0.975, 40) * 2 * assumed.deviation
     assert frame.loc[("contrastive", "triplet"), "search_half_width"] == pytest.approx(2**0.5 * expected)
     assert frame.loc[("untrained", "triplet"), "search_half_width"] == pytest.approx(expected)
-    assert "twice the deviation in results/measured/search_variance_birds" in uncertainty_table(kept(FROZEN)).caption
+    assert "twice the deviation in results/measured/search_variance_birds" in uncertainty_table(kept(FROZEN)).remarks[0]
     unknown = two_methods(trials=5)
     assert read(uncertainty_table(unknown))["search_half_width"].isna().all()
-    assert "Search: not known, since each method was searched once" in uncertainty_table(unknown).caption
+    assert "Search: not known, since each method was searched once" in uncertainty_table(unknown).remarks[0]
 
 
 def test_only_complete_methods_and_compared_pairs_have_rows():
@@ -91,16 +86,15 @@ def test_methods_without_class_scores_are_named():
     table = uncertainty_table(MeasuredExperiment(summary, records))
     assert [row.head for row in table.rows] == ["A − B"]
     assert table.notes == ("Runs without class scores: C.",)
-    (remark,) = table.remarks
-    assert remark.startswith("All together equals its largest source in every pair: ")
+    assert table.remarks[1].startswith("All together equals its largest source in every pair: ")
 
 
-def test_a_doubt_wider_than_each_of_its_sources_needs_no_explanation():
+def test_an_interval_wider_than_each_of_its_sources_needs_no_explanation():
     drawn = uncertainty_table(MeasuredExperiment.kept("quickstart"))
     largest = [max(cell.value or 0 for cell in row.lines[0].cells[1:4]) for row in drawn.rows]
     equal = sum(row.lines[0].cells[4].value == width for row, width in zip(drawn.rows, largest, strict=True))
     assert any(f"in {equal} of {len(drawn.rows)} pairs" in text for text in drawn.remarks) == (0 < equal < len(largest))
-    assert bool(drawn.remarks) == (equal > 0)
+    assert len(drawn.remarks) == 1 + (equal > 0)
     assert uncertainty_table(measured()).rows == ()
     assert "No two methods that are compared" in uncertainty_table(measured()).caption
 

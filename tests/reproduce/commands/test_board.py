@@ -1,6 +1,5 @@
 """`reproduce board`: which experiments stand on it, from stores, files of labs and records; files and messages."""
 
-import hashlib
 import json
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import pytest
 
 from reports.tables.formats import WRITERS
 from reproduce.outputs.boards import FILES
-from reproduce.store_care.store_file import FORMAT, MANIFEST, STORE, Manifest, Member
+from reproduce.store_care.store_file import STORE
 from results.store.store import Store
 from tests.support.command_line import REFUSE_TORCH, ask, environment
 from tests.support.several_datasets import LEVELS, experiment
@@ -40,11 +39,8 @@ def keep(folder, name, *datasets, file="runs/store.sqlite", **changes):
 
 def put_into_file(store, path):
     """As `store export`, which refuses these records: they have no trainings."""
-    content = store.read_bytes()
-    member = Member(size=len(content), sha256=hashlib.sha256(content).hexdigest())
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(STORE, content)
-        archive.writestr(MANIFEST, Manifest(format=FORMAT, members={STORE: member}).model_dump_json())
+        archive.write(store, STORE)
 
 
 def datasets_of(answer):
@@ -110,7 +106,7 @@ def test_files_of_all_formats_and_the_page_are_written(say, tmp_path):
     assert answer.code == 0, answer.err
     assert sorted(path.name for path in (tmp_path / "board").iterdir()) == sorted(["index.html", *FILES.values()])
     assert FILES.keys() == WRITERS.keys()
-    assert answer.out.startswith("sop, cub200: board/index.html; beside it ")
+    assert answer.out.startswith("Stanford Online Products, CUB-200-2011: board/index.html; beside it ")
     page = (tmp_path / "board" / "index.html").read_text()
     assert "from mine/cub200" not in page
     assert "mine/cub200 from runs/store.sqlite" in page

@@ -68,12 +68,10 @@ def test_the_shipped_claims_are_answered_from_print_alone(say):
     assert answer.code == 0
     assert "there is no store yet, so only the printed numbers answer" in answer.err
     assert f"{len(shipped_claims())} claims. Print alone: " in answer.out
-    assert "within noise of one run" in answer.out
     rows = rows_of(say("--format", "csv"))
     assert {row["verdict"] for row in rows} == {"not run"}
     assert {row["print_alone"] for row in rows} == {
         "within noise",
-        "within to beyond",
         "beyond noise",
         "no fitting deviation",
     }
@@ -89,7 +87,6 @@ def test_the_quickstarts_runs_answer_own_claims(say, quickstart, mine):
     rows = rows_of(say(mine, "--format", "csv"))
     assert [row["verdict"] for row in rows] == ["seen here too", "the other way here", "cannot tell", "not run"]
     assert [row["experiment"] for row in rows] == ["quickstart"] * 3 + [""]
-    assert {row["n_a"] for row in rows[:3]} == {"3"}
     shown = say(mine)
     assert shown.err == ""
     assert "quickstart, 3 searches of each: +11.06" in " ".join(shown.out.split())
@@ -118,7 +115,7 @@ def test_a_file_that_cannot_be_used_gives_one_line(say, tmp_path):
     (tmp_path / "bad.csv").write_text("a,b,dataset,score,difference\none,other,cub200,R@1,much\n")
     (tmp_path / "picture.csv").write_bytes(b"\xff\xfe\x00")
     for arguments, said in (
-        (["bad.csv"], "bad.csv, line 2: difference 'much' is not a number; write percent such as 66.5"),
+        (["bad.csv"], "bad.csv, line 2: difference 'much' is not a number; write points such as 1.5"),
         (["absent.csv"], "absent.csv: cannot be read (No such file or directory)"),
         (["picture.csv"], "picture.csv: is not text in UTF-8"),
         (["--format", "pdf"], "--format 'pdf': use terminal, markdown"),

@@ -1,4 +1,4 @@
-"""`reproduce data check`, `fetch` and `prepare` on small folders in the published layouts."""
+"""`reproduce data check` and `fetch` on small folders in the published layouts."""
 
 import hashlib
 import io
@@ -12,9 +12,6 @@ import pytest
 
 from protocols.datasets.dataset_registry import DATASETS
 from protocols.datasets.publication import Archive, Counts
-from reproduce.commands.data import CACHE
-from reproduce.commands.options import STORE
-from reproduce.storage import storage_paths
 from tests.support import image_folders, published_layouts
 from tests.support.command_line import ask
 from tests.support.file_server import serving
@@ -104,9 +101,10 @@ def test_missing_images_are_named(say, here):
     for path in gone:
         path.unlink()
     answer = say("data", "check", "sop", "--data", "sop", "--subset")
-    refused(answer, "missing (and 21 more)")
-    assert "2 of the 24 images named in Ebay_train.txt and Ebay_test.txt were found; missing:" in answer.out
-    listed = [line.strip() for line in answer.out.splitlines() if line.endswith(".JPG")]
+    refused(
+        answer, "named in Ebay_train.txt and Ebay_test.txt but missing", "(and 21 more; at most 20 are named above)"
+    )
+    listed = [line.strip().partition(":")[0] for line in answer.out.splitlines() if ".JPG: " in line]
     assert len(listed) == 20
     assert set(listed) <= {str(path.relative_to(here)) for path in gone}
 
@@ -127,12 +125,12 @@ def test_all_faults_of_a_folder_are_named_at_once(say, here):
     (root / "split.csv").write_text("class,split\nclass_0,trian\n")
     shutil.copyfile(root / "class_0" / "0.png", root / "class_9" / "copy.png")
     answer = say("data", "check", "folder", "--data", "mine", "--decode")
-    refused(answer, "line 2 has the split 'trian'", "(and 2 more, named above)")
+    refused(answer, "class 'class_0' has the split 'trian'", "(and 2 more;")
     faults = [line for line in answer.out.splitlines() if line.startswith("  ")]
     assert len(faults) == 3
     for words in ("'trian'", "class_5/0.png: cannot be decoded", "'class_2' has only one image"):
         assert any(words in line for line in faults)
-    assert "left out: 1 .heic file(s) (class_7/scan.heic)" in answer.out
+    assert "left out: 1 file(s) without the suffix of an image (class_7/scan.heic)" in answer.out
     equal = "(class_0/0.png = class_9/copy.png), 1 of them in training and in test"
     assert f"the data have 1 group(s) of images that are equal but of several classes {equal}" in answer.out
     (root / "split.csv").unlink()
@@ -143,9 +141,6 @@ def test_all_faults_of_a_folder_are_named_at_once(say, here):
     assert "left out: 1 image(s) that cannot be decoded (class_5/0.png)" in left.out
     assert "left out: 1 class(es) with fewer than 2 images (class_2)" in left.out
     assert left.out.endswith("mine: usable\n")
-    ready = say("data", "prepare", "folder", "--data", "mine", "--resize", "8", *options[1:])
-    assert "folder: 27 images of 9 classes decoded" in ready.out
-    assert "left out: 1 class(es) with fewer than 2 images (class_2)" in ready.out
 
 
 def test_published_images_are_decoded_on_request(say, here, publish):
@@ -154,12 +149,11 @@ def test_published_images_are_decoded_on_request(say, here, publish):
     for name in ("003.Bird_2/Bird_2_0001.jpg", "004.Bird_3/Bird_3_0000.jpg"):
         (root / "images" / name).write_bytes(b"no image")
     assert say("data", "check", "cub200", "--data", "birds").code == 0
-    refused(say("data", "check", "cub200", "--data", "birds", "--decode"), "Bird_2_0001.jpg", "(and 1 more, named")
+    refused(say("data", "check", "cub200", "--data", "birds", "--decode"), "Bird_2_0001.jpg", "(and 1 more;")
     skipping = say("data", "check", "cub200", "--data", "birds", "--decode", "--skip-broken-images")
     assert skipping.code == 0
     assert "left out: 2 image(s) that cannot be decoded" in skipping.out
-    for command in ("check", "prepare"):
-        refused(say("data", command, "cub200", "--data", "birds", "--min-images", "3"), "cub200 keeps all its classes")
+    refused(say("data", "check", "cub200", "--data", "birds", "--min-images", "3"), "cub200 keeps all its classes")
 
 
 def test_check_of_other_datasets(say, here):
@@ -209,17 +203,10 @@ def test_what_must_be_got_by_hand_is_told_before_a_download(say, here, birds, pu
 
 def test_an_interrupted_download_continues(say, here, birds):
     birds.cut_after = 1000
-    refused(say("data", "fetch", "cub200", "--to", "data"), "continue at byte 1,000", "data.caltech.edu", "into data")
+    refused(say("data", "fetch", "cub200", "--to", "data"), "again to continue", "data.caltech.edu", "into data")
     birds.cut_after = None
     assert say("data", "fetch", "cub200", "--to", "data").code == 0
     assert birds.asked == [None, "bytes=1000-"]
-
-
-def test_a_partly_unpacked_archive_is_unpacked_again_without_download(say, here, birds):
-    assert say("data", "fetch", "cub200", "--to", "data").code == 0
-    shutil.rmtree(here / "data" / "CUB_200_2011")
-    assert say("data", "fetch", "cub200", "--to", "data").code == 0
-    assert len(birds.asked) == 1
 
 
 def test_a_wrong_archive_is_refused_and_not_deleted(say, here, birds):
@@ -227,11 +214,6 @@ def test_a_wrong_archive_is_refused_and_not_deleted(say, here, birds):
     (here / "data" / "CUB.tgz").write_bytes(b"something else")
     refused(say("data", "fetch", "cub200", "--to", "data"), "CUB.tgz", "bytes instead of")
     assert (here / "data" / "CUB.tgz").read_bytes() == b"something else"
-
-
-def test_an_archive_with_too_few_images_is_refused(say, here, birds, publish):
-    publish("cub200", counts=replace(CUB, images=17))
-    refused(say("data", "fetch", "cub200", "--to", "data"), "16 images of 8 classes, published are 17 of 8")
 
 
 @pytest.mark.parametrize(
@@ -258,78 +240,9 @@ def test_files_downloaded_by_hand_are_used(say, here, publish):
     assert "inshop is complete" in answer.out
 
 
-def test_cars_archives_downloaded_by_hand_are_verified(say, here, publish):
-    (here / "data").mkdir()
-    for name in ("car_ims.tgz", "cars_annos.mat"):
-        (here / "data" / name).write_bytes(b"another")
-    refused(say("data", "fetch", "cars196", "--to", "data"), "car_ims.tgz: MD5 checksum")
-
-
 @pytest.mark.parametrize("name", ["glyphs", "folder"])
 def test_a_dataset_without_publication_needs_no_fetch(say, here, name):
     answer = say("data", "fetch", name, "--to", "data")
     assert answer.code == 0
     assert "nothing to fetch" in answer.out
     assert not (here / "data").exists()
-
-
-# prepare
-
-
-def test_images_are_decoded_into_the_cache_of_a_run(say, here):
-    image_folders.make_cub(here / "birds")
-    answer = say("data", "prepare", "cub200", "--data", "birds", "--subset", "--resize", "8")
-    assert (answer.code, answer.err) == (0, "")
-    folder = re.search("folder: (.*)", answer.out)[1]
-    assert (here / folder).is_dir()
-    assert (here / folder).parent == here / CACHE
-    assert storage_paths(STORE, None, None, None).cache == CACHE
-    assert "16 images of 8 classes decoded" in answer.out
-    assert re.search("size: [0-9.]+ GB", answer.out)
-    assert re.search("checksum: [0-9a-f]{64}", answer.out)
-    (here / folder / "marker").touch()
-    again = say("data", "prepare", "cub200", "--data", str(here / "birds"), "--subset", "--resize", "8")
-    assert again.out.splitlines()[-1] == answer.out.splitlines()[-1]
-    assert (here / folder / "marker").exists()
-
-
-def test_full_size_images_are_packed_separately(say, here):
-    image_folders.make_cub(here / "birds")
-    for size in ("8", "full"):
-        arguments = ["--data", "birds", "--subset", "--cache", "packs", "--resize", size]
-        assert say("data", "prepare", "cub200", *arguments).code == 0
-    packs = {path.name: (path / "pixels.bin").stat().st_size for path in (here / "packs").iterdir() if path.is_dir()}
-    assert sorted(packs.values()) == [16 * 10 * 8 * 3, 16 * 12 * 9 * 3]
-
-
-def test_images_that_cannot_be_decoded_are_named_or_left_out(say, here):
-    root = image_folders.make_cub(here / "birds", per_class=3)
-    (root / "images" / "003.Bird_2" / "Bird_2_0001.jpg").write_bytes(b"no image")
-    arguments = ["data", "prepare", "cub200", "--data", "birds", "--subset", "--resize", "8"]
-    refused(say(*arguments), "Bird_2_0001.jpg", "cannot be decoded", "--skip-broken-images")
-    answer = say(*arguments, "--skip-broken-images")
-    assert answer.code == 0
-    assert "left out: 1 image(s) that cannot be decoded (003.Bird_2/Bird_2_0001.jpg)" in answer.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (["cub200"], "--data FOLDER"),
-        (["cub200", "--data", "birds"], "published are 11788"),
-        (["birds"], "unknown dataset"),
-        (["cub200", "--data", "birds", "--resize", "half"], "--resize 'half': use a number of pixels, or `full`"),
-        (["cub200", "--data", "birds", "--resize", "0"], "--resize '0'"),
-    ],
-)
-def test_bad_requests_give_one_line(say, here, arguments, word):
-    image_folders.make_cub(here / "birds")
-    refused(say("data", "prepare", *arguments), word)
-    assert not (here / "runs").exists()
-
-
-@pytest.mark.parametrize("name", ["check", "fetch", "prepare"])
-def test_every_command_has_help(say, name):
-    answer = say("data", name, "--help")
-    assert answer.code == 0
-    assert f"data {name}" in answer.out

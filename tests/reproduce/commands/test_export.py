@@ -1,9 +1,7 @@
 """`reproduce export`: other tools can read the exported models, embeddings and tables."""
 
-import ast
 import json
 import os
-import runpy
 import shutil
 import subprocess
 import sys
@@ -15,15 +13,9 @@ import pytest
 import torch
 from PIL import Image
 
-from protocols.images.crops import evaluation_batch
-from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import pack_files
 from reproduce.commands.export import new_folder
 from reproduce.errors import InputError
-from reproduce.outputs import export_models as exporting_models
-from reproduce.outputs import load_model
 from reproduce.outputs.find_runs import find_run
-from results.spec.training_spec import ImageSettings
 from results.store.store import Store
 from tests.support.command_line import ask, environment
 from tests.support.sample_records import some_summary
@@ -70,7 +62,7 @@ def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_
     answer = export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
     assert answer.code == 0, answer.err
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == [
-        *("NOTE.txt", "load_model.py", "model.json", "model.pt", "model.pt2"),
+        *("NOTE.txt", "model.json", "model.pt", "model.pt2"),
     ]
     about = json.loads((tmp_path / "model" / "model.json").read_text())
     record = find_run(store_of(tiny_run), "tiny", "contrastive", 0).record
@@ -86,31 +78,32 @@ def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_
     assert all(torch.equal(exported[key], kept[key]) for key in kept)
 
 
-def test_the_exported_loader_gives_the_embeddings_of_the_test(export, tiny_run, tmp_path):
-    """The script reads image files and the export reads packed test images; both must give the same numbers."""
+def test_the_lines_of_the_note_load_the_model_without_the_suite(export, tiny_run, tmp_path):
+    """The lines read test images as arrays and the export reads packed ones; both must give the same numbers."""
     export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
     answer = export(*(*CPU, "tiny", "--method", "contrastive", "--fold", 1, "--data", "images", "--to", tmp_path / "e"))
     assert answer.code == 0, answer.err
     assert sorted(path.name for path in (tmp_path / "e").glob("*.npy")) == ["features.npy", "labels.npy"]
+    note = (tmp_path / "model" / "NOTE.txt").read_text()
+    _, lines, meaning = note.rstrip().split("\n\n")
+    assert len(lines.splitlines()) == 3
+    assert meaning.startswith("`images` are uint8 RGB (n, 3, 16, 16): ")
     classes = json.loads((tmp_path / "e" / "classes.json").read_text())
-    folders = [str(tiny_run / "images" / name) for name in classes.values()]
-    done = subprocess.run(
-        [sys.executable, "model/load_model.py", *folders, "--to", "found.npz"],
-        cwd=tmp_path,
+    files = [path for name in classes.values() for path in sorted((tiny_run / "images" / name).iterdir())]
+    np.save(tmp_path / "model" / "images.npy", np.stack([np.asarray(Image.open(file))[1:17, 1:17] for file in files]))
+    read = "import numpy, torch\nimages = torch.from_numpy(numpy.load('images.npy')).permute(0, 3, 1, 2)\n"
+    code = f"{read}{lines}\nnumpy.save('found.npy', embeddings.numpy())"
+    subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path / "model",
         env={**environment(), "PYTHONPATH": str(without_the_suite(tmp_path / "without"))},
-        capture_output=True,
-        text=True,
         check=True,
     )
-    assert done.stdout == "found.npz: 32 embeddings of 16 dimensions\n"
-    with np.load(tmp_path / "found.npz") as found:
-        expected = np.load(tmp_path / "e" / "features.npy")
-        np.testing.assert_allclose(found["embeddings"], expected, atol=1e-6)
-        named = [classes[str(label)] for label in np.load(tmp_path / "e" / "labels.npy")]
-        assert [Path(name).parent.name for name in found["names"]] == named
+    expected = np.load(tmp_path / "e" / "features.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "model" / "found.npy"), expected, atol=1e-6)
 
 
-def test_an_exported_ensemble_gives_the_concatenated_embeddings_without_the_suite(export, tiny_run, tmp_path):
+def test_an_exported_ensemble_gives_the_concatenated_embeddings(export, tiny_run, tmp_path):
     answer = export("model", "tiny", "--method", "contrastive", "--ensemble", "--to", tmp_path / "model")
     assert answer.code == 0, answer.err
     record = find_run(store_of(tiny_run), "tiny", "contrastive", 0).record
@@ -118,61 +111,10 @@ def test_an_exported_ensemble_gives_the_concatenated_embeddings_without_the_suit
     assert about["test"] == record.concatenated.model_dump()
     assert [model["fingerprint"] for model in about["models"]] == list(record.fold_fingerprints)
     assert not {"fold", "seed", "train_classes"} & about["spec"].keys()
-    assert about["note"] == (tmp_path / "model" / "NOTE.txt").read_text().strip()
     assert about["note"].startswith("The ensemble of the 2 folds' models of tiny, contrastive, run 0")
-    export(*CPU, "tiny", "--method", "contrastive", "--data", "images", "--to", tmp_path / "e")
-    classes = json.loads((tmp_path / "e" / "classes.json").read_text())
-    folders = [str(tiny_run / "images" / name) for name in classes.values()]
-    done = subprocess.run(
-        [sys.executable, "model/load_model.py", *folders, "--to", "found.npz"],
-        cwd=tmp_path,
-        env={**environment(), "PYTHONPATH": str(without_the_suite(tmp_path / "without"))},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "found.npz: 32 embeddings of 32 dimensions\n"
-    with np.load(tmp_path / "found.npz") as found:
-        np.testing.assert_allclose(found["embeddings"], np.load(tmp_path / "e" / "features.npy"), atol=1e-6)
+    assert (tmp_path / "model" / "NOTE.txt").read_text().startswith(about["note"] + "\n")
     states = torch.load(tmp_path / "model" / "model.pt", weights_only=True)
     assert list(states) == ["fold_0", "fold_1"]
-
-
-def test_the_loader_needs_torch_numpy_and_pillow_only():
-    tree = ast.parse(Path(load_model.__file__).read_text())
-    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    modules |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    packages = {str(module).partition(".")[0] for module in modules}
-    assert packages - set(sys.stdlib_module_names) == {"torch", "numpy", "PIL"}
-
-
-@pytest.mark.parametrize(("width", "height"), [(40, 30), (30, 41), (9, 33), (8, 8)])
-@pytest.mark.parametrize(("resize", "evaluation_resize"), [(20, None), (24, 16), (None, None), (None, 18), (10, None)])
-def test_the_loader_crops_like_the_test(tmp_path, width, height, resize, evaluation_resize):
-    noise = np.random.default_rng(width).integers(0, 256, (height, width, 3), dtype=np.uint8)
-    Image.fromarray(noise).save(tmp_path / "image.png")
-    settings = ImageSettings(resize=resize, evaluation_resize=evaluation_resize, crop=16)
-    packed = pack_files(tmp_path, ["image.png"], resize, tmp_path / "pack").images
-    images = LabelledImages(packed, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
-    expected = evaluation_batch(images, np.zeros(1, dtype=np.int64), settings)[0]
-    crop = load_model.centre_crop_of(tmp_path / "image.png", settings.model_dump(), as_mlrc=True)
-    np.testing.assert_array_equal(crop.transpose(2, 0, 1), expected.numpy())
-
-
-def test_an_unreadable_image_gives_one_line_from_the_loader(export, tmp_path, monkeypatch):
-    export("model", "tiny", "--method", "untrained", "--to", tmp_path / "model")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "no.png").write_text("no image")
-    said = {
-        "gone.png": "error: gone.png: no such file or folder",
-        "no.png": "error: no.png: cannot be decoded",
-        "model": "error: no image below model",
-    }
-    for given, line in said.items():
-        monkeypatch.setattr(sys, "argv", ["load_model.py", given])
-        with pytest.raises(SystemExit) as ended:
-            runpy.run_path("model/load_model.py", run_name="__main__")
-        assert ended.value.code == line
 
 
 def test_exported_embeddings_have_the_stored_scores(export, tiny_run, tmp_path):
@@ -191,26 +133,6 @@ def test_exported_embeddings_have_the_stored_scores(export, tiny_run, tmp_path):
         assert 0.0 < scores.map_at_r < 1.0
     origin = json.loads((tmp_path / "e" / "origin.json").read_text())
     assert list(origin["models"].values()) == list(record.fold_fingerprints)
-
-
-def test_the_batch_size_changes_only_rounding(export, tmp_path):
-    for batch in (64, 5):
-        export(
-            *(*CPU, "tiny", "--method", "untrained", "--data", "images", "--batch", batch),
-            *("--to", tmp_path / str(batch)),
-        )
-    whole, parts = (np.load(tmp_path / name / "features.npy") for name in ("64", "5"))
-    np.testing.assert_allclose(whole, parts, atol=1e-6)
-
-
-def test_a_batch_too_large_for_the_gpu_gives_one_line(export, tmp_path, monkeypatch):
-    def full(*_):
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.\nAnd more")
-
-    monkeypatch.setattr(exporting_models, "embed_test", full)
-    answer = export(*CPU, "tiny", "--method", "untrained", "--data", "images", "--to", tmp_path / "e")
-    assert (answer.code, answer.err) == (2, "error: --batch 64: cpu has too little memory; use a smaller batch\n")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_exported_tables_have_the_contents_of_the_store(export, tiny_run, tmp_path):
@@ -248,15 +170,14 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
         ),
         (
             ("model", "tiny", "--method", "nca"),
-            "no tested run of method 'nca'; there are runs of contrastive, untrained",
+            "no tested run 0 of search 0 of 'nca'; there are contrastive (search 0, run 0), untrained",
         ),
-        ((*MODEL, "--run", "3"), "tiny, contrastive: there is no tested run 3; the tested runs are 0, counted from 0"),
+        ((*MODEL, "--run", "3"), "tiny: there is no tested run 3 of search 0 of 'contrastive'"),
         ((*MODEL, "--fold", "0", "--ensemble"), "--fold and --ensemble: choose one of them"),
         ((*MODEL, "--fold", "2"), "run 0: there is no fold 2; the folds are 0, 1, counted from 0"),
         ((*EMBEDDINGS, "--fold", "7", "--data", "images"), "no fold 7"),
         (EMBEDDINGS, "folder: give the folder of its images with --data FOLDER"),
         ((*EMBEDDINGS, "--data", "nowhere"), "nowhere: no such folder"),
-        ((*EMBEDDINGS, "--data", "images", "--batch", "0"), "--batch"),
         ((*EMBEDDINGS, "--data", "images", "--device", "tpu"), "device 'tpu'"),
         ((*MODEL, "--artifacts", "elsewhere"), "fold 0: the weights file elsewhere"),
         (("runs", "--format", "xml"), "--format 'xml': use parquet or csv"),
@@ -280,15 +201,12 @@ def test_images_that_differ_from_those_of_the_run_are_refused(export, tmp_path):
     assert not (tmp_path / "e").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"PK\x03\x04cut off", None])
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"PK\x03\x04cut off"])
 def test_a_broken_checkpoint_is_named(export, tiny_run, tmp_path, content):
     artifacts = tmp_path / "artifacts"
     shutil.copytree(tiny_run / "runs" / "artifacts", artifacts)
     for path in artifacts.rglob("*.pt"):
-        if content is None:
-            torch.save([1, 2], path)
-        else:
-            path.write_bytes(content)
+        path.write_bytes(content)
     answer = export(*MODEL, "--artifacts", artifacts, "--to", tmp_path / "model")
     assert answer.code == 2
     assert answer.err.rstrip().endswith(".pt: not a readable checkpoint; restore it from a copy, or remove it")

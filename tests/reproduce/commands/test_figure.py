@@ -126,4 +126,4 @@ def test_a_sweep_on_another_dataset_runs_and_is_drawn_without_torch(tmp_path):
     assert by_line["Contrastive"] == ["8.0", "32.0"]
     curves = reproduce(tmp_path, "figure", "proxy_anchor_convergence", "--experiment", "mine", "--to", "curves")
     assert curves.code == 0, curves.err
-    assert {row["epoch"] for row in read(tmp_path / "curves" / "proxy_anchor_convergence.csv")} == {"1", "2"}
+    assert {row["x"] for row in read(tmp_path / "curves" / "proxy_anchor_convergence.csv")} == {"1", "2"}

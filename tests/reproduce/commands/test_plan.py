@@ -1,79 +1,104 @@
-"""What `plan` prints: times and their machine, differences that the runs can show. It only reads the store."""
+"""What `plan` prints: trainings, the time if it is known, and the differences that the runs can show."""
 
 import io
 import re
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from reproduce.commands.plan import show_budget, show_plan
-from reproduce.forecast.plan_trainings import Length, MethodPlan
-from reproduce.forecast.rates import Rates
+from reproduce.execution.session import open_session
+from reproduce.forecast import MethodPlan, in_words, plan
 from reproduce.storage import open_store, storage_paths, with_writable_cache
 from results.records.experiment_summary import ExperimentSummary
+from results.records.frames import Timing
 from results.store.store import Store
 from tests.support.command_line import TINY, ask
 from tests.support.experiment_files import load_experiment
 from tests.support.sample_records import some_run
 
-# Ten images a second: at least 10 s, at most 100 s.
-RATES = Rates(10.0, "as measured", here=True)
+
+def method(in_store=0, measured=(), trainings=5):
+    return MethodPlan("Triplet", trainings, in_store, steps=100, images=1000, measured=measured)
 
 
-def method(in_store=0, share=0.3, tests=0.0, own=None):
-    return MethodPlan("Triplet", 5, in_store, Length(10, 100), Length(100, 1000), share, "S", tests, own)
-
-
-def shown(plans, rates=RATES, workers=1, racing=False):
+def shown(plans, rate=None, workers=1, racing=False):
     experiment = load_experiment("quickstart", {"search.racing": racing})
     text = io.StringIO()
-    show_plan(
-        plans,
-        rates,
-        workers,
-        SimpleNamespace(name="n", experiment=experiment, problem=experiment),
-        Console(file=text, width=300),
-    )
+    session = SimpleNamespace(name="n", experiment=experiment)
+    show_plan(plans, rate, workers, session, Console(file=text, width=300))
     return text.getvalue()
 
 
-def test_the_typical_time_lies_between_the_least_and_the_most():
-    assert method().seconds_to_do(RATES) == pytest.approx((50, 150, 500))
-    text = shown([method()])
-    assert "5 trainings, 0 in the store; about 2 min left (50 s to 8 min), 1 at a time" in text
-    assert "Typical length: S." in text
+def test_the_time_comes_from_the_store_or_from_the_rate_or_is_not_known():
+    assert method().seconds() is None
+    assert method(measured=(20.0, 40.0)).seconds() == pytest.approx(150)
+    assert method(measured=(20.0,)).seconds(rate=10.0) == pytest.approx(500)
+    assert method(in_store=5).seconds() == 0.0
+    assert "5 trainings, 0 in the store; how long they take is not known; --rate" in shown([method()])
+    assert "about 2 min left, 1 at a time, by the trainings in the store" in shown([method(measured=(20.0, 40.0))])
+    assert "at most 8 min of training at 10 a second, 1 at a time" in shown([method()], rate=10.0)
+    assert "5 trainings, 5 in the store; nothing is left to do" in shown([method(in_store=5)])
 
 
-def test_a_typical_training_is_not_shorter_than_the_shortest():
-    assert method(share=0.01).seconds_to_do(RATES) == pytest.approx((50, 50, 500))
-
-
-def test_a_method_with_stored_trainings_has_their_rate_on_this_machine_only():
-    slow = method(share=0.4, own=Rates(1.0, "from 3 trainings", here=True))
-    assert slow.seconds_to_do(RATES) == pytest.approx((500, 2000, 5000))
-    assert slow.seconds_to_do(Rates(10.0, "as given with --rate")) == pytest.approx((50, 200, 500))
-    assert replace(slow, tests=100).seconds_to_do(RATES) == pytest.approx((510, 2010, 5010))
-    said = "A method with trainings in the store has their rate."
-    assert said in shown([slow, method()])
-    assert said not in shown([replace(slow, in_store=5), method()])
-
-
-def test_without_rates_the_times_are_unknown():
-    text = shown([method(in_store=5), method()], "no rates")
-    assert "10 trainings, 5 in the store; times are unknown (no rates); give --gpu" in text
-    assert "5 trainings, 5 in the store; nothing is left to do" in shown([method(in_store=5)], "no rates")
-
-
-def test_the_tests_of_the_runs_to_do_are_counted():
-    half_done = replace(method(tests=100.0), trainings=10, in_store=5)
-    assert half_done.seconds_to_do(RATES) == pytest.approx([seconds + 5 for seconds in method().seconds_to_do(RATES)])
+def test_one_method_without_a_known_time_leaves_the_whole_unknown():
+    assert "is not known" in shown([method(), method(measured=(20.0,))])
+    assert "about 2 min left" in shown([method(in_store=5), method(measured=(20.0,))])
 
 
 def test_workers_divide_the_time_and_racing_says_at_most():
-    assert "about 30 s left (10 s to 2 min), 5 at a time" in shown([method()], workers=5)
+    assert "about 20 s left, 5 at a time" in shown([method(measured=(20.0,))], workers=5)
     assert "at most 5 trainings, 0 in the store" in shown([method()], racing=True)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (None, "not known yet"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (3600, "1 h"),
+        (12000, "3 h 20 min"),
+        (187200, "2 days 4 h"),
+    ],
+)
+def test_durations_are_written_for_people(seconds, words):
+    assert in_words(seconds) == words
+
+
+@pytest.fixture
+def planned(tmp_path):
+    """A function that plans two methods on glyphs, with what a store has."""
+    overrides = {"methods": ["contrastive", "triplet"], "dataset.root": None}
+    experiment = load_experiment("quickstart", overrides)
+    session = open_session("q", experiment, storage_paths(str(tmp_path / "s.sqlite"), None, None, None), None)
+    specs = {
+        key: session.problem.fold_specs(template.method, "reproduction", 0)[0]
+        for key, template in session.methods.items()
+    }
+    return lambda *timings: {one.title: one for one in plan(session, None, [t(specs) for t in timings])}
+
+
+def test_only_trainings_under_the_same_conditions_are_measurements_and_own_ones_come_first(planned):
+    def timing(key, seconds, **changes):
+        return lambda specs: Timing(specs[key].model_copy(update=changes), 100, seconds)
+
+    none = planned(timing("triplet", 9.0, embedding_size=3), timing("triplet", 9.0, dataset="other"))
+    assert [one.measured for one in none.values()] == [(), ()]
+    found = planned(timing("triplet", 3.0, fold=2), timing("triplet", 5.0, seed=9))
+    assert {one.measured for one in found.values()} == {(3.0, 5.0)}
+    own = planned(timing("triplet", 3.0), timing("contrastive", 5.0))
+    assert sorted(one.measured for one in own.values()) == [(3.0,), (5.0,)]
+
+
+def test_steps_are_those_of_all_epochs(planned):
+    experiment = load_experiment("quickstart", {})
+    training = experiment.training
+    assert training.iterations_per_epoch is not None
+    for one in planned().values():
+        assert one.steps == training.max_epochs * training.iterations_per_epoch
+        assert one.images == one.steps * training.batch_size
 
 
 @pytest.fixture
@@ -81,28 +106,6 @@ def say(capsys, monkeypatch, tmp_path, same_threads_afterwards):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tiny.yaml").write_text(TINY)
     return lambda *arguments: " ".join(ask("plan", *arguments, capsys=capsys, monkeypatch=monkeypatch).out.split())
-
-
-def test_for_another_machine_this_ones_cores_do_not_count(say, monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 64)
-    assert "1 at a time" in say("tiny.yaml", "--gpu", "a100")
-    assert "One training at a time is assumed" in say("tiny.yaml", "--rate", "100")
-    given = say("tiny.yaml", "--rate", "100", "--workers", "3")
-    assert "3 at a time" in given
-    assert "assumed for another machine" not in given
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--gpu", "abacus"], "--gpu 'abacus': known are h100, a100, 4090, cpu"),
-        (["--gpu", "a100", "--rate", "3"], "exclude each other"),
-    ],
-)
-def test_unknown_machines_and_two_rates_are_refused(capsys, monkeypatch, options, message):
-    answer = ask("plan", "quickstart", *options, capsys=capsys, monkeypatch=monkeypatch)
-    assert answer.code == 2
-    assert message in answer.err
 
 
 def test_a_plan_changes_no_byte_of_the_store(say, tmp_path):

@@ -1,21 +1,25 @@
 """`reproduce report` on a real run: without torch, from the store and the artifacts, and in a browser."""
 
+import html
 import re
+import shlex
 import shutil
 import sqlite3
 
 import pytest
 import yaml
 
+from reproduce.commands.options import Choices
 from reproduce.outputs.page import histories, page_or_reason
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.storage import storage_paths
+from results.spec.experiment_spec import Experiment
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from tests.support.command_line import TINY, ask, reproduce, torchless
 from tests.support.experiment_files import load_experiment
 from tests.support.sample_page import measured as sample
-from tests.support.sample_records import put_incomplete_experiment, some_run, some_summary
+from tests.support.sample_records import some_run, some_summary
 
 CHROMIUM = shutil.which("chromium")
 SMALL = (
@@ -77,18 +81,20 @@ def test_the_last_line_of_a_run_names_its_page(finished):
     assert "<script>alert" not in page
     assert "A tiny &lt;script&gt;" in page
     figures = {path.name for path in (folder / "runs" / "reports" / "tiny" / "figures").iterdir()}
-    names = {"validation_curves", "spectrum", "similarity", "tsne_proxies_proxy_anchor", "search_contrastive_history"}
+    names = {"validation_curves", "spectrum", "tsne_proxies_proxy_anchor", "search_contrastive_history"}
     assert {f"{name}.{kind}" for name in names for kind in ("svg", "png")} <= figures
-    for heading in ("Gain from peeking", "Hyperparameters found", "Dependence on the test classes"):
+    for heading in ("Gain from peeking", "Hyperparameters found", "Where the uncertainty comes from"):
         assert heading in page
+    said = re.search(r'class="headline">(.*?)</h2>', page)[1]
+    assert html.unescape(said) in answer.out.splitlines()
 
 
 def test_a_run_that_is_called_again_keeps_its_page(here):
     page = (here / "runs" / "reports" / "tiny" / "index.html").resolve()
-    page.write_text("kept")
+    page.write_text(page.read_text() + "kept")
     answer = reproduce(here, "run", "tiny.yaml", "--workers", "1", page=True)
     assert answer.out.splitlines()[-1] == f"page: {page.relative_to(here)}"
-    assert page.read_text() == "kept"
+    assert page.read_text().endswith("kept")
 
 
 def test_the_page_is_the_same_without_torch(finished, tmp_path):
@@ -97,7 +103,7 @@ def test_the_page_is_the_same_without_torch(finished, tmp_path):
     assert (done.code, done.err) == (0, "")
     page = (tmp_path / "tiny" / "index.html").resolve()
     assert done.out == f"tiny: {page}\n"
-    drawn = re.compile(r"Drawn on .*? UTC")
+    drawn = re.compile(r"Made on .*? UTC")
     assert drawn.sub("", page.read_text()) == drawn.sub("", whole_page(folder))
 
 
@@ -154,9 +160,8 @@ def test_a_partial_store_is_marked_partial(here, say):
     connection.close()
     assert say("report", "tiny.yaml").code == 0
     page = whole_page(here)
-    assert "Partial: this experiment is not finished" in page
-    assert "Proxy-Anchor has no finished run" in page
-    assert "Nothing is claimed before all are" in page
+    assert "Not finished: Proxy-Anchor has 0 of 2 runs." in page
+    assert "Nothing is claimed before all searches and runs are there." in page
 
 
 def test_impossible_reports_give_one_line(here, say):
@@ -166,8 +171,6 @@ def test_impossible_reports_give_one_line(here, say):
     assert "choose another folder with --to" in refused(say("report", "--to", "file"))
     Store(f"sqlite:///{here}/empty.sqlite", here)
     assert "holds no experiment yet" in refused(say("report", "--store", "empty.sqlite"))
-    put_incomplete_experiment(Store(f"sqlite:///{here}/old.sqlite", here), "f", "tiny")
-    assert "kept without its experiment" in refused(say("report", "--store", "old.sqlite"))
     with sqlite3.connect(here / "empty.sqlite") as connection:
         connection.execute("UPDATE suite_schema SET version = 99")
     connection.close()
@@ -177,9 +180,11 @@ def test_impossible_reports_give_one_line(here, say):
 def test_an_error_in_the_page_does_not_end_the_run(tmp_path):
     where = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
     store = Store(where.store, where.artifacts)
-    put_incomplete_experiment(store, "f", "tiny")
+    store.put_experiment("f", "tiny", some_summary())
+    with store.database.writing() as connection:
+        connection.execute("UPDATE experiments SET content = '{}'")
     said = page_or_reason("tiny", "f", store, where.reports)
-    assert said.startswith("no page was written (experiment 'tiny'")
+    assert said.startswith("no page was written (store ")
     assert said.endswith("try `reproduce report tiny`")
 
 
@@ -206,35 +211,37 @@ def test_an_experiment_without_a_suite_file_is_written_out():
     assert commands[1] == "python -m reproduce run 'my own.yaml'"
 
 
-def test_a_different_experiment_with_the_name_of_a_suite_file_is_written_out():
-    settings = sample("quickstart").summary.experiment.without_folder()
-    training = {**settings["training"], "patience": 8}
-    assert again("quickstart", settings)[0].startswith("python -m reproduce run quickstart")
-    commands = again("quickstart", {**settings, "training": training})
-    assert yaml.safe_load(commands[0])["training"]["patience"] == 8
-    assert commands[1] == "python -m reproduce run quickstart.yaml"
-
-
-def test_settings_of_the_training_that_have_options_are_given_by_them():
-    settings = sample("quickstart").summary.experiment.without_folder()
+def test_settings_without_an_option_of_their_own_are_set_by_their_keys():
+    settings = load_experiment("quickstart", {}).without_folder()
     optimizer = {**settings["training"]["optimizer"], "lr": 0.5}
-    training = {**settings["training"], "batch_size": 8, "max_epochs": 7, "optimizer": optimizer}
-    line = again("quickstart", {**settings, "training": training, "embedding_size": 6})[0]
-    assert line.startswith("python -m reproduce run quickstart")
-    assert all(option in line for option in ("--epochs 7", "--lr 0.5", "--batch-size 8", "--embedding-size 6"))
+    training = {**settings["training"], "patience": 8, "optimizer": optimizer}
+    changed = {**settings, "training": training, "metrics": ["nmi"], "primary": {"compare": "best"}}
+    line = again("quickstart", changed)[0]
+    assert line.startswith("python -m reproduce run quickstart ")
+    assert " --compare best " in line
+    given = dict(option.partition("=")[::2] for option in shlex.split(line) if "=" in option)
+    assert given == {"metrics": '["nmi"]', "training.optimizer.lr": "0.5", "training.patience": "8"}
+    options = Choices(compare="best", settings=[f"{key}={value}" for key, value in given.items()])
+    assert load_experiment("quickstart", options.overrides()) == Experiment.model_validate(changed)
+
+
+def test_a_different_dataset_or_row_with_the_name_of_a_suite_file_is_written_out():
+    settings = load_experiment("quickstart", {}).without_folder()
+    assert again("quickstart", settings)[0] == "python -m reproduce run quickstart"
+    commands = again("quickstart", {**settings, "conditions": {"triplet": {"training.batch_size": 8}}})
+    assert yaml.safe_load(commands[0])["conditions"] == {"triplet": {"training.batch_size": 8}}
+    assert commands[1] == "python -m reproduce run quickstart.yaml"
 
 
 def test_a_dataset_from_a_folder_has_the_data_option():
     plain = load_experiment("mlrc_cub200", {}).model_dump(mode="json")
     settings = {**plain, "dataset": {"name": "cub200", "subset": True}, "folds": 2}
     (line,) = [text for text in again("mlrc_cub200", settings) if " run " in text]
-    assert " --data FOLDER " in line
-    assert "--subset" in line
-    assert "--folds 2" in line
+    assert line.endswith("run mlrc_cub200 --data FOLDER --subset --folds 2")
     own = load_experiment("folder", {}).model_dump(mode="json")
     own["dataset"]["min_images"] = 5
     (line,) = [text for text in again("folder", own) if " run " in text]
-    assert line.startswith("python -m reproduce run folder --data FOLDER --min-images 5")
+    assert line == "python -m reproduce run folder --data FOLDER --set dataset.min_images=5"
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +263,7 @@ def test_the_real_page_loads_alone_and_works_by_keyboard(browser, finished):
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(address, wait_until="networkidle")
-    gallery = page.locator(".gallery").first
+    gallery = page.locator("details:has(> .scroll > .retrieval)").first
     assert not gallery.locator(".thumbnail").first.is_visible()
     gallery.locator("summary").focus()
     page.keyboard.press("Enter")
@@ -270,7 +277,7 @@ def test_the_real_page_loads_alone_and_works_by_keyboard(browser, finished):
         header = table.locator("thead tr:last-child th").nth(1)
         header.locator("button").focus()
         page.keyboard.press("Enter")
-        keys = table.evaluate("one => [...one.tBodies[0].rows].map(row => row.cells[1].dataset.sort)")
+        keys = table.evaluate("one => [...one.tBodies].map(body => body.rows[0].cells[1].dataset.sort)")
         shown = [float(key) for key in keys if key]
         assert shown == sorted(shown, reverse=True)
         assert header.get_attribute("aria-sort") == "descending"
@@ -291,13 +298,12 @@ def test_a_later_start_with_fewer_methods_keeps_the_files_of_the_first(here, say
     first = page_identity(whole_page(here))
     answer = say("run", "tiny.yaml", "--methods", "contrastive", "--workers", "1")
     assert answer.code == 0, answer.err
-    note = "Not shown: proxy_anchor. The store has their runs under the same settings; this experiment was started"
-    assert note in " ".join(answer.out.split())
+    note = "Not shown: proxy_anchor, whose runs with the same settings are in the store."
     for command in (("report", "tiny"), ("table", "tiny"), ("table", "tiny", "--what", "peeking")):
         assert say(*command).code == 0
     page = whole_page(here)
     assert note in page
-    assert "Contrastive is the only method that was asked for. There is nothing to compare it with." in page
+    assert ": there is no other method to compare it with." in page
     assert {path: path.read_bytes() for path in files} == files
     answer = say("table", first, "--format", "csv")
     assert (answer.out, answer.err) == (

@@ -15,13 +15,14 @@ from reproduce.config import experiment_file as experiments
 from reproduce.config import strict_yaml as reading
 from reproduce.config.deviations import deviations
 from reproduce.config.experiment_file import experiment_names, load_experiments
+from reproduce.outputs.tables import KINDS
 from results.published.tables import published_table, published_tables
 from results.spec.experiment_spec import Experiment
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from tests.support.command_line import REFUSE_TORCH, ask, environment
 from tests.support.published_world import MLRC, NOT_FILLED, changed, runs_of, single_runs
-from tests.support.sample_records import put_incomplete_experiment, some_summary
+from tests.support.sample_records import some_summary
 
 NEAR = [0.59, 0.60, 0.605]
 SETTINGS = {
@@ -151,13 +152,6 @@ def test_runs_with_other_settings_than_the_file_are_not_shown(say, store, own_fi
     assert "training.max_epochs 2 where the suite's file has 1000" in say("proxy_isa_table1").out.replace("\n", " ")
 
 
-def test_an_incomplete_experiment_does_not_prevent_a_published_table(say, store):
-    put_incomplete_experiment(store, "x", "mlrc_cub200")
-    keep(store, "mine", summary(MLRC), runs_of("contrastive", NEAR))
-    assert "59.83 ±1.90 (3)" in say("mlrc_cub200").out
-    assert "was kept without its experiment" in refusal(say("mlrc_cub200", "--what", "results"))
-
-
 def test_deviations_contain_settings_but_not_free_choices(own_files):
     name = "proxy_isa_table1/cub200"
     whole = own_files[name].model_dump(mode="json")
@@ -251,7 +245,7 @@ def test_tables_are_drawn_without_torch(store, tmp_path, arguments):
 
 def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
     kept = keep_quickstart(store)
-    for what in ("results", "differences", "peeking", "hyperparameters", "costs"):
+    for what in KINDS:
         for form in ("terminal", *WRITERS):
             answer = say("quickstart", "--what", what, "--format", form)
             assert (answer.code, answer.err) == (0, ""), answer
@@ -306,6 +300,7 @@ def test_unknown_names_give_one_line_with_the_known_names(say, store):
     assert "nir_table5" in line
     assert "use published, results, differences" in refusal(say("quickstart", "--what", "everything"))
     assert "html or json" in refusal(say("quickstart", "--format", "word"))
+    assert "use short, all or none" in refusal(say("quickstart", "--notes", "few"))
 
 
 def test_an_unknown_name_without_a_store_names_the_published_tables(say):
@@ -317,6 +312,15 @@ def test_an_unknown_name_without_a_store_names_the_published_tables(say):
 def test_hyperparameters_are_named_as_mlrc_names_them(say, store):
     """The card says that loss_optimizer.lr is MLRC's `weights lr`."""
     run = runs_of("cosface", [0.5], hyperparameters={"loss_optimizer.lr": 0.01})
-    keep(store, "mine", summary(MLRC).model_copy(update={"methods": {"cosface": "CosFace"}}), run)
+    keep(store, "mine", some_summary(methods={"cosface": "CosFace"}, settings=MLRC), run)
     frame = cells(say("mine", "--what", "hyperparameters", "--format", "csv"))
     assert frame["mlrc_printed"].tolist() == [2.53e-3]
+
+
+def test_notes_can_be_short_or_left_out(say, store):
+    keep_quickstart(store)
+    texts = {
+        notes: say("quickstart", "--notes", notes, "--format", "markdown").out for notes in ("all", "short", "none")
+    }
+    assert ["Hyperparameters: best of" in text for text in texts.values()] == [True, False, False]
+    assert ["A part of the protocol" in text for text in texts.values()] == [True, True, False]

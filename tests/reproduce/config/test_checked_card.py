@@ -38,13 +38,6 @@ def test_a_path_in_a_card_is_relative_to_the_card(tmp_path: Path, monkeypatch: p
     assert source.startswith("users_own.py:UsersOwn (sha256 ")
 
 
-def test_a_card_with_a_wrong_argument_is_one_line(tmp_path: Path) -> None:
-    card, _ = write_method("users_own", tmp_path)
-    card.write_text(card.read_text().replace("scale: 16.0", "scael: 16.0"))
-    with pytest.raises(InputError, match=r"users_own\.yaml: .* takes no argument 'scael'; it takes embedding_size, "):
-        load_card(str(card))
-
-
 def test_a_package_s_loss_is_not_shadowed_in_cards_from_outside(
     tmp_path: Path, installed: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

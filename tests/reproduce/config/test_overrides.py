@@ -1,4 +1,4 @@
-"""Options on top of an experiment file, and the panel that suits the size of the images."""
+"""Options and `--set` on top of an experiment file, and the panel that suits the size of the images."""
 
 from pathlib import Path
 from typing import Any
@@ -16,53 +16,64 @@ from results.statistics.primary_comparison import planned_score
 from tests.support.experiment_files import load_experiment
 
 
-def test_options_set_the_trunk_and_the_training() -> None:
-    choices = Choices(trunk="resnet50", epochs=3, lr=0.01, batch_size=8, embedding_size=16)
-    experiment = load_experiment("quickstart", choices.overrides())
-    assert experiment.trunk == TrunkSpec(name="resnet50")
-    assert experiment.training.max_epochs == 3
-    assert experiment.training.optimizer.lr == 0.01
-    assert experiment.training.optimizer.name == "Adam"
-    assert experiment.training.batch_size == 8
-    assert experiment.embedding_size == 16
+def changed(name: str, *settings: str, **options: Any) -> Experiment:
+    return load_experiment(name, Choices(settings=list(settings), **options).overrides())
 
 
-def test_the_trunk_without_published_weights_starts_at_random() -> None:
-    experiment = load_experiment("folder", Choices(trunk="small_conv").overrides())
-    assert experiment.trunk == TrunkSpec(name="small_conv", weights="random")
+def test_set_replaces_any_setting_by_its_dotted_key() -> None:
+    settings = ("training.max_epochs=3", "training.optimizer.lr=1e-2", "images.resize=null", "training.precision=amp")
+    before, after = load_experiment("mlrc_cub200", {}), changed("mlrc_cub200", *settings, "embedding_size=16")
+    assert (after.training.max_epochs, after.training.optimizer.lr, after.embedding_size) == (3, 0.01, 16)
+    assert (after.images.resize, after.images.crop) == (None, before.images.crop)
+    assert after.training.precision == "amp"
+    assert after.training.optimizer.name == before.training.optimizer.name
+    assert changed("mlrc_cub200") == before
+    assert changed("quickstart", "primary.margin=1.0").primary == PrimaryScore(margin=1.0)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("training.max_epoch=3", "options on top of quickstart.yaml: unknown key 'training.max_epoch'"),
+        ("training.max_epochs=many", "key 'training.max_epochs': input should be a valid integer"),
+        ("training.max_epochs=0", "key 'training.max_epochs': input should be greater than or equal to 1, found 0"),
+        ("folds=5", "key 'folds': input should be less than or equal to 4, found 5"),
+        ("training.optimizer.lr=.inf", "key 'training.optimizer.lr': must be a finite number, found inf"),
+        ("folds", "--set folds: use KEY=VALUE, as in --set training.max_epochs=3"),
+        ("folds=[1", "--set folds=[1: line 1: not valid YAML"),
+        ("seed.value=3", "--set seed.value: 'seed' has no parts; give 'seed' as a whole"),
+        ("trunk.frozen=true", "a frozen trunk needs trained weights"),
+    ],
+)
+def test_a_wrong_setting_gives_one_line(setting: str, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        changed("quickstart", "seed=1", setting)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_another_trunk_has_its_own_weights_and_stays_frozen() -> None:
+    assert changed("quickstart", "trunk=resnet50").trunk == TrunkSpec(name="resnet50")
+    assert changed("folder", "trunk=small_conv").trunk == TrunkSpec(name="small_conv", weights="random")
+    assert changed("folder_small/frozen_features", "trunk=resnet50").trunk.frozen
 
 
 def test_a_frozen_trunk_takes_back_what_has_no_effect_then() -> None:
-    experiment = load_experiment("quickstart", Choices(trunk="resnet50", frozen=True).overrides())
+    experiment = changed("quickstart", "trunk=resnet50", "trunk.frozen=true")
     assert experiment.trunk == TrunkSpec(name="resnet50", frozen=True)
     assert experiment.images == ImageSettings(resize=None, crop=32)
-    assert load_experiment("folder_small/frozen_features", Choices(trunk="resnet50").overrides()).trunk.frozen
 
 
-def test_metrics_come_behind_those_of_the_file() -> None:
-    given = Choices(metrics="recall@4, nmi,./mine.py:spread").overrides()
-    assert load_experiment("quickstart", given).metrics == ("recall@4", "nmi", "./mine.py:spread")
-    of_file = load_experiments("nir_table1", {})
-    for name, experiment in load_experiments("nir_table1", given).items():
-        assert experiment.metrics == (*of_file[name].metrics, "recall@4", "./mine.py:spread"), "each of them once"
-
-
-def test_methods_stand_in_place_of_those_of_the_file_or_beside_them() -> None:
+def test_a_plus_sign_adds_to_a_list() -> None:
     of_file = load_experiment("quickstart", {}).methods
-    assert load_experiment("quickstart", Choices(methods="triplet").overrides()).methods == ("triplet",)
-    beside = Choices(methods="+triplet,contrastive,./mine.yaml").overrides()
-    assert load_experiment("quickstart", beside).methods == (*of_file, "triplet", "./mine.yaml"), "each of them once"
-    signed = Choices(methods="+triplet,+./mine.yaml").overrides()
-    assert load_experiment("quickstart", signed).methods == (*of_file, "triplet", "./mine.yaml")
-
-
-def test_no_option_changes_nothing() -> None:
-    assert load_experiment("mlrc_cub200", Choices().overrides()) == load_experiment("mlrc_cub200", {})
-
-
-def test_a_frozen_trunk_without_weights_is_refused() -> None:
-    with pytest.raises(InputError, match="a frozen trunk needs trained weights"):
-        load_experiment("quickstart", Choices(frozen=True).overrides())
+    assert changed("quickstart", methods="triplet").methods == ("triplet",)
+    beside = changed("quickstart", methods="+triplet,contrastive,+./mine.yaml").methods
+    assert beside == (*of_file, "triplet", "./mine.yaml"), "each of them once"
+    for name, experiment in load_experiments(
+        "nir_table1", Choices(settings=["metrics=+nmi,a.py:f"]).overrides()
+    ).items():
+        assert set(experiment.metrics) == {*load_experiment(name, {}).metrics, "nmi", "a.py:f"}
+    assert changed("quickstart", "metrics=[recall@4, nmi]").metrics == ("recall@4", "nmi")
 
 
 def test_the_panels_of_folder_small_cover_all_sizes_once() -> None:
@@ -91,73 +102,60 @@ FILE = {
 }
 
 
-def opened(folder: Path, given: dict[str, Any], **changes: Any) -> Experiment:
+def opened(folder: Path, compare: str | None = None, *settings: str, **keys: Any) -> Experiment:
     path = folder / "mine.yaml"
-    path.write_text(yaml.safe_dump({**FILE, **changes}))
-    return load_experiment(str(path), Choices(**given).overrides())
+    path.write_text(yaml.safe_dump({**FILE, **keys}))
+    return changed(str(path), *settings, compare=compare)
 
 
 @pytest.mark.parametrize("compare", ["all", "best", "triplet", "my_loss", "wide"])
 def test_a_card_from_a_file_is_compared_by_its_key_in_files_and_options(tmp_path: Path, compare: str) -> None:
-    by_option = opened(tmp_path, {"compare": compare})
+    by_option = opened(tmp_path, compare)
     assert by_option.primary == PrimaryScore(compare=compare)
-    assert opened(tmp_path, {}, primary={"compare": compare}) == by_option
-    assert opened(tmp_path, {"compare": compare}, primary={"compare": "triplet"}) == by_option
+    assert opened(tmp_path, primary={"compare": compare}) == by_option
+    assert opened(tmp_path, compare, primary={"compare": "triplet"}) == by_option
     assert by_option.rows == ("triplet", "my_loss", "wide")
 
 
 @pytest.mark.parametrize(
-    ("given", "changes"),
+    ("settings", "keys"),
     [
-        ({"folds": 1}, {}),
-        ({}, {"folds": 1}),
-        ({}, {"protocol": "standard", "search": {"trials": 0}}),
-        ({}, {"split": "conventional"}),
+        (("folds=1",), {}),
+        ((), {"folds": 1}),
+        ((), {"protocol": "standard", "search": {"trials": 0}}),
+        ((), {"split": "conventional"}),
     ],
 )
 def test_a_comparison_is_in_the_embeddings_that_a_run_has(
-    tmp_path: Path, given: dict[str, Any], changes: dict[str, Any]
+    tmp_path: Path, settings: tuple[str, ...], keys: dict[str, Any]
 ) -> None:
-    for with_compare in (
-        opened(tmp_path, {"compare": "best", **given}, **changes),
-        opened(tmp_path, given, **changes, primary={"compare": "best"}),
+    for compared in (
+        opened(tmp_path, "best", *settings, **keys),
+        opened(tmp_path, None, *settings, **keys, primary={"compare": "best"}),
     ):
-        assert with_compare.primary is not None
-        assert with_compare.primary.embeddings == planned_score(opened(tmp_path, given, **changes)).embeddings
-        assert with_compare.primary.embeddings == "separated"
+        assert compared.primary is not None
+        planned = planned_score(opened(tmp_path, None, *settings, **keys)).embeddings
+        assert compared.primary.embeddings == planned == "separated"
 
 
 def test_the_comparison_keeps_the_score_of_the_file(tmp_path: Path) -> None:
     score = {"metric": "precision_at_1", "embeddings": "concatenated", "margin": 2.0}
-    assert opened(tmp_path, {"compare": "best", "folds": 1}, primary=score).primary == PrimaryScore(
+    assert opened(tmp_path, "best", "folds=1", primary=score).primary == PrimaryScore(
         metric="precision_at_1", margin=2.0, compare="best"
     )
 
 
 @pytest.mark.parametrize(
-    ("given", "changes", "message"),
+    ("compare", "keys", "message"),
     [
-        (
-            {"compare": "my_los"},
-            {},
-            "primary: compare: my_los is no method of this experiment; add it, or use all, best, or",
-        ),
-        ({"compare": "my_loss.yaml"}, {}, "or one of triplet, my_loss, wide"),
-        (
-            {"methods": "triplet,cosface"},
-            {"primary": {"compare": "my_loss"}},
-            r"my_loss is no method of this experiment; add",
-        ),
-        (
-            {},
-            {"primary": {"compare": "wide"}, "with": {"wide": {"embedding_size": 64}}},
-            "wide has conditions of its own",
-        ),
+        ("my_los", {}, "primary: compare: my_los is no method of this experiment; add it, or use all, best, or"),
+        ("my_loss.yaml", {}, "or one of triplet, my_loss, wide"),
+        (None, {"primary": {"compare": "wide"}, "with": {"wide": {"embedding_size": 64}}}, "conditions of its own"),
     ],
 )
 def test_a_comparison_with_no_row_is_refused_in_one_line(
-    tmp_path: Path, given: dict[str, Any], changes: dict[str, Any], message: str
+    tmp_path: Path, compare: str | None, keys: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message) as error:
-        opened(tmp_path, given, **changes)
+        opened(tmp_path, compare, **keys)
     assert "\n" not in str(error.value)

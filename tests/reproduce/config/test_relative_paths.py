@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from reproduce.cli import with_home
 from reproduce.config.experiment_file import with_paths
 
 
@@ -36,3 +39,22 @@ def test_the_folder_and_the_split_of_the_data_are_beside_the_file(tmp_path: Path
         "split": str(tmp_path / "../halves.csv"),
     }
     assert with_paths({"dataset": {"name": "glyphs"}}, tmp_path) == {"dataset": {"name": "glyphs"}}
+
+
+def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/mine")
+    content = {
+        "dataset": {"root": "~/images"},
+        "methods": ["~/cards/mine.yaml"],
+        "metrics": ["~/mine.py:spread"],
+        "trunk": {"name": "~/net.py:build", "weights": "~/net.pt"},
+    }
+    assert with_paths(content, Path("exp")) == {
+        "dataset": {"root": "/mine/images"},
+        "methods": ["/mine/cards/mine.yaml"],
+        "metrics": ["/mine/mine.py:spread"],
+        "trunk": {"name": "/mine/net.py:build", "weights": "/mine/net.pt"},
+    }
+    assert with_home(["run", "~/e.yaml", "--store=~/s.sqlite", "cub200=~", "a~/b"]) == [
+        *("run", "/mine/e.yaml", "--store=/mine/s.sqlite", "cub200=/mine", "a~/b")
+    ]

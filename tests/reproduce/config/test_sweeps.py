@@ -61,7 +61,7 @@ def test_panels_inherit_conditions_and_sweeps(tmp_path):
         ({"sweeps": [{"of": "triplet", "grid": {"loss.margin": 3}}]}, "sweeps.0: key 'grid.loss.margin'"),
         ({"sweeps": {"of": "triplet"}}, "sweeps must be a list"),
         ({"sweeps": [{"of": "triplets", "grid": {"loss.margin": [3]}}]}, "unknown method 'triplets'"),
-        ({"with": {"triplet": {"embedding_size": 8}}}, "with.triplet: there is no row 'triplet'; the rows are"),
+        ({"with": {"triplet": {"embedding_size": 8}}}, "with: there is no row 'triplet'; the rows are"),
         ({"with": {"contrastive": {"seed": 8}}}, "with.contrastive: a row cannot have its own 'seed'"),
         ({"with": {"contrastive": {"embedding_size": 0}}}, "with.contrastive: key 'embedding_size': input should be"),
         ({"with": {"contrastive": {"training.batch_sise": 4}}}, "unknown key 'training.batch_sise'"),

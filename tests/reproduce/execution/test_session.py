@@ -55,8 +55,7 @@ def test_the_default_number_of_workers(monkeypatch):
     [
         ("runs/store.sqlite", Path("runs/store.sqlite"), "runs"),
         ("store.sqlite", Path("store.sqlite"), "."),
-        ("sqlite:///x/y.sqlite", "sqlite:///x/y.sqlite", "x"),
-        ("postgresql://host/db", "postgresql://host/db", "runs"),
+        ("sqlite:///x/y.sqlite", Path("x/y.sqlite"), "x"),
     ],
 )
 def test_default_folders_are_beside_the_store(store, place, base):

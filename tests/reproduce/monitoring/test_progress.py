@@ -2,70 +2,68 @@
 
 import io
 
+import pytest
 from rich.console import Console
 
 from protocols.jobs import EvaluateJob, TrainJob
 from reproduce.monitoring.observer import Tick
 from reproduce.monitoring.progress import RunProgress
-from reproduce.monitoring.time_left import Forecast
 from tests.support.sample_records import some_result, some_run
 from tests.support.small_problem import TRIPLET, small_problem
 
 
 def shown(progress):
-    console = Console(file=io.StringIO(), width=120)
+    console = Console(file=io.StringIO(), width=160)
     console.print(progress._render())
     return console.file.getvalue()
 
 
+def progress_of(trainings, folds, file=None, clock=None):
+    console = Console(file=file or io.StringIO(), width=200)
+    return RunProgress(console, {"triplet": trainings}, {"triplet": "Triplet"}, folds, clock)
+
+
 def test_running_trainings_are_shown_until_they_finish(tmp_path):
     specs = small_problem(tmp_path).fold_specs(TRIPLET, "search", 0)
-    progress = RunProgress(Console(file=io.StringIO()), Forecast({"triplet": 4}, 2), {"triplet": "Triplet"}, len(specs))
-    assert "time left not known yet" in shown(progress)
+    progress = progress_of(4, len(specs))
     progress.ticks([Tick(specs[0].fingerprint, 200)])
     assert "running: 200 iterations" in shown(progress)
     progress.job_done("triplet", TrainJob(specs[0]), some_result(specs[0], 0.25), from_store=False)
-    assert "under way" not in shown(progress)
-    assert "1 of 4 trainings" in shown(progress)
-    assert "about" in shown(progress)
     # The last report may arrive late.
     progress.ticks([Tick(specs[0].fingerprint, 300)])
-    assert "under way" not in shown(progress)
+    text = shown(progress)
+    assert "running" not in text
+    assert "1 of 4 trainings, best fold's validation MAP@R 0.2500" in text
+    assert "1/4" in text
+
+
+def test_trainings_of_the_store_do_not_shorten_the_time_left(tmp_path):
+    problem, now = small_problem(tmp_path), [0.0]
+    specs = [spec for trial in range(4) for spec in problem.fold_specs(TRIPLET, f"trial {trial}", trial)]
+    progress = progress_of(len(specs), len(specs), clock=lambda: now[0])
+    for number, spec in enumerate(specs[:6]):
+        now[0] += 0 if number < 3 else 100
+        progress.job_done("triplet", TrainJob(spec), some_result(spec), from_store=number < 3)
+    assert (progress.made.total(), progress.found.total()) == (3, 3)
+    assert progress._bar.tasks[0].time_remaining == pytest.approx(100 * (len(specs) - 6))
+    assert f"3/{len(specs) - 3}" in shown(progress)
 
 
 def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):
     problem = small_problem(tmp_path)
     folds, final = problem.fold_specs(TRIPLET, "reproduction", 0), problem.final_spec(TRIPLET, 0, 2)
-    console = Console(file=io.StringIO(), width=200)
-    progress = RunProgress(console, Forecast({"triplet": 3}, 1), {"triplet": "Triplet"}, len(folds))
+    file = io.StringIO()
+    progress = progress_of(3, len(folds), file)
     for spec in folds:
-        progress.job_done("triplet", TrainJob(spec, chooses_epoch=True), some_result(spec), from_store=False)
-    progress.job_done("triplet", TrainJob(final, "a run"), some_result(final), from_store=False)
-    choice, whole_run = console.file.getvalue().splitlines()
-    assert "triplet: choosing the epoch, 2 of 3 trainings" in choice
-    assert "triplet: reproductions, 3 of 3 trainings" in whole_run
-
-
-def test_the_time_left_contains_the_tests(tmp_path):
-    specs = small_problem(tmp_path).fold_specs(TRIPLET, "reproduction", 0)
-    console = Console(file=io.StringIO(), width=200)
-    forecast = Forecast({"triplet": 1}, 1, tests={"triplet": 2}, expected_test=600.0)
-    progress = RunProgress(console, forecast, {"triplet": "Triplet"}, 1)
-    progress.job_done("triplet", TrainJob(specs[0]), some_result(specs[0]), from_store=False)
-    job = EvaluateJob(tuple(specs), "mlrc", {}, 0, 0, training_time=30.0)
-    tested = some_run(wall_time=150.0)
-    progress.job_done("triplet", job, tested, from_store=False)
-    before, after = console.file.getvalue().splitlines()
-    assert "about 20 min left" in before
-    assert "about 2 min left" in after
-
-
-def test_trainings_that_a_trial_does_not_need_leave_the_count_and_the_display():
-    forecast = Forecast({"triplet": 8}, workers=2)
-    progress = RunProgress(Console(file=io.StringIO()), forecast, {"triplet": "Triplet"}, 4)
-    progress.ticks([Tick("ahead", 10)])
-    progress.spared("triplet", ["ahead", "never started"])
-    assert forecast.total == 6
-    # Its last reports arrive after it was dropped.
-    progress.ticks([Tick("ahead", 20)])
-    assert progress.running == {}
+        job = TrainJob(spec, chooses_epoch=True)
+        progress.job_done("triplet", job, some_result(spec, 0.25), from_store=False)
+    progress.job_done("triplet", TrainJob(final, "run"), some_result(final, 0.5), from_store=False)
+    progress.job_done("triplet", TrainJob(final, "run"), some_result(final, 0.5), from_store=True)
+    test = EvaluateJob((final,), "standard", {}, run=0, seed=0, training_time=1.0)
+    progress.job_done("triplet", test, some_run(), from_store=False)
+    lines = file.getvalue().splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith(f"[{len(folds)}/3, time left ")
+    assert "] triplet: choosing the epoch, 2 of 3 trainings, best fold's validation MAP@R 0.2500" in lines[0]
+    assert "reproductions" in lines[1]
+    assert "run 1 tested, separated MAP@R" in lines[2]

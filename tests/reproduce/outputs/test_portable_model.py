@@ -16,7 +16,6 @@ from reproduce.outputs.portable_model import (
     TOLERANCE,
     NormalizedModel,
     normalized_ensemble,
-    normalized_model,
     write_onnx,
     write_program,
 )
@@ -38,7 +37,7 @@ def images(number: int, side: int) -> Tensor:
 @pytest.mark.parametrize("normalization", ["unit", "ball"])
 def test_a_program_gives_the_normalized_embeddings_of_any_batch(tmp_path, trained, normalization: Normalization):
     spec, weights = trained
-    model = normalized_model(spec, weights, normalization)
+    model = normalized_ensemble([spec], [weights], normalization)
     assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
     program = torch.export.load(tmp_path / "model.pt2").module()
     for number in (1, 2, 7):
@@ -51,7 +50,7 @@ def test_a_program_gives_the_normalized_embeddings_of_any_batch(tmp_path, traine
 def test_a_model_of_mixed_precision_can_be_exported(tmp_path, trained):
     spec, weights = trained
     training = spec.training.model_copy(update={"precision": "amp"})
-    model = normalized_model(spec.model_copy(update={"training": training}), weights, "unit")
+    model = normalized_ensemble([spec.model_copy(update={"training": training})], [weights], "unit")
     assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
 
 
@@ -62,7 +61,7 @@ def test_a_model_of_features_takes_features(tmp_path, trained):
         "embedder.weight": torch.randn(spec.embedding_size or 0, 5),
         "embedder.bias": torch.randn(spec.embedding_size or 0),
     }
-    assert write_program(normalized_model(spec, weights, "unit"), tmp_path / "model.pt2") <= TOLERANCE
+    assert write_program(normalized_ensemble([spec], [weights], "unit"), tmp_path / "model.pt2") <= TOLERANCE
     features = torch.randn(4, 5)
     expected = normalized(features @ weights["embedder.weight"].T + weights["embedder.bias"])
     torch.testing.assert_close(torch.export.load(tmp_path / "model.pt2").module()(features), expected)
@@ -71,7 +70,7 @@ def test_a_model_of_features_takes_features(tmp_path, trained):
 def test_onnx_gives_the_embeddings_of_any_batch(tmp_path, trained):
     onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
     spec, weights = trained
-    model = normalized_model(spec, weights, "unit")
+    model = normalized_ensemble([spec], [weights], "unit")
     assert write_onnx(model, tmp_path / "model.onnx") <= TOLERANCE
     assert [path.name for path in tmp_path.glob("model.onnx*")] == ["model.onnx"], "the weights are in the file"
     session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
@@ -84,7 +83,7 @@ def test_a_missing_package_gives_one_line(tmp_path, trained, monkeypatch):
     spec, weights = trained
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(InputError, match=r"--onnx needs the package onnxruntime: pip install -e '.\[onnx\]'"):
-        write_onnx(normalized_model(spec, weights, "unit"), tmp_path / "model.onnx")
+        write_onnx(normalized_ensemble([spec], [weights], "unit"), tmp_path / "model.onnx")
 
 
 @pytest.mark.parametrize("error", [2 * TOLERANCE, float("nan")])
@@ -103,7 +102,7 @@ def test_an_exported_model_that_differs_is_refused(tmp_path, trained, monkeypatc
     with pytest.raises(
         InputError, match=r"the model in torch.export differs from the suite's by .*; nothing is written"
     ):
-        write_program(normalized_model(spec, weights, "unit"), tmp_path / "model.pt2")
+        write_program(normalized_ensemble([spec], [weights], "unit"), tmp_path / "model.pt2")
 
 
 def test_an_ensemble_concatenates_its_models_and_holds_a_frozen_trunk_once(tmp_path, trained):
@@ -116,7 +115,7 @@ def test_an_ensemble_concatenates_its_models_and_holds_a_frozen_trunk_once(tmp_p
         assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
         sizes.append((tmp_path / "model.pt2").stat().st_size)
         batch = images(3, spec.images.crop)
-        parts = [normalized_model(each, state, "unit")(batch) for state in (weights, weights | embedder)]
+        parts = [normalized_ensemble([each], [state], "unit")(batch) for state in (weights, weights | embedder)]
         expected = normalized(torch.cat(parts, dim=1))
         torch.testing.assert_close(torch.export.load(tmp_path / "model.pt2").module()(batch), expected)
     assert sizes[1] < 0.8 * sizes[0]

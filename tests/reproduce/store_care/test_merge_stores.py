@@ -1,28 +1,17 @@
 """Two stores become one: what is new is added, what is equal stays, and what differs is named."""
 
 import pytest
-import sqlalchemy as sa
 
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, open_store, storage_paths
 from reproduce.store_care.merge_stores import ConflictError, merge_stores
 from results.records.artifacts import weights_path
 from results.store.database import Database
-from results.store.schema import FOLD_RESULTS
 from results.values import fingerprint_of
-from tests.support.sound_store import (
-    EXPERIMENT,
-    IDENTITY,
-    STUDY,
-    score_of_checkpoint,
-    sound_result,
-    sound_run,
-    sound_spec,
-    store_at,
-    study_at,
-)
+from tests.support.sample_records import some_result, some_spec
+from tests.support.small_stores import EXPERIMENT, IDENTITY, STUDY, checkpoint, store_at, study_at
 
-SPECS = [sound_spec(number) for number in range(3)]
+SPECS = [some_spec(seed=number) for number in range(3)]
 
 
 def scores_at(where: StoragePaths) -> list[float | None]:
@@ -31,14 +20,17 @@ def scores_at(where: StoragePaths) -> list[float | None]:
 
 def test_what_is_new_is_added_with_its_files_and_its_places_in_the_table(tmp_path):
     first, second = store_at(tmp_path / "a", {0: 0.4, 1: 0.5}), store_at(tmp_path / "b", {1: 0.5, 2: 0.6}, 99.0)
+    open_store(second).put_failure("f" * 32, "worker died")
     merged = merge_stores(first, second)
-    assert (merged.trainings, merged.runs, merged.experiments, merged.files) == (1, 1, 0, 1)
+    assert (merged.trainings, merged.runs, merged.files) == (1, 1, 1)
     store = open_store(first)
     assert [record.run for record in store.experiment_runs(EXPERIMENT)] == [0, 1, 2]
-    assert score_of_checkpoint(store, SPECS[2]) == 0.6
-    assert store.fold_result(SPECS[1].fingerprint).wall_time == 2.5
+    new = weights_path(store.artifacts, SPECS[2])
+    assert new.read_bytes() == weights_path(second.artifacts, SPECS[2]).read_bytes()
+    assert store.fold_result(SPECS[1].fingerprint).wall_time == 2.5, "equal but for its duration"
     again = merge_stores(first, second)
-    assert (again.trainings, again.runs, again.files) == (0, 0, 0)
+    assert (again.trainings, again.runs, again.experiments, again.files) == (0, 0, 0, 0)
+    assert len(store.failures()) == 1
 
 
 def test_different_results_are_named_and_nothing_is_written(tmp_path):
@@ -47,21 +39,17 @@ def test_different_results_are_named_and_nothing_is_written(tmp_path):
         merge_stores(first, second)
     assert SPECS[0].fingerprint in caught.value.conflicts[0].name
     assert "best_map_at_r" in caught.value.conflicts[0].reason
-    assert open_store(first).finished_folds([SPECS[2].fingerprint]) == set()
-
-
-def test_the_first_stores_version_can_be_kept(tmp_path):
-    first, second = store_at(tmp_path / "a", {0: 0.4}), store_at(tmp_path / "b", {0: 0.7, 2: 0.6})
-    merged = merge_stores(first, second, keep_first=True)
     store = open_store(first)
-    assert merged.trainings == 1
+    assert store.finished_folds([SPECS[2].fingerprint]) == set()
+    merged = merge_stores(first, second, keep_first=True)
+    assert (merged.trainings, merged.files) == (1, 1)
     assert store.fold_result(SPECS[0].fingerprint).best_map_at_r == 0.4
-    assert score_of_checkpoint(store, SPECS[0]) == 0.4
+    assert b"scores 0.4" in weights_path(store.artifacts, SPECS[0]).read_bytes()
 
 
 def test_a_test_evaluation_of_trainings_with_other_results_is_left_out(tmp_path):
     first, second = store_at(tmp_path / "a", {}), store_at(tmp_path / "b", {0: 0.7})
-    open_store(first).put_fold(SPECS[0], sound_result(SPECS[0], 0.4))
+    open_store(first).put_fold(SPECS[0], some_result(SPECS[0], 0.4))
     merged = merge_stores(first, second, keep_first=True)
     assert (merged.runs, merged.files) == (0, 0)
     assert open_store(first).experiment_runs(EXPERIMENT) == []
@@ -100,54 +88,41 @@ def test_a_study_with_other_scores_is_a_conflict(tmp_path):
 def test_runs_of_another_search_do_not_join_a_row(tmp_path):
     first, second = store_at(tmp_path / "a", {0: 0.4}), store_at(tmp_path / "b", {1: 0.5})
     study_at(first, [0.1])
-    other = {**IDENTITY, "version": 2}
+    other = {**IDENTITY, "seed": 2}
     open_store(second).searches.enlist(EXPERIMENT, {"triplet": [(fingerprint_of(other), other)]})
     with pytest.raises(ConflictError) as caught:
         merge_stores(first, second)
     assert caught.value.conflicts[0].reason == "its search is another one"
+    assert merge_stores(first, second, keep_first=True).runs == 1
+    with open_store(first).database.reading() as connection:
+        assert connection.execute("SELECT count(*) FROM experiment_runs").fetchone()[0] == 1
 
 
-def test_a_damaged_store_is_not_merged(tmp_path):
-    first, second = store_at(tmp_path / "a", {}), store_at(tmp_path / "b", {0: 0.4})
-    with Database(second.store).writing() as connection:
-        connection.execute(sa.update(FOLD_RESULTS).values(best_map_at_r=0.9))
-    with pytest.raises(InputError, match="1 damaged or missing record"):
-        merge_stores(first, second)
+def damaged_file(where: StoragePaths) -> None:
+    path = weights_path(where.artifacts, SPECS[0])
+    path.write_bytes(path.read_bytes()[:-10])
 
 
-def without_a_trace(where: StoragePaths) -> None:
-    """Nothing was made at these paths, not even a folder."""
-    assert not where.artifacts.parent.exists()
+def damaged_row(where: StoragePaths) -> None:
+    with Database(where.store).writing() as connection:
+        connection.execute("UPDATE trainings SET content = replace(content, '0.4', '0.9')")
 
 
-def test_a_refused_merge_makes_no_store(tmp_path):
+def missing_row(where: StoragePaths) -> None:
+    with Database(where.store).writing() as connection:
+        connection.execute("DELETE FROM trainings")
+
+
+@pytest.mark.parametrize("damage", [damaged_file, damaged_row, missing_row])
+def test_a_damaged_store_is_not_merged_and_leaves_nothing(tmp_path, damage):
     second, target = store_at(tmp_path / "b", {0: 0.4}), storage_paths(str(tmp_path / "new/s.sqlite"), None, None, None)
-    whole = weights_path(second.artifacts, SPECS[0]).read_bytes()
-    weights_path(second.artifacts, SPECS[0]).write_bytes(whole[:-100])
-    with pytest.raises(InputError, match=r"1 damaged or missing record.*cannot be loaded"):
+    damage(second)
+    with pytest.raises(InputError, match=r"1 damaged or missing row\(s\) or file\(s\), so nothing was written"):
         merge_stores(target, second)
-    without_a_trace(target)
-    weights_path(second.artifacts, SPECS[0]).write_bytes(whole)
-    assert merge_stores(target, second).files == 1
+    assert not target.artifacts.parent.exists()
 
 
-def test_a_store_that_lacks_a_training_is_not_merged(tmp_path):
+def test_checkpoints_may_be_missing(tmp_path):
     second, target = store_at(tmp_path / "b", {0: 0.4}), storage_paths(str(tmp_path / "new/s.sqlite"), None, None, None)
-    with Database(second.store).writing() as connection:
-        connection.execute(sa.delete(FOLD_RESULTS))
-    with pytest.raises(InputError, match="missing record"):
-        merge_stores(target, second)
-    without_a_trace(target)
-
-
-def test_a_conflict_inside_of_the_other_store_makes_no_store(tmp_path):
-    second, target = store_at(tmp_path / "b", {0: 0.4}), storage_paths(str(tmp_path / "new/s.sqlite"), None, None, None)
-    # The same trainings of a method without a search, whose card has changed between two runs.
-    spec, store = sound_spec(1, margin=0.3), open_store(second)
-    run = sound_run(1, 0.5, spec=spec, hyperparameters={"loss.margin": 0.3})
-    store.put_fold(spec, sound_result(spec, 0.5))
-    store.put_run(run)
-    store.enlist(EXPERIMENT, "triplet", run)
-    with pytest.raises(ConflictError):
-        merge_stores(target, second)
-    without_a_trace(target)
+    checkpoint(open_store(second), SPECS[0], "").unlink()
+    assert merge_stores(target, second).runs == 1

@@ -78,7 +78,7 @@ def test_most_columns_may_be_left_out():
         ("66.5,65.3,1.2", "65.3,66.5,", "a must be the method that is claimed to be better"),
         ("5/3", "some", "runs 'some': write the number of runs"),
         ("5/3", "0", "runs '0': write the number of runs"),
-        ("0.3/0.2", "-1", "plus_minus '-1': write it in percentage points"),
+        ("0.3/0.2", "-1", "plus_minus '-1' is not a number of 0 or more; write points"),
         ("standard deviation", "error", "plus_minus_kind 'error' is unknown; use 95 % interval"),
         ("other", "one", "a and b are both 'one'; name two methods"),
         ("other", "", "b is empty; every claim needs a, b, dataset, score"),

@@ -3,11 +3,9 @@
 import json
 
 import pytest
-import sqlalchemy as sa
 from pydantic import ValidationError
 
 from results.records.experiment_summary import ExperimentSummary
-from results.store.schema import EXPERIMENTS
 from results.store.store import Store
 from tests.support.sample_records import some_summary
 
@@ -23,8 +21,8 @@ def test_the_store_keeps_the_experiment_without_the_folder_and_without_unused_op
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
     summary = some_summary(methods={"b": "B", "a": "A"}, runs={"b": 1, "a": 3}, settings=EXPERIMENT)
     store.put_experiment("x", "name", summary)
-    with store._database.reading() as connection:
-        kept = json.loads(connection.execute(sa.select(EXPERIMENTS.c.settings)).scalar_one())
+    (row,) = store.database.rows("SELECT content FROM experiments")
+    kept = json.loads(row["content"])
     assert list(kept) == ["methods", "runs", "experiment", "seen_after", "data", "ranges"]
     assert list(kept["methods"]) == ["b", "a"]
     assert "root" not in kept["experiment"]["dataset"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from results.records.records import Scores
-from results.statistics.measured_noise import kept_measurements, measured_noise
+from results.statistics.measured_noise import measured_noise
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC, changed
 from tests.support.sample_records import some_run, some_summary
@@ -70,9 +70,3 @@ def test_untrained_networks_are_left_out():
     records = tuple(record.model_copy(update={"method": "untrained"}) for record in one.records)
     untrained = ("untrained", MeasuredExperiment(one.summary, records))
     assert measured_noise([untrained], "cub200", "map_at_r", "single") is None
-
-
-def test_the_kept_records_fit_glyphs_alone():
-    assert measured_noise(kept_measurements(), "glyphs", "map_at_r", "separated").setting.startswith("glyphs, ")
-    for dataset in ("cub200", "cars196", "sop", "inshop", "made up"):
-        assert measured_noise(kept_measurements(), dataset, "precision_at_1", "single") is None

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from results.statistics.pair_tests import PairDifferences, caution, pairs_of, pool_or_own, with_assumed_search
+from results.statistics.pair_tests import (
+    PairDifferences,
+    pairs_of,
+    pool_or_own,
+    variance_inflation,
+    with_assumed_search,
+)
 
 EXAMPLE = PairDifferences(np.array([1.2]), np.array([0.4]), np.array([8.0]))
 
@@ -35,8 +41,8 @@ def test_equal_variances_of_many_searches_give_the_pooled_t_test():
 
 
 @pytest.mark.parametrize(("searches", "factor"), [(2, 1.304), (3, 1.084), (4, 1.038), (5, 1.022)])
-def test_few_searches_are_taken_with_caution(searches, factor):
-    assert np.sqrt(caution(searches)) == pytest.approx(factor, abs=5e-4)
+def test_the_variance_of_few_searches_is_inflated(searches, factor):
+    assert np.sqrt(variance_inflation(searches)) == pytest.approx(factor, abs=5e-4)
 
 
 def test_each_method_takes_its_own_variance_or_the_pooled_one():

@@ -8,14 +8,13 @@ from results.statistics.multiplicity import SHARE_OF_BETTER, adjusted
 from results.statistics.pair_tests import pool_or_own
 from results.statistics.planning import (
     detectable,
-    measured_deviation,
     run_deviation,
     smallest_difference,
     smallest_of_one_search,
     splits,
     units_for,
 )
-from results.statistics.search_deviation import SearchDeviation, search_deviation
+from results.statistics.search_deviation import SearchDeviation, measured_deviation, search_deviation
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_searches import searched
 

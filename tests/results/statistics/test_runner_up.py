@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from results.records.trials import SearchTrials
-from results.statistics.runner_up import RunnerUp, runners_up, validation_scores
+from results.statistics.cut_off import RunnerUp, runners_up, validation_scores
 from tests.support.measured_experiment import VALUES, with_trainings
 
 

@@ -141,6 +141,22 @@ def test_every_pair_of_methods_has_a_budget():
         uncertainty_of_pairs(values(a=[0.5, 0.6], b=[0.4, 0.45]))
 
 
+def test_classes_must_be_the_same_and_without_queries_do_not_count():
+    full = with_classes(values(a=[0.5, 0.6])["a"], (0.0, 0.01, 0.03, 0.0))
+    others = [run.class_scores.model_copy(update={"queries": (9, 9, 9, 8)}) for run in full]
+    other = [run.model_copy(update={"class_scores": one}) for run, one in zip(full, others, strict=True)]
+    with pytest.raises(ValueError, match="b was tested on other classes than the first method"):
+        uncertainty_of_pairs({"a": full, "b": other})
+    with pytest.raises(ValueError, match="was tested on other classes than the first run"):
+        uncertainty_of_pairs({"a": [full[0], other[1]]})
+    with pytest.raises(ValueError, match="class scores hold"):
+        uncertainty_of_pairs({"a": full}, metric="nmi")
+    rows = {RunKey("x", 0, run): np.array([0.5 + run, 0.3, 0.9]) for run in range(2)}
+    less = {key: row[:2] for key, row in rows.items()}
+    whole = uncertainty(("a", "b"), rows, rows, np.array([1.0, 2.0, 0.0]))
+    assert whole == uncertainty(("a", "b"), less, less, np.array([1.0, 2.0]))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("searches", [1, 4])
 def test_all_together_covers_the_difference_from_a_method_without_randomness(searches):

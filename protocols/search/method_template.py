@@ -1,0 +1,28 @@
+"""A method with its search space; a setting of the hyperparameters makes it a method that can be trained."""
+
+from collections.abc import Mapping
+
+from pydantic import Field, JsonValue
+
+from protocols.search.space import SearchParameter
+from results.spec.hyperparameters import method_at
+from results.spec.training_spec import MethodSpec
+from results.values import Record
+
+
+class MethodTemplate(Record):
+    """A method at its defaults, with its search space.
+
+    Attributes:
+        method: The method with defaults for all hyperparameters.
+        space: The hyperparameters to search, with their ranges; may be empty.
+        given: Hyperparameters, by target, that the experiment sets or takes from a publication. `method` has them too.
+    """
+
+    method: MethodSpec
+    space: tuple[SearchParameter, ...] = ()
+    given: dict[str, JsonValue] = Field(default={})
+
+    def at(self, hyperparameters: Mapping[str, JsonValue]) -> MethodSpec:
+        """Set hyperparameters of the method; see `results.spec.hyperparameters.method_at`."""
+        return method_at(self.method, hyperparameters)

@@ -1,0 +1,152 @@
+"""Tries a method on one batch of random embeddings, before anything is trained, to see whether its code takes it.
+
+Constructors, optimizer, hooks, forward and backward are those of the training; only the network is a small linear layer
+on random numbers. Labels, sizes and the composition of the batch are the training's own.
+"""
+
+import warnings
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from losses.plugin import Clock, TrainingContext, TrainingPlugin
+from losses.sample_pool import SamplePool
+from protocols.training.batches import batches
+from protocols.training.build_method import RefusedError, build_method, has_foreign_code, refusals
+from protocols.training.optimizer import build_optimizer
+from protocols.training.torch_state import isolated_random_numbers
+from protocols.users_code.sources import explained
+from results.spec.training_spec import MethodSpec, TrainingSettings
+from results.values import derive_seed
+
+LARGEST_BATCH = 256
+"""With larger batches a method is only built, since some losses need memory in proportion to the cube of the batch."""
+
+_WIDTH = 8
+_DRAWS = 3
+"""Batches of random embeddings of which one must have a gradient. A margin can leave a single one without."""
+
+
+def try_first_step(
+    method: MethodSpec, training: TrainingSettings, embedding_size: int, targets: NDArray[np.int64]
+) -> tuple[str, ...]:
+    """Build a method as for a training, and compute its loss and gradients on the training's first batch.
+
+    Args:
+        targets: Class of every training image as 0..C-1, (n,).
+
+    Returns:
+        What the user should know although the method can be trained.
+
+    Raises:
+        RefusedError: The method's own code does not take its settings, the sizes or the batch, or cannot be trained.
+        ValueError: There is no batch of this size; see `check_batches`.
+    """
+    seed, m = derive_seed("first step"), method.samples_per_class
+    rows = next(batches(targets, training.batch_size, m, seed, whole_passes=method.whole_passes))
+    with isolated_random_numbers("cpu"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # The training warns too.
+        torch.manual_seed(0)
+        step = _FirstStep(method, training, embedding_size, targets)
+        return tuple(step.run(rows)) if len(rows) <= LARGEST_BATCH else ()
+
+
+class _FirstStep:
+    def __init__(
+        self, method: MethodSpec, training: TrainingSettings, embedding_size: int, targets: NDArray[np.int64]
+    ) -> None:
+        assert method.loss is not None
+        self.spec, self.training, self.targets, self.name = method, training, targets, method.loss.name
+        self.network = nn.Linear(_WIDTH, embedding_size)
+        counts = np.bincount(targets).tolist()
+        self.built = build_method(
+            method, len(counts), embedding_size, len(targets), training.batch_size, class_counts=counts
+        )
+        self.parameters = [p for p in self.built.loss.parameters() if p.requires_grad]
+        self._check_optimizer()
+        pool = SamplePool(self.network, lambda rows: torch.randn(len(rows), _WIDTH), targets, 0)
+        context = TrainingContext(list(self.network.parameters()), len(counts), torch.Generator().manual_seed(0), pool)
+        with self._refusals():
+            self.built.plugin.bind(context)
+
+    def _refusals(self) -> AbstractContextManager[None]:
+        if has_foreign_code(self.spec):
+            return explained(
+                type(self.built.loss), f"{self.name}: the loss fails on a batch of random embeddings", RefusedError
+            )
+        return refusals(self.name)
+
+    def _check_optimizer(self) -> None:
+        if self.spec.loss_lr is not None and not self.parameters:
+            raise RefusedError(f"{self.name} has no parameters of its own to train; leave out loss_optimizer.lr")
+        # The small network has no layers of a trunk; `check_training` looks at those of the real one.
+        settings = self.training.optimizer.model_copy(update={"layer_decay": None})
+        with refusals(settings.name):
+            optimizer = build_optimizer(settings, self.network, self.built, self.spec)
+        for group, key in ((group, key) for group in optimizer.param_groups for key in ("lr", "weight_decay")):
+            if group[key] < 0:
+                raise RefusedError(f"a {key} of {group[key]:g} is below 0; give 0 or more")
+
+    def run(self, rows: NDArray[np.int64]) -> list[str]:
+        plugin: Any = self.built.plugin
+        clock = Clock(0, 0, self.training.steps_per_epoch(len(self.targets)), 0)
+        with self._refusals():
+            self.built.loss.train()
+            plugin.on_epoch_start(clock)
+            plugin.on_step_start(clock)
+        embeddings = self._step(torch.from_numpy(self.targets[rows]))
+        with self._refusals():
+            plugin.on_gradients(clock)
+        # A loss with hooks may begin with another part of its training.
+        if not has_foreign_code(self.spec) or isinstance(self.built.loss, TrainingPlugin):
+            return []
+        self._check_gradient(embeddings, rows)
+        self._check_distinct_classes(len(rows))
+        return [
+            f"{self.name}: its parameter {name} gets no gradient in a first step; if it is no part of the loss, make "
+            "it a buffer"
+            for name, parameter in self.built.loss.named_parameters()
+            if parameter.requires_grad and parameter.grad is None
+        ]
+
+    def _step(self, labels: Tensor) -> Tensor:
+        """Compute loss and gradients of random embeddings with these classes, and return the embeddings."""
+        embeddings: Tensor = self.network(torch.randn(len(labels), _WIDTH))
+        embeddings.retain_grad()
+        with self._refusals():
+            value = self.built(embeddings, labels)
+            value.sum().backward()
+        known = set(map(id, self.parameters))
+        late = [key for key, p in self.built.loss.named_parameters() if p.requires_grad and id(p) not in known]
+        if late:
+            raise RefusedError(
+                f"{self.name}: its parameter {late[0]} is made after the optimizer was built, so it would never be "
+                "trained; make it in __init__ (num_classes and embedding_size are filled in there)"
+            )
+        if has_foreign_code(self.spec) and not value.isfinite().all():
+            raise RefusedError(
+                f"{self.name}: the loss of {len(labels)} random embeddings of {len(labels.unique())} classes is "
+                f"{value.item()}; for a batch without pairs return embeddings.sum() * 0"
+            )
+        return embeddings
+
+    def _check_gradient(self, embeddings: Tensor, rows: NDArray[np.int64]) -> None:
+        """Refuse a loss that does not depend on the embeddings. A miner may have found nothing in random ones."""
+        labels = torch.from_numpy(self.targets[rows])
+        for _ in range(_DRAWS):
+            if embeddings.grad is not None and (self.spec.miner is not None or embeddings.grad.any()):
+                return
+            embeddings = self._step(labels)
+        raise RefusedError(
+            f"{self.name}: the loss gives the embeddings no gradient, so the network would learn nothing; compute it "
+            "from `embeddings` without detach(), .data or torch.no_grad()"
+        )
+
+    def _check_distinct_classes(self, size: int) -> None:
+        """Try a batch in which all classes differ, if images drawn at random can make one."""
+        if self.spec.samples_per_class == 0 and self.spec.miner is None and len(np.unique(self.targets)) >= size:
+            self._step(torch.arange(size))

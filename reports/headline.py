@@ -1,0 +1,108 @@
+"""The answer of an experiment in one or two sentences: which methods are better, winners first.
+
+All claims are those of the experiment's one comparison, on its primary score. While searches or runs are missing
+nothing is claimed.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from results.statistics.comparison_result import ComparedPair, ComparisonResult
+from results.statistics.finding import titles_of
+from results.statistics.planning import detectable
+from results.statistics.primary_comparison import primary_comparison, primary_score
+from results.store.experiment_results import MeasuredExperiment
+from results.wording import counted, joined, listed, plural
+
+NAMED = 4
+"""Largest number of methods or pairs that are named. More are counted."""
+
+_NUMBERS = {1: "One", 2: "Two", 3: "Three"}
+
+
+def headline(measured: MeasuredExperiment) -> str:
+    """Say which methods are better, or that this cannot be told yet."""
+    comparison = primary_comparison(measured)
+    if not measured.records:
+        return "Nothing was run yet."
+    if comparison is None:
+        interim = {run.method for run in measured.records} & measured.summary.compared.keys()
+        return "Interim: no search is complete yet." if interim else "No method has runs under the common conditions."
+    titles = titles_of(measured)
+    if math.isnan(comparison.means[comparison.highest]):
+        return "No method has a score that is a number."
+    if len(comparison.values) == 1:
+        return f"{_means(comparison, titles)}: there is no other method to compare it with."
+    if comparison.interim:
+        return f"Interim: {_means(comparison, titles)}. Nothing is claimed before all searches and runs are there."
+    if any(pair.better for pair in comparison.pairs):
+        return " ".join(_claims(comparison, titles))
+    if all(pair.size == "within" for pair in comparison.pairs):
+        methods = [titles[key] for key in comparison.best_first]
+        named = listed(methods) if len(methods) <= NAMED else f"All {len(methods)} methods"
+        return f"{named} are equal within {100 * comparison.margin:g} points{_given(comparison)}."
+    return f"Cannot tell yet: {_means(comparison, titles)}. {_would_show(measured, comparison)}"
+
+
+def _claims(comparison: ComparisonResult, titles: dict[str, str]) -> Iterator[str]:
+    """Name the winner of most pairs, or the pairs if the leading method wins none; then what cannot be told."""
+    subject = comparison.reference or comparison.highest
+    pairs = [pair for key in comparison.best_first if key != subject and (pair := comparison.pair(subject, key))]
+    won = [pair for pair in pairs if pair.better == subject]
+    lost = [pair for pair in pairs if pair.worse == subject]
+    given, title = _given(comparison), titles[subject]
+    if lost:
+        yield f"{_named([titles[pair.b] for pair in lost])} {_verb('beat', lost)} {title}{_by(lost)}{given}."
+    if won:
+        every = len(won) == len(comparison.values) - 1 > 1
+        beaten = "every other method" if every else _named([titles[pair.b] for pair in won])
+        next_one = f", the next, {titles[won[0].b]}," if every else ""
+        yield f"{title} beats {beaten}{next_one}{_by(won[:1] if every else won)}{'' if lost else given}."
+    if not won and not lost:
+        decided = [pair for pair in comparison.pairs if pair.better]
+        shown = [f"{titles[pair.better or '']} beats {titles[pair.worse or '']}" for pair in decided]
+        of = f"{len(decided)} of {counted(len(comparison.pairs), 'pair')} differ{given}"
+        yield f"{'; '.join(shown)}{given}." if len(shown) <= NAMED else f"{of}; {title} has the highest mean."
+    open_ones = [titles[pair.b] for pair in pairs if not pair.better]
+    if open_ones and (won or lost):
+        named = _named(open_ones, "others")
+        yield f"Open: {named}." if lost else f"It cannot be told from {named}."
+
+
+def _by(pairs: Sequence[ComparedPair]) -> str:
+    """The difference of a single pair with its half width."""
+    if len(pairs) != 1:
+        return ""
+    half_width = "" if pairs[0].half_width is None else f" ± {100 * pairs[0].half_width:.1f}"
+    return f" by {100 * abs(pairs[0].difference):.1f}{half_width}"
+
+
+def _verb(verb: str, subjects: Sequence[object]) -> str:
+    return verb if len(subjects) > 1 else f"{verb}s"
+
+
+def _named(titles: Sequence[str], things: str = "methods") -> str:
+    return listed(titles) if len(titles) <= NAMED else f"{len(titles)} {things}"
+
+
+def _given(comparison: ComparisonResult) -> str:
+    """What the claims rest on, where no search was repeated."""
+    if comparison.unit == "run":
+        return " at the given settings"
+    return ", with one search of each" if comparison.unit == "single search" else ""
+
+
+def _means(comparison: ComparisonResult, titles: dict[str, str]) -> str:
+    means = [f"{titles[key]} {100 * comparison.means[key]:.1f}" for key in comparison.best_first]
+    more = f" and {counted(len(means) - NAMED, 'other')}" if len(means) > NAMED else ""
+    return joined(means[:NAMED]) + more
+
+
+def _would_show(measured: MeasuredExperiment, comparison: ComparisonResult) -> str:
+    budget = detectable(measured.summary.experiment, len(comparison.values), primary_score(measured), measured)
+    unit = "run" if comparison.unit == "run" else "search"
+    if budget.smallest is None:
+        return f"Three {plural(unit)} of each would say more."
+    count = _NUMBERS.get(budget.units, str(budget.units))
+    units = f"{unit} shows" if budget.units == 1 else f"{plural(unit)} show"
+    return f"{count} {units} differences above {100 * budget.smallest:.1f} only."

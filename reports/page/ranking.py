@@ -1,0 +1,142 @@
+"""The ranking of the methods: the primary score best first, intervals drawn in the rows, groups as letters."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import ascii_lowercase
+
+from reports.page.material import Material
+from results.statistics.comparison_result import ComparisonResult
+from results.statistics.findings import missing_units
+from results.statistics.intervals import Interval
+from results.wording import counted, plural
+
+
+@dataclass(frozen=True)
+class DrawnInterval:
+    """An interval on the common axis of a ranking, whose ends can lie beyond the axis (`cut_low`, `cut_high`).
+
+    Places are percentages of the axis from its left end. `low` equals `high` without an interval.
+    """
+
+    mean: float
+    low: float
+    high: float
+    points: tuple[float, ...] = ()
+    cut_low: bool = False
+    cut_high: bool = False
+
+
+@dataclass(frozen=True)
+class RankedRow:
+    """A method in the ranking.
+
+    Attributes:
+        mean: Mean of the primary score in percent, as text; empty for a method that was not run.
+        drawn: The interval on the axis; None for a method that was not run.
+        count: Number of searches or runs, as text.
+        letters: The groups of the comparison that the method is in.
+        sign: Sign that refers to a note.
+        leads: Whether no other method is shown to be better.
+    """
+
+    title: str
+    mean: str = ""
+    spread: str = ""
+    count: str = "0"
+    drawn: DrawnInterval | None = None
+    letters: str = ""
+    sign: str = ""
+    leads: bool = False
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The methods by the primary score, best first; `ends` are those of the axis in percent, as text."""
+
+    rows: tuple[RankedRow, ...]
+    ends: tuple[str, str]
+    groups: int
+
+
+def ranking(material: Material) -> Ranking | None:
+    """Rank the methods by the primary score; None without runs.
+
+    The points are the single searches where they are repeated. Letters and leading methods are those of a comparison
+    that makes claims, and not of one with missing searches or runs.
+    """
+    if not material.records:
+        return None
+    left_out, intervals = material.measured.summary.left_out, material.intervals
+    points = {key: own.units for key, own in material.values.items()}
+    axis = _axis(list(intervals.values()), [value for own in points.values() for value in own])
+    letters, leading = _letters(material.comparison), _leading(material.comparison)
+    missing = missing_units(material.measured)
+    rows = [
+        RankedRow(
+            title=material.titles[key],
+            mean=f"{100 * intervals[key].mean:.2f}",
+            spread="" if intervals[key].half_width is None else f"± {100 * (intervals[key].half_width or 0):.2f}",
+            count=missing[key].rpartition(" ")[0] if key in missing else str(len(points[key])),
+            drawn=_drawn(intervals[key], points[key], axis) if math.isfinite(intervals[key].mean) else None,
+            letters=letters.get(key, ""),
+            sign=left_out[key].sign if key in left_out else "",
+            leads=key in leading,
+            detail=_detail(material.titles[key], points[key], intervals[key], material.unit),
+        )
+        for key in material.best_first
+    ]
+    rows += [RankedRow(title) for key, title in material.titles.items() if key not in material.records]
+    groups = 0 if material.comparison is None else len(material.comparison.groups)
+    return Ranking(tuple(rows), (f"{100 * axis[0]:.1f}", f"{100 * axis[1]:.1f}"), groups if letters else 0)
+
+
+def _letters(comparison: ComparisonResult | None) -> dict[str, str]:
+    letters: dict[str, str] = {}
+    if comparison is not None and not comparison.interim:
+        for letter, group in zip(ascii_lowercase, comparison.groups, strict=False):
+            for key in group:
+                letters[key] = letters.get(key, "") + letter
+    return letters
+
+
+def _leading(comparison: ComparisonResult | None) -> set[str]:
+    """The tested methods that none is shown to be better than, if any claim is made."""
+    if comparison is None or comparison.interim or comparison.compare not in ("all", "best"):
+        return set()
+    worse = {pair.worse for pair in comparison.pairs if pair.worse}
+    tested = {key for pair in comparison.pairs if pair.untested is None for key in (pair.a, pair.b)}
+    return tested - worse if worse else set()
+
+
+def _axis(intervals: Sequence[Interval], values: Sequence[float]) -> tuple[float, float]:
+    """The ends of the axis. It holds all values, and intervals up to one range of the values beyond them."""
+    intervals = [interval for interval in intervals if math.isfinite(interval.mean)]
+    values = [value for value in (*values, *(interval.mean for interval in intervals)) if math.isfinite(value)]
+    if not values:
+        return (0.0, 1.0)
+    low, high = min(values), max(values)
+    room = (high - low) or 0.01
+    lows = [interval.mean - (interval.half_width or 0) for interval in intervals]
+    highs = [interval.mean + (interval.half_width or 0) for interval in intervals]
+    left, right = max(min(lows), low - room, 0.0), min(max(highs), high + room, 1.0)
+    return (left, right) if right > left else (left - room, right + room)
+
+
+def _drawn(interval: Interval, values: Sequence[float], axis: tuple[float, float]) -> DrawnInterval:
+    def place(value: float) -> float:
+        return round(min(max(100 * (value - axis[0]) / (axis[1] - axis[0]), 0.0), 100.0), 2)
+
+    low, high = (interval.mean - (interval.half_width or 0), interval.mean + (interval.half_width or 0))
+    points = tuple(place(value) for value in values)
+    return DrawnInterval(place(interval.mean), place(low), place(high), points, low < axis[0], high > axis[1])
+
+
+def _detail(title: str, values: Sequence[float], interval: Interval, unit: str) -> str:
+    """Three lines on a mean: the method, its single values by run or by search, and the ends of its interval."""
+    single = f"{plural(unit)}: {', '.join(f'{100 * value:.2f}' for value in values)}"
+    ends = "no interval"
+    if interval.low is not None and interval.high is not None:
+        ends = f"95 % interval: {100 * interval.low:.2f} to {100 * interval.high:.2f}"
+    return f"{title}\n{single}\n{ends}, over {counted(len(values), unit)}"

@@ -1,1 +1,0 @@
-"""Executors that send trainings to other machines."""

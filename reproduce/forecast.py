@@ -1,0 +1,108 @@
+"""Plans an experiment: counts its trainings, those in the store, and the time of the rest if it is known."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from protocols.problem import Problem
+from protocols.splits import from_ranges
+from reproduce.execution.session import Session
+from results.records.frames import Timing
+from results.spec.training_spec import FoldSpec
+from results.store.store import Store
+
+
+@dataclass(frozen=True)
+class MethodPlan:
+    """The planned trainings of one method.
+
+    Attributes:
+        title: The method's title.
+        trainings: Number of trainings of all its trials and reproductions; with racing at most.
+        in_store: How many of them are in the store.
+        steps: Number of optimizer steps of a training that early stopping does not end.
+        images: Number of images, or rows of features, in the batches of these steps.
+        measured: Seconds of the stored trainings under the same conditions: the method's own, or those of all methods.
+    """
+
+    title: str
+    trainings: int
+    in_store: int
+    steps: int
+    images: int
+    measured: tuple[float, ...] = ()
+
+    @property
+    def to_do(self) -> int:
+        """Number of trainings that are not in the store."""
+        return self.trainings - self.in_store
+
+    def seconds(self, rate: float | None = None) -> float | None:
+        """Return how long what is to do takes, one training after another; None if that is not known.
+
+        Args:
+            rate: Images per second. All steps are counted then, so the time is an upper bound.
+        """
+        if not self.to_do or not self.steps:
+            # A method without a loss only embeds images.
+            return 0.0
+        if rate is not None:
+            return self.to_do * self.images / rate
+        return self.to_do * fmean(self.measured) if self.measured else None
+
+
+def plan(session: Session, store: Store | None, timings: Sequence[Timing] = ()) -> list[MethodPlan]:
+    """Plan each method of an opened experiment. The store is only read; None where there is none yet."""
+    plans = []
+    for key, study in session.studies(store.searches if store else None).items():
+        problem = study.problem
+        specs = [] if store is None else session.protocol.foreseeable(study)
+        kinds = session.protocol.kinds(study)
+        alike = [timing for timing in timings if any(_conditions(timing.spec) == _conditions(kind) for kind in kinds)]
+        own = [timing for timing in alike if timing.spec.method.name == key]
+        steps = max(_steps(problem, kind) for kind in kinds)
+        plans.append(
+            MethodPlan(
+                title=session.titles[key],
+                trainings=session.protocol.trainings_of(study) - study.skipped(),
+                in_store=0 if store is None else len(store.finished_folds([spec.fingerprint for spec in specs])),
+                steps=steps,
+                images=steps * problem.training.batch_size,
+                measured=tuple(timing.seconds for timing in own or alike if timing.iterations),
+            )
+        )
+    return plans
+
+
+def seconds_to_do(plans: Sequence[MethodPlan], workers: int, rate: float | None = None) -> float | None:
+    """Return how long all methods take with so many trainings at a time; None if one is not known."""
+    each = [method.seconds(rate) for method in plans]
+    known = [seconds for seconds in each if seconds is not None]
+    return sum(known) / workers if len(known) == len(each) else None
+
+
+def _conditions(spec: FoldSpec) -> tuple[object, ...]:
+    return spec.dataset, spec.trunk, spec.images, spec.training, spec.embedding_size
+
+
+def _steps(problem: Problem, spec: FoldSpec) -> int:
+    if spec.method.loss is None:
+        return 0
+    training_images = len(problem.dataset.images.of_classes(from_ranges(spec.train_classes)))
+    return spec.training.max_epochs * spec.training.steps_per_epoch(training_images)
+
+
+def in_words(seconds: float | None) -> str:
+    """Format a duration in seconds for people: `40 s`, `7 min`, `3 h 20 min`, `2 days 4 h`."""
+    if seconds is None:
+        return "not known yet"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} days {hours} h"

@@ -1,1 +1,0 @@
-"""How long the work takes."""

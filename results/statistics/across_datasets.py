@@ -1,0 +1,174 @@
+"""One answer over several datasets: what differences on each of them say together, on arrays and for pairs of methods.
+
+Datasets count equally. The mean of N differences has Student's t with N - 1 degrees, and never less error than the
+differences have on their datasets. With equal weights this is the interval of Hartung and Knapp (2001), without an
+estimate of the heterogeneity. With two datasets t is 12.7, so there is no mean, only directions.
+`python -m tests.benchmarks.board_calibration` measures how often it is wrong (docs/board.md).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+from scipy.stats import rankdata
+
+from results.statistics.comparison_result import ComparedPair
+from results.statistics.pair_tests import Numbers, t_quantile
+
+FEWEST_FOR_A_MEAN = 3
+"""Datasets that a mean, a prediction and "consistent" need."""
+
+BoardVerdict = Literal["consistent", "same on both", "depends on the dataset", "cannot tell"]
+
+
+@dataclass(frozen=True)
+class OverDatasets:
+    """Means over datasets: one, or arrays of many.
+
+    Attributes:
+        mean: Mean difference.
+        half_width: Half the width of its 95 % interval.
+        prediction: Half the width of the range around the mean that holds a difference newly measured on another such
+            dataset, with the same budget, in 95 % of cases.
+    """
+
+    mean: Any
+    half_width: Any
+    prediction: Any
+
+
+def over_datasets(differences: Numbers, errors: Numbers) -> OverDatasets:
+    """Compute mean and prediction from the differences on at least two datasets and their standard errors.
+
+    Datasets are on the last axis.
+    """
+    count = differences.shape[-1]
+    t, variance = t_quantile(0.975, count - 1), differences.var(axis=-1, ddof=1)
+    of_mean = np.maximum(variance, (errors**2).mean(axis=-1)) / count
+    return OverDatasets(differences.mean(axis=-1), t * np.sqrt(of_mean), t * np.sqrt(variance * (1 + 1 / count)))
+
+
+def sides(differences: Numbers, errors: Numbers, degrees: npt.ArrayLike) -> npt.NDArray[np.int8]:
+    """Return on which side of zero the 95 % interval of each difference lies: 1, -1, or 0 if it holds zero."""
+    outside = np.abs(differences) > special.stdtrit(degrees, 0.975) * errors
+    return np.where(outside, np.sign(differences), 0).astype(np.int8)
+
+
+def consistent(differences: Numbers, errors: Numbers, degrees: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Tell whether all intervals lie on one side of zero, with that of the mean; never for fewer than three."""
+    if differences.shape[-1] < FEWEST_FOR_A_MEAN:
+        return np.zeros(differences.shape[:-1], dtype=bool)
+    total, found = sides(differences, errors, degrees).sum(axis=-1), over_datasets(differences, errors)
+    one_side = np.abs(total) == differences.shape[-1]
+    return np.asarray(one_side & (np.abs(found.mean) > found.half_width))
+
+
+@dataclass(frozen=True)
+class PairOverDatasets:
+    """Method a compared with method b on several datasets.
+
+    Attributes:
+        on: The pair in the comparison of each dataset.
+        mean: The mean in the unit of the values; None for two datasets, or if one has no test.
+    """
+
+    a: str
+    b: str
+    on: tuple[ComparedPair, ...]
+    mean: OverDatasets | None = None
+
+    @property
+    def verdict(self) -> BoardVerdict:
+        """What the datasets say together."""
+        sides_here = {side_of(one) for one in self.on}
+        if {1, -1} <= sides_here:
+            return "depends on the dataset"
+        if 0 in sides_here or len(self.on) < 2:
+            return "cannot tell"
+        if len(self.on) < FEWEST_FOR_A_MEAN:
+            return "same on both"
+        sure = self.mean is not None and abs(self.mean.mean) > self.mean.half_width
+        return "consistent" if sure else "cannot tell"
+
+
+def side_of(pair: ComparedPair) -> int:
+    """Return 1 or -1 if the pair's own interval lies above or below zero, else 0."""
+    untold = pair.half_width is None or abs(pair.difference) <= pair.half_width
+    return 0 if untold else int(np.sign(pair.difference))
+
+
+def error_of(pair: ComparedPair) -> float | None:
+    """Return the standard error of a difference, with the chance of the search in it; None without a test."""
+    if pair.half_width is None or pair.degrees is None:
+        return None
+    return pair.half_width / t_quantile(0.975, pair.degrees)
+
+
+def pair_over_datasets(on: Sequence[ComparedPair]) -> PairOverDatasets:
+    """Put the comparisons of one pair on several datasets together; all have the same a and b."""
+    errors = [error for pair in on if (error := error_of(pair)) is not None]
+    mean = None
+    if len(errors) == len(on) >= FEWEST_FOR_A_MEAN:
+        found = over_datasets(np.array([pair.difference for pair in on]), np.array(errors))
+        mean = OverDatasets(float(found.mean), float(found.half_width), float(found.prediction))
+    return PairOverDatasets(on[0].a, on[0].b, tuple(on), mean)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two datasets agree on the order of the methods.
+
+    Attributes:
+        first: Name of a dataset.
+        second: Name of another.
+        correlation: Spearman's rank correlation of the means; NaN if all methods are equal on one of them.
+        same_order: Share of the pairs of methods with the same order on both. A tie is half of one.
+    """
+
+    first: str
+    second: str
+    correlation: float
+    same_order: float
+
+
+def agreements(means: Mapping[str, Sequence[float]]) -> tuple[Agreement, ...]:
+    """Compare the orders of the methods on every two datasets; the means are in the same order of methods."""
+    return tuple(
+        Agreement(one, other, rank_correlation(means[one], means[other]), _same_order(means[one], means[other]))
+        for one, other in combinations(means, 2)
+    )
+
+
+def agreement_by_chance(means: Mapping[str, Sequence[float]], draws: int = 1_000) -> float:
+    """Return how often random orders agree at least as much as these, on average over every two datasets."""
+    generator, given = np.random.default_rng(0), [np.asarray(own, dtype=float) for own in means.values()]
+
+    def agreed(orders: Sequence[Numbers]) -> float:
+        return float(np.mean([_same_order(one, other) for one, other in combinations(orders, 2)]))
+
+    found = agreed(given)
+    # Rounding must not make equal shares unequal.
+    return float(np.mean([agreed([generator.permutation(own) for own in given]) > found - 1e-9 for _ in range(draws)]))
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Compute Spearman's rank correlation; equal values have their mean rank."""
+    ranks = [mean_ranks(first), mean_ranks(second)]
+    if any(np.ptp(of_one) == 0 for of_one in ranks):
+        return float("nan")
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def mean_ranks(values: Sequence[float]) -> Numbers:
+    """Return the rank of each value, 1 for the largest; equal values have their mean rank."""
+    return np.asarray(rankdata(-np.asarray(values, dtype=float)))
+
+
+def _same_order(first: Sequence[float] | Numbers, second: Sequence[float] | Numbers) -> float:
+    signs = [np.sign(np.subtract.outer(given, given)) for given in (np.asarray(first), np.asarray(second))]
+    pairs = np.triu_indices(len(first), 1)
+    return float(np.mean((signs[0] * signs[1])[pairs] / 2 + 0.5))

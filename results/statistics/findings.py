@@ -1,0 +1,184 @@
+"""What a reader must know beside the numbers of an experiment, computed once for table, page and terminal.
+
+A finding is a sentence with a level and a place. Who shows findings chooses among them and does not reword them.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from results.records.experiment_summary import ExperimentSummary
+from results.spec import mlrc_constants
+from results.spec.data_choice import OWN_DATA, DrawnSplit
+from results.spec.experiment_spec import PrimaryScore
+from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.spec.trunk_spec import NO_TRUNK
+from results.statistics.comparison_result import ComparisonResult
+from results.statistics.finding import Finding, origin_findings, titles_of
+from results.statistics.planning import MOST_UNITS, Detectable, detectable
+from results.statistics.primary_comparison import (
+    method_intervals,
+    primary_comparison,
+    primary_score,
+    unit_values,
+)
+from results.statistics.run_values import values_by_run
+from results.statistics.search_findings import search_findings, training_findings
+from results.store.experiment_results import MeasuredExperiment
+from results.wording import capitalized, counted, listed, plural
+
+FEW = 3
+"""Intervals over so few searches or runs are weak evidence."""
+
+
+def findings_of(measured: MeasuredExperiment) -> tuple[Finding, ...]:
+    """Compute all findings of an experiment; none without runs."""
+    if not measured.records:
+        return ()
+    comparison = primary_comparison(measured)
+    return (
+        *_of_comparison(measured, comparison),
+        *_of_data(measured),
+        *search_findings(measured, comparison),
+        *training_findings(measured),
+        *origin_findings(measured),
+    )
+
+
+def missing_units(measured: MeasuredExperiment) -> dict[str, str]:
+    """Return by method which searches or runs are there, such as `1 of 3 searches`, where some are missing."""
+    score, summary, missing = primary_score(measured), measured.summary, {}
+    by_run = values_by_run(measured.records, score.metric, score.embeddings)
+    for key, own in unit_values(measured, by_run).items():
+        if own.missing == "searches missing":
+            missing[key] = f"{len(own.units)} of {summary.experiment.search.searches} searches"
+        elif own.missing:
+            missing[key] = f"{own.runs} of {counted(summary.runs[key], 'run')}"
+    return missing
+
+
+def budget_finding(budget: Detectable, score: PrimaryScore) -> Finding:
+    """Say which differences a budget can show, and what that follows from."""
+    unit = "run" if budget.unit == "run" else "search"
+    given = f"{counted(budget.units, unit)} of each of {budget.methods} methods"
+    if budget.deviation is None:
+        more = "" if budget.units > 1 else f" {capitalized(f'3 {plural(unit)}')} of each would say."
+        text = f"Which differences {given} can show is not known."
+        return Finding("limit", text, "comparison", f"No kept record says how far two {plural(unit)} differ.{more}")
+    if budget.smallest is None:
+        text = f"{capitalized(given)} can show no difference."
+    else:
+        text = f"Differences below {100 * budget.smallest:.1f} points can stay unseen."
+    detail = []
+    if budget.smallest is not None:
+        name = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}"
+        detail.append(f"{given} show larger ones in {name} with a probability of 80 %.")
+    if budget.one_more is not None:
+        detail.append(f"One {unit} more of each would show {100 * budget.one_more:.1f} points.")
+    needed = f"more than {MOST_UNITS:,} {plural(unit)}" if budget.needed is None else counted(budget.needed, unit)
+    detail.append(f"A difference of {100 * budget.wanted:g} points takes {needed} of each.")
+    asked = {"all": "all pairs", "best": "each method with the best"}.get(score.compare, f"each with {score.compare}")
+    doubled = ", doubled for one search each" if budget.unit == "single search" else ""
+    detail.append(
+        f"This follows from a deviation of {100 * budget.deviation:.2f} points between {plural(unit)} in "
+        f"{budget.source}{doubled}, for tests of {asked}."
+    )
+    return Finding("limit", text, "comparison", " ".join(detail))
+
+
+def _of_comparison(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> Iterator[Finding]:
+    titles, summary, score = titles_of(measured), measured.summary, primary_score(measured)
+    if missing := missing_units(measured):
+        named = "; ".join(f"{titles[key]} has {units}" for key, units in missing.items())
+        yield Finding("limit", f"Not finished: {named}.", "comparison", "The results can change.")
+    if parts := _part_of_the_budget(summary):
+        yield Finding(
+            "limit",
+            f"A part of the protocol's budget: {', '.join(parts)}.",
+            "comparison",
+            "The full budget can rank the methods differently.",
+        )
+    if len(summary.compared) > 1:
+        budget = detectable(summary.experiment, len(summary.compared), score, measured)
+        # What is not known of single searches is a finding about the search.
+        if budget.deviation is not None or budget.unit != "single search":
+            yield budget_finding(budget, score)
+    if comparison is not None:
+        yield from _of_few_units(comparison, titles)
+    if constant := [title for key, title in titles.items() if key in summary.constant]:
+        yield Finding(
+            "note",
+            f"{listed(constant)}: one run, because every further run would be equal.",
+            "comparison",
+            "The tests take its value without an error of its own.",
+        )
+    yield from _below_untrained(measured, score, titles)
+    if summary.seen_after:
+        yield Finding(
+            "warning",
+            f"Searches or runs were added after results were known ({listed(summary.seen_after)}).",
+            "comparison",
+            "Adding after a look makes wrong claims more likely than the tests say.",
+        )
+    if measured.others:
+        text = f"Not shown: {', '.join(measured.others)}, whose runs with the same settings are in the store."
+        yield Finding("note", text, "comparison", "This experiment was started without them.")
+
+
+def _part_of_the_budget(summary: ExperimentSummary) -> list[str]:
+    if summary.experiment.protocol != "mlrc":
+        return []
+    searches = summary.experiment.search.searches
+    parts = (
+        (summary.trials, mlrc_constants.TRIALS, "trials" if searches == 1 else "trials in each search"),
+        (summary.reproductions * searches, mlrc_constants.REPRODUCTIONS, "reproductions"),
+        (summary.experiment.folds, mlrc_constants.FOLDS, "folds"),
+    )
+    # No trials mean published hyperparameters. This is not a small search.
+    return [f"{count} of {full} {unit}" for count, full, unit in parts if 0 < count < full]
+
+
+def _of_few_units(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[Finding]:
+    unit = "search" if comparison.unit == "search" else "run"
+    counts = {key: len(own.units) for key, own in comparison.values.items() if own.units and not own.constant}
+    several = [count for count in counts.values() if count > 1]
+    if several and min(several) <= FEW:
+        yield Finding(
+            "warning",
+            f"Intervals over as few as {counted(min(several), unit)} are weak evidence.",
+            "comparison",
+            "They assume normally distributed scores and find only large differences.",
+        )
+    if several and (single := [titles[key] for key, count in counts.items() if count == 1]):
+        yield Finding("warning", f"{listed(single)}: a single {unit}, so there is no interval.", "comparison")
+
+
+def _below_untrained(measured: MeasuredExperiment, score: PrimaryScore, titles: Mapping[str, str]) -> Iterator[Finding]:
+    by_run = values_by_run(measured.records, score.metric, score.embeddings)
+    means = {key: interval.mean for key, interval in method_intervals(measured, by_run).items()}
+    if below := [titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
+        verb = "has" if len(below) == 1 else "have"
+        on_features = measured.summary.experiment.trunk.name == NO_TRUNK
+        baseline = "the features as given" if on_features else "the untrained trunk"
+        yield Finding("warning", f"{listed(below)} {verb} no higher mean than {baseline}.", "comparison")
+
+
+def _of_data(measured: MeasuredExperiment) -> Iterator[Finding]:
+    experiment, data = measured.summary.experiment, measured.summary.data
+    if experiment.dataset.subset:
+        part = measured.summary.dataset if data is None else f"{data.classes} classes of {measured.summary.dataset}"
+        text = f"A part of the dataset: {part}."
+        yield Finding("limit", text, "data", "Scores on the whole of it differ.")
+    if data is not None and data.left_out:
+        yield Finding("note", f"Left out of the data: {'; '.join(data.left_out)}.", "data")
+    if data is not None and data.equal_files:
+        yield Finding("note", f"The data have {data.equal_files}.", "data")
+    if isinstance(experiment.split, DrawnSplit):
+        text = f"The test classes are a random half of the classes (seed {experiment.split.seed})."
+        yield Finding("note", text, "data", "In MLRC they are the second half in the order of the classes.")
+    elif experiment.split is None and experiment.dataset.name in OWN_DATA and _has_split_file(measured):
+        yield Finding(
+            "note", "Training and test classes are those of the user's split file, not the halves of MLRC.", "data"
+        )
+
+
+def _has_split_file(measured: MeasuredExperiment) -> bool:
+    return any(spec.split == "mlrc_conventional" for spec, _ in measured.trainings.values())

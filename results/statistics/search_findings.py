@@ -1,0 +1,160 @@
+"""Findings about searches and trainings: what limited them, what failed in them, and how they differ from MLRC's."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from results.records.experiment_summary import ExperimentSummary
+from results.spec.experiment_spec import Experiment
+from results.spec.search_settings import SamplerSettings
+from results.statistics.comparison_result import ComparisonResult
+from results.statistics.cut_off import CutOff, cut_offs, range_ends, runners_up
+from results.statistics.finding import Finding, titles_of
+from results.statistics.primary_comparison import unit_of
+from results.store.experiment_results import MeasuredExperiment
+from results.wording import counted, joined, listed
+
+NAMED = 8
+"""Largest number of methods whose trainings were all cut off that are named. More are counted."""
+
+CARRIED_CHOICE = "Hyperparameters printed by a paper whose code selects on test classes carry that choice."
+
+
+def carried_choice(summary: ExperimentSummary) -> tuple[str, ...]:
+    """Say that hyperparameters may carry a choice on test classes: most papers have no validation classes."""
+    return (CARRIED_CHOICE,) if summary.experiment.protocol == "standard" and not summary.trials else ()
+
+
+def search_findings(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> Iterator[Finding]:
+    """Say how far the searches can be trusted, and how they searched."""
+    summary, titles = measured.summary, titles_of(measured)
+    unit, search = unit_of(summary.experiment), summary.experiment.search
+    yield from (Finding("note", text, "search") for text in carried_choice(summary))
+    if unit == "run" or not measured.searched_methods:
+        return
+    if unit == "single search":
+        yield Finding("limit", "One search of each method.", "search", _single_search(comparison))
+    elif comparison is not None:
+        yield from _failed_searches(comparison, titles)
+    if search.sampler.name != SamplerSettings().name:
+        arguments = ", ".join(f"{name}={value}" for name, value in search.sampler.arguments.items())
+        yield Finding(
+            "note", f"Optuna's {search.sampler.name}({arguments}) proposed the trials.", "search",
+            f"It began with {search.sampler.startup_trials} settings spread over the ranges.",
+        )  # fmt: skip
+    if search.racing:
+        yield Finding(
+            "note",
+            "The trials were raced: one that was clearly behind on the same folds got no more folds.",
+            "search",
+            "MLRC trains every trial on all folds.",
+        )
+    yield from _close_trials(measured, titles)
+    yield from _range_ends(measured, titles)
+
+
+def _single_search(comparison: ComparisonResult | None) -> str:
+    if comparison is None or comparison.assumed is None:
+        return (
+            "How far two searches of this size differ is not known, so only the settings found are compared, not the "
+            "methods. 3 searches of each would say."
+        )
+    assumed = comparison.assumed
+    typical = 100 * 2**0.5 * assumed.deviation
+    return (
+        f"Searches of this size have differed by about {typical:.1f} points ({assumed.record}: {assumed.setting}). "
+        "The tests of methods assume twice as much; the intervals are about the settings found."
+    )
+
+
+def _failed_searches(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[Finding]:
+    for key, own in comparison.values.items():
+        if own.failed:
+            reached = listed([f"{100 * value:.1f}" for value in own.failed])
+            best = f"less than half of its best, {100 * max(own.units):.1f}"
+            text = f"{titles[key]}: {len(own.failed)} of {len(own.units)} searches failed ({reached}; {best})."
+            yield Finding("limit", text, "search", "Failed searches count like the others.")
+
+
+def _close_trials(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:
+    compared = runners_up(measured)
+    close = Counter(titles[pair.method] for pair in compared if pair.within_noise)
+    if close:
+        text = f"In {close.total()} of {counted(len(compared), 'search')} the two best trials lie within the noise."
+        which = joined([title if count == 1 else f"{title} {count}" for title, count in close.items()])
+        yield Finding("warning", text, "search", f"Trained again, another setting could win: {which}.")
+
+
+def _range_ends(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:
+    ends = range_ends(measured)
+    in_most: dict[str, list[str]] = {}
+    for one in ends:
+        if 2 * one.found > one.searches:
+            in_most.setdefault(titles[one.method], []).append(one.text)
+    few = len(ends) - sum(map(len, in_most.values()))
+    cases = [f"{title}: {', '.join(own)}" for title, own in in_most.items()]
+    cases += [f"{few} {'more ' if cases else ''}in no more than half of the searches"] if few else []
+    if cases:
+        text = f"Settings at an end of their range: {'; '.join(cases)}."
+        yield Finding("warning", text, "search", "A wider range could hold better ones.")
+
+
+def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
+    """Say which trainings were cut off or went wrong, and what was trained."""
+    titles, counts = titles_of(measured), cut_offs(measured)
+    if counts:
+        cut, trained = sum(one.cut_off for one in counts), sum(one.trainings for one in counts)
+        share = f"all {cut}" if cut == trained else f"{cut} of {trained}"
+        by_method = joined(_shares(titles, counts))
+        yield Finding(
+            "limit",
+            f"Cut off while the validation score still rose: {share} trainings.",
+            "training",
+            f"{by_method}. More epochs could raise these scores, so the speed of learning is compared as well.",
+        )
+    for key, title in titles.items():
+        runs = [run for run in measured.records if run.method == key]
+        trainings = sum(len(run.fold_fingerprints) for run in runs)
+        yield from _flagged(title, [flag for run in runs for flag in run.flags], trainings)
+    yield from _of_what_was_trained(measured.summary.experiment)
+
+
+def _shares(titles: Mapping[str, str], counts: Sequence[CutOff]) -> list[str]:
+    whole = [titles[one.method] for one in counts if one.cut_off == one.trainings]
+    parts = [f"{titles[one.method]} {one.cut_off} of {one.trainings}" for one in counts if one.cut_off < one.trainings]
+    return [*parts, *(whole if len(whole) <= NAMED else [f"all trainings of {len(whole)} methods"])]
+
+
+_EVENTS = {
+    "training diverged": "diverged; their best checkpoint before that counts",
+    "no trained epoch beat the untrained network": "did not beat the untrained network",
+    "skipped all steps": "skipped all steps between two validations",
+}
+"""What flags of trainings say, and what a finding says of their number."""
+
+
+def _flagged(title: str, flags: Sequence[str], trainings: int) -> Iterator[Finding]:
+    for sign, words in _EVENTS.items():
+        flagged = [flag for flag in flags if sign in flag]
+        choosing = sum(flag.startswith("choosing the epoch") for flag in flagged)
+        if own := len(flagged) - choosing:
+            yield Finding("warning", f"{title}: {own} of {trainings} trainings {words}.", "training")
+        if choosing:
+            yield Finding("warning", f"{title}: {choosing} trainings that choose the epoch {words}.", "training")
+
+
+def _of_what_was_trained(experiment: Experiment) -> Iterator[Finding]:
+    trunk, embedder = experiment.trunk, experiment.embedder
+    alone = "Only embedder and loss were trained, without augmentation; MLRC trains the trunk on random crops."
+    if trunk.frozen:
+        yield Finding("warning", f"The trunk {trunk.name} is frozen.", "training", alone)
+    elif trunk.is_input_features:
+        yield Finding("warning", f"The data are rows of {trunk.width} features and no images.", "training", alone)
+    if embedder.hidden:
+        sizes = listed([str(size) for size in embedder.hidden])
+        text = f"The embedder has hidden layers of {sizes} units; MLRC's is linear."
+        yield Finding("note", text, "training")
+    if embedder.init == "pca":
+        text = "The embedder starts at the principal components of the training features; MLRC's starts at random."
+        yield Finding("note", text, "training")
+    elif embedder.init != "random":
+        yield Finding("note", f"The embedder starts from {embedder.init}, MLRC's from torch's default.", "training")

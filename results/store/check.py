@@ -1,0 +1,146 @@
+"""Checks the rows of a store: each can be read, its hash is right, and what it names exists."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from results.records.experiment_summary import ExperimentSummary
+from results.records.records import RunRecord, TestCurve
+from results.records.trials import Trial
+from results.spec.training_spec import FoldSpec
+from results.store.database import TABLES, Database, TrainingRecord, digest_of, why_unreadable
+from results.values import Record, fingerprint_of
+
+_RECORDS: dict[str, type[Record]] = {
+    "trainings": TrainingRecord,
+    "test_curves": TestCurve,
+    "runs": RunRecord,
+    "experiments": ExperimentSummary,
+    "trials": Trial,
+}
+
+_Row = dict[str, Any]
+_Reference = tuple[str, str]
+"""A table, and the fingerprint of a row in it."""
+
+
+@dataclass(frozen=True)
+class StoreFault:
+    """Something in a store that is not as the suite writes it.
+
+    Attributes:
+        kind: `damaged` cannot be read or has another hash or name than its content. `missing` is needed by something
+            else. `foreign` belongs to nothing in the store; it does no harm.
+        name: The row or the file.
+        reason: What is wrong with it.
+    """
+
+    kind: Literal["damaged", "missing", "foreign"]
+    name: str
+    reason: str
+
+
+@dataclass
+class CheckedRecords:
+    """The outcome of a check.
+
+    Attributes:
+        findings: What is not as it should be.
+        specs: The specifications of the whole trainings, by fingerprint.
+        runs: The whole test evaluations, by fingerprint.
+        rows: Number of rows that were read.
+    """
+
+    faults: list[StoreFault] = field(default_factory=list)
+    specs: dict[str, FoldSpec] = field(default_factory=dict)
+    runs: dict[str, RunRecord] = field(default_factory=dict)
+    rows: int = 0
+
+
+def check_records(database: Database, progress: Callable[[int, int], None] | None = None) -> CheckedRecords:
+    """Read every row of a store. Nothing is written.
+
+    Args:
+        database: The store's database.
+        progress: Called with the number of rows that were read, and of all rows.
+    """
+    checked = CheckedRecords()
+    known: set[_Reference] = set()
+    needed: dict[_Reference, str] = {}
+    with database.reading() as connection:
+        total = sum(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES)
+        for table in TABLES:
+            for row in map(dict, connection.execute(f"SELECT * FROM {table}")):
+                name = _name(table, row)
+                if "fingerprint" in row:
+                    known.add((table, row["fingerprint"]))
+                try:
+                    record = _read(table, row)
+                except ValueError as error:
+                    checked.faults.append(StoreFault("damaged", name, str(error)))
+                else:
+                    for reference in _references(table, row, record):
+                        needed.setdefault(reference, name)
+                    if isinstance(record, TrainingRecord):
+                        checked.specs[row["fingerprint"]] = record.spec
+                    elif isinstance(record, RunRecord):
+                        checked.runs[row["fingerprint"]] = record
+                checked.rows += 1
+                if progress is not None:
+                    progress(checked.rows, total)
+    for (table, fingerprint), name in needed.items():
+        if (table, fingerprint) not in known:
+            checked.faults.append(StoreFault("missing", f"row {fingerprint} of {table}", f"{name} needs it"))
+    return checked
+
+
+def _name(table: str, row: _Row) -> str:
+    if table == "trials":
+        return f"trial {row['number']} of study {row['study']}"
+    place = row["fingerprint"] if "fingerprint" in row else " ".join(map(str, [*row.values()][:4]))
+    return f"row {place} of {table}"
+
+
+def _read(table: str, row: _Row) -> Any:
+    """Return the record of a row; raise ValueError if it is damaged or belongs to another row."""
+    if "content" not in row:
+        return None
+    if digest_of(row["content"]) != row["sha256"]:
+        raise ValueError("its hash is not that of its content")
+    if table == "studies":
+        record: Any = json.loads(row["content"])
+    else:
+        try:
+            record = _RECORDS[table].model_validate_json(row["content"])
+        except ValidationError as error:
+            raise ValueError(f"this release cannot read it ({why_unreadable(error)})") from None
+    if _is_of_another_row(table, row, record):
+        raise ValueError("its content belongs to another row")
+    return record
+
+
+def _is_of_another_row(table: str, row: _Row, record: Any) -> bool:
+    if table == "trainings":
+        return bool({record.spec.fingerprint, record.result.fingerprint} != {row["fingerprint"]})
+    if table in ("test_curves", "runs"):
+        return bool(record.fingerprint != row["fingerprint"])
+    if table == "studies":
+        return fingerprint_of(record) != str(row["fingerprint"])
+    return bool(table == "trials" and record.number != row["number"])
+
+
+def _references(table: str, row: _Row, record: Any) -> Iterator[_Reference]:
+    """Yield the rows that a row names."""
+    columns: Mapping[str, str] = {"study": "studies", "run_fingerprint": "runs", "experiment": "experiments"}
+    for column, other in columns.items():
+        if column in row and row[column] is not None:
+            yield other, row[column]
+    if isinstance(record, Trial):
+        yield from (("trainings", fingerprint) for fingerprint in record.trainings)
+    if isinstance(record, RunRecord):
+        yield from (("trainings", fingerprint) for fingerprint in (*record.fold_fingerprints, *record.chosen_by))
+        if record.study is not None:
+            yield "studies", record.study

@@ -1,0 +1,160 @@
+"""What holds for every published dataset: it opens, its counts are checked, and what is missing or wrong is named."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protocols.datasets.cars196 import list_cars196
+from protocols.datasets.cub200 import list_cub200
+from protocols.datasets.dataset import DataError, ImageListing
+from protocols.datasets.dataset_registry import DATASETS, open_dataset
+from protocols.datasets.inat2018 import list_inat2018
+from protocols.datasets.inshop import list_inshop
+from protocols.datasets.listing import check_counts
+from protocols.datasets.publication import Counts
+from protocols.datasets.sop import list_sop
+from tests.support.image_folders import assert_said, data_request, make_cub
+from tests.support.published_layouts import cars_annotated, cars_devkit, cars_folders, inat2018, inshop, sop
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A small dataset: how it is made and listed, its counts, the files that it needs, and a line of its image list."""
+
+    name: str
+    make: Callable[[Path], Path]
+    lister: Callable[[Path], ImageListing]
+    counts: Counts
+    needs: tuple[str, ...]
+    lists: tuple[str, ...] = ()
+
+
+CARS = Counts(10, 30, 5, 15)
+LAYOUTS = {
+    "cub200": Layout(
+        *("cub200", make_cub, list_cub200, Counts(8, 16, 4, 8)),
+        ("images.txt", "classes.txt", "image_class_labels.txt", "images"),
+        ("images.txt", "classes.txt", "image_class_labels.txt"),
+    ),
+    "cars196, annotated": Layout("cars196", cars_annotated, list_cars196, CARS, ("cars_annos.mat", "car_ims")),
+    "cars196, devkit": Layout(
+        *("cars196", cars_devkit, list_cars196, CARS),
+        ("cars_train", "cars_test", "devkit/cars_train_annos.mat", "devkit/cars_test_annos_withlabels.mat"),
+    ),
+    "cars196, folders": Layout(
+        *("cars196", cars_folders, list_cars196, CARS), ("car_data/car_data/test", "car_data/car_data/train")
+    ),
+    "sop": Layout(
+        *("sop", sop, list_sop, Counts(9, 18, 5, 10)),
+        ("Ebay_train.txt", "Ebay_test.txt"),
+        ("Ebay_train.txt", "Ebay_test.txt"),
+    ),
+    "inshop": Layout(
+        *("inshop", inshop, list_inshop, Counts(9, 22, 5, 10, queries=4, gallery=8)),
+        ("Eval/list_eval_partition.txt", "Img"),
+        ("Eval/list_eval_partition.txt",),
+    ),
+    "inat2018": Layout(
+        *("inat2018", inat2018, list_inat2018, Counts(8, 24, 5, 15, is_split_given=True)),
+        ("train2018.json", "val2018.json", "Inat_dataset_splits"),
+        ("Inat_dataset_splits/Inaturalist_train_set1.txt", "Inat_dataset_splits/Inaturalist_test_set1.txt"),
+    ),
+}
+
+
+@pytest.fixture(params=LAYOUTS.values(), ids=LAYOUTS)
+def layout(request: pytest.FixtureRequest) -> Layout:
+    return request.param
+
+
+@pytest.fixture
+def root(layout: Layout, tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    return layout.make(tmp_path / "data")
+
+
+def refused(layout: Layout, root: Path, *words: str) -> None:
+    with pytest.raises(DataError) as caught:
+        layout.lister(root)
+    assert_said(caught, *words)
+
+
+def test_a_dataset_opens(layout: Layout, root: Path, tmp_path: Path) -> None:
+    dataset = open_dataset(data_request(root, tmp_path / "cache", layout.name))
+    counts = layout.counts
+    assert (dataset.n_classes, len(dataset.images), dataset.trainval_classes) == (
+        *(counts.classes, counts.images, counts.trainval_classes),
+    )
+    assert dataset.is_split_given == counts.is_split_given
+    assert (dataset.is_query is None) == (counts.queries is None)
+    assert np.bincount(dataset.images.labels)[: counts.trainval_classes].sum() == counts.trainval_images
+
+
+def test_the_counts_are_checked(layout: Layout, root: Path, tmp_path: Path) -> None:
+    listing, counts = layout.lister(root), layout.counts
+    check_counts(listing, counts)
+    wrong = [{"classes": counts.classes + 1}, {"images": counts.images + 1}, {"trainval_images": 3}]
+    if counts.queries is not None:
+        wrong += [{"queries": 5}, {"gallery": 7}]
+    for changed in wrong:
+        with pytest.raises(DataError, match=r" instead of .*; complete the download, or use --subset"):
+            check_counts(listing, replace(counts, **changed))
+    publication = DATASETS[layout.name].publication
+    assert publication is not None
+    with pytest.raises(DataError) as caught:
+        open_dataset(data_request(root, tmp_path / "cache", layout.name, subset=False))
+    assert_said(
+        caught, f"{counts.images} images of {counts.classes} classes", str(publication.counts.images), "--subset"
+    )
+
+
+def test_what_is_missing_is_named(layout: Layout, root: Path, tmp_path: Path) -> None:
+    for gone in layout.needs:
+        (root / gone).rename(tmp_path / "elsewhere")
+        refused(layout, root, str(root), Path(gone).name)
+        (tmp_path / "elsewhere").rename(root / gone)
+    refused(layout, tmp_path / "empty", str(tmp_path / "empty"))
+
+
+def test_missing_images_are_named(layout: Layout, root: Path) -> None:
+    if layout.make is cars_folders:
+        pytest.skip("has no list")
+    listing = layout.lister(root)
+    for name in listing.names[-2:]:
+        (listing.root / name).unlink()
+    refused(layout, root, str(listing.root / listing.names[-2]), "named in ", "but missing; unpack the archive again")
+    with pytest.raises(DataError) as caught:
+        layout.lister(root)
+    assert len(caught.value.faults) == 2
+
+
+def test_lists_in_another_encoding_are_refused(layout: Layout, root: Path) -> None:
+    for file in layout.lists:
+        content = (root / file).read_bytes()
+        (root / file).write_bytes(b"\xff\xfe" + content)
+        refused(layout, root, str(root / file), "not a text file in UTF-8")
+        (root / file).write_bytes(content)
+
+
+def test_lines_of_another_form_are_refused(layout: Layout, root: Path) -> None:
+    for file in layout.lists:
+        content = (root / file).read_text()
+        (root / file).write_text(content + "\nwhat\n")
+        refused(layout, root, f"{root / file}, line {len(content.splitlines()) + 2}", "what")
+        (root / file).write_text(content)
+
+
+def test_an_image_named_twice_is_refused(layout: Layout, root: Path) -> None:
+    if layout.name == "cub200":
+        with (root / "image_class_labels.txt").open("a") as labels, (root / "images.txt").open("a") as images:
+            labels.write("17 1\n")
+            images.write("17 001.Bird_0/Bird_0_0000.jpg\n")
+    elif layout.lists:
+        path = root / layout.lists[-1]
+        path.write_text(path.read_text() + path.read_text().splitlines()[-1] + "\n")
+    else:
+        pytest.skip("has no list")
+    refused(layout, root, "is named twice")

@@ -1,0 +1,259 @@
+"""The page as text: what it says, what it must not let through, what it weighs."""
+
+import base64
+import hashlib
+import html
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+from reports.page.page import MOST_PAIRS, build_page, page_values
+from reports.page.render import duration
+from reports.tables.formats import to_csv, to_html, to_latex, to_markdown
+from reports.tables.result_table import table_of
+from reproduce.config.deviations import mlrc_experiment
+from tests.support.page_material import A, B, material, replace_run, searched, values
+from tests.support.published_world import MLRC, changed, runs_of
+from tests.support.sample_page import measured, sample_page
+from tests.support.sample_records import some_provenance
+
+VOID = {"meta", "img", "br", "link", "input", "hr"}
+
+
+class Reader(HTMLParser):
+    """Every element with its attributes and direct text; complains about tags that do not match."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        if data.strip() and self._open and self._open[-1] not in ("style", "script"):
+            self.texts.append(" ".join(data.split()))
+
+    def of(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def quickstart():
+    return sample_page()
+
+
+def page_of(world):
+    return build_page(world)[0]
+
+
+def words_of(page):
+    return " ".join(Reader(page).texts)
+
+
+def test_the_page_is_sound_and_small(quickstart):
+    reader = Reader(quickstart)
+    assert len(quickstart.encode()) < 3_000_000
+    ids = [attributes["id"] for _, attributes in reader.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for _, attributes in reader.elements:
+        for name in ("aria-labelledby", "aria-describedby"):
+            assert attributes.get(name, ids[0]) in ids
+    anchors = [one["href"] for one in reader.of("a") if one["href"].startswith("#")]
+    assert {anchor[1:] for anchor in anchors} <= set(ids)
+    levels = [int(tag[1]) for tag, _ in reader.elements if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == levels.count(1) == 1
+    assert all(below - above <= 1 for above, below in pairwise(levels))
+    assert all(len(reader.of(landmark)) == 1 for landmark in ("header", "nav", "main", "footer"))
+    assert all("alt" in image for image in reader.of("img"))
+
+
+LOADING = {"src", "srcset", "poster", "data", "background", "ping", "action", "formaction", "xlink:href"}
+"""Attributes whose address a browser loads, or sends something to."""
+
+
+def test_the_page_loads_nothing_from_outside(quickstart):
+    """Links to papers and to the code are allowed: a browser opens them only when a reader follows them."""
+    reader = Reader(quickstart)
+    loaded = [value for _, a in reader.elements for key, value in a.items() if key in LOADING]
+    assert loaded
+    assert all(address.startswith("data:") for address in loaded)
+    outside = {a["href"] for _, a in reader.elements if not (a.get("href") or "#").startswith(("data:", "#"))}
+    commits = {record.provenance.commit for record in measured().records}
+    links = {f"https://github.com/somebody/suite/commit/{commit}" for commit in commits}
+    assert outside == {"https://arxiv.org/abs/1234.56789", *links}
+    assert not {tag for tag, _ in reader.elements} & {"link", "iframe", "object", "embed", "form", "base"}
+    assert not any(a.get("http-equiv", "").lower() == "refresh" for a in reader.of("meta"))
+    assert not re.search(r"url\(|@import", re.search(r"<style>(.*?)</style>", quickstart, re.S)[1])
+    assert not any(re.search(r"url\(|@import", a.get("style") or "") for _, a in reader.elements)
+    script = re.search(r"<script>(.*?)</script>", quickstart, re.S)[1]
+    assert not re.search(r"fetch|XMLHttpRequest|WebSocket|EventSource|sendBeacon|import|location *=|\bopen\(", script)
+
+
+def test_only_the_pages_own_script_may_run(quickstart):
+    (policy,) = [one["content"] for one in Reader(quickstart).of("meta") if one.get("http-equiv")]
+    script = re.search(r"<script>(.*?)</script>", quickstart, re.S)[1]
+    own = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{own}'" in policy
+    assert "default-src 'none'" in policy
+
+
+def test_hostile_titles_are_text():
+    bad = '<script>alert(1)</script> & "x" {{ 7 * 7 }} $a$'
+    page = page_of(material(values(a=A, b=B), titles={"a": bad, "b": bad}, name=bad))
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert page.count("(a)") >= 1, "equal titles are told apart by their keys"
+
+
+def test_the_answer_comes_before_everything_else():
+    page = page_of(material(values(a=A, b=B)))
+    assert page.index('class="headline"') < page.index('class="limits"') < page.index('class="ranking"')
+    assert page.index("<table") == page.index('<table class="ranking"')
+    assert html.escape("A beats B by 2.5 ± 0.2 at the given settings.") in page
+
+
+def test_a_partial_experiment_says_what_is_missing_and_invents_nothing():
+    half = material(values(a=A, b=B[:2]), titles={"a": "A", "b": "B", "never": "Never run"})
+    page = page_of(half)
+    (limits,) = re.findall(r'<p class="limits">.*?</p>', page)
+    assert "Not finished: B has 2 of 4 runs; Never run has 0 of 4 runs." in limits
+    assert "Interim: A 17.6" in page
+    assert '<span class="missing">not run</span>' in page
+    assert [row.head for row in page_values(half)["scores"].table.rows] == ["A", "B"]
+
+
+def test_an_experiment_without_a_run_has_a_page_too():
+    page, figures = build_page(material({"a": [], "b": []}))
+    assert figures == ()
+    assert {"Not run.", "Nothing was run yet.", "Nothing was run.", "No command was recorded."} <= set(
+        Reader(page).texts
+    )
+
+
+def test_every_finding_stands_on_the_page_once_with_its_detail():
+    world = searched(a=(29.26, 28.01, 8.13), b=(40, 39, 38))
+    page = html.unescape(page_of(world).split('<section id="reach"')[1])
+    for finding in world.findings:
+        assert page.count(f"<li>{finding.text}") == 1
+        assert finding.detail in page
+
+
+def test_the_matrix_is_drawn_with_its_numbers_and_other_comparisons_are_a_table():
+    world = searched(a=(30.0, 30.6, 30.3), b=(27.9, 28.4, 28.6), c=(29.9, 30.5, 30.1))
+    values_of, page = page_values(world), page_of(world)
+    assert page.count('<span class="sure"') == 3
+    cell = values_of["matrix"].rows[0][0]
+    assert f'data-tip="{html.escape(cell.detail)}"' in page
+    assert f'<span class="share-1" style="width:{cell.shares[0]}%">' in page
+    settings = {**MLRC, "dataset": {"name": "glyphs"}, "primary": {"compare": "best"}, "methods": ["a", "b"]}
+    best = material(values(a=A, b=B), settings=settings)
+    shown = page_of(best).split('<section id="pairs"')[1].split("</section>")[0]
+    assert "Each method with A, which has the highest mean" in shown
+    assert "A − B" in shown
+
+
+def test_of_many_pairs_the_page_shows_those_of_the_best_method_and_the_files_have_all():
+    many = material(values(**{f"m{number:02}": [value - 0.01 * number for value in A] for number in range(13)}))
+    pairs = page_values(many)["pairs"]
+    assert len(pairs.table.rows) == 12
+    assert "The files have all 78." in pairs.table.caption
+    assert len(pairs.downloads[0].text.splitlines()) == 1 + 78 > MOST_PAIRS
+
+
+def test_every_run_is_traced_to_its_trainings(quickstart):
+    for record in measured().records:
+        for said in (record.fingerprint, record.provenance.commit, record.provenance.finished_at):
+            assert said in quickstart
+        for name in record.fold_fingerprints:
+            assert name in quickstart
+        for name, value in record.hyperparameters.items():
+            assert name in quickstart
+            assert str(value) in quickstart
+    for package, version in measured().records[0].provenance.versions.items():
+        assert f"<dt>{package}</dt><dd>{version}</dd>" in quickstart
+
+
+def test_runs_of_two_environments_say_which_is_theirs():
+    runs = values(a=A, b=B)
+    other = some_provenance().model_copy(update={"device": "NVIDIA H200", "tree_dirty": True})
+    runs["b"] = [replace_run(run, provenance=other) for run in runs["b"]]
+    page = words_of(page_of(material(runs)))
+    assert "Environment 1: cpu" in page
+    assert "Environment 2: NVIDIA H200" in page
+    assert (page.count(" environment 1"), page.count(" environment 2")) == (4, 4)
+
+
+def test_the_settings_are_shown_one_by_one(quickstart):
+    settings = page_values(material(values(a=A)))["settings"]
+    assert settings["reproductions"] == "4"
+    assert settings["training.optimizer.lr"] == "1e-06"
+    assert "<dt>training.optimizer.lr</dt><dd>0.001</dd>" in quickstart
+
+
+def test_the_scores_and_their_files_are_those_of_the_table():
+    world = material(values(a=A, b=B))
+    scores = page_values(world)["scores"]
+    table = table_of(world.measured)
+    assert [file.text for file in scores.downloads] == [to_csv(table), to_markdown(table), to_latex(table)]
+    assert to_html(scores.table) in page_of(world)
+    link = next(one for one in Reader(page_of(world)).of("a") if one.get("download") == "table.csv")
+    assert base64.b64decode(link["href"].split(",", 1)[1]).decode() == to_csv(table)
+
+
+def test_published_values_stand_beside_runs_only_under_the_published_conditions():
+    runs = {"contrastive": runs_of("contrastive", [0.59, 0.60, 0.605])}
+    own = material(runs, titles={"contrastive": "Contrastive"}, settings=MLRC, name="mlrc_cub200")
+    own = replace(own, mlrc=mlrc_experiment("cub200"))
+    found = page_values(own)
+    (table,) = [section.table for section in found["published"]]
+    assert "A Metric Learning Reality Check" in table.title
+    assert table.rows[0].lines[0].cells[0].value == 68.13
+    assert {row.key for row in table.rows} == {"contrastive"}
+    other = material(runs, settings=changed(MLRC, embedding_size=64, images={"crop": 96})).measured
+    elsewhere = replace(own, measured=other)
+    assert page_values(elsewhere)["published"] == []
+    (said,) = re.findall(r"Not compared with A Metric Learning Reality Check.*", page_of(elsewhere))
+    assert "96 pixels" in said
+
+
+def test_the_paragraph_to_cite_has_the_numbers_of_the_experiment():
+    world = searched(reproductions=2, a=(30, 31, 32), b=(20, 21, 22))
+    page = words_of(page_of(world))
+    run = world.records["a"][0]
+    for said in (
+        f"We tested 2 methods on glyphs with the protocol of A Metric Learning Reality Check (Musgrave et al., 2020), "
+        f"using metric-learning-reproductions at commit {run.provenance.commit}. Hyperparameters were searched 3 times "
+        "from other seeds, each time with 20 trials per method on validation classes, and each setting found was "
+        "trained again 2 times with new seeds.",
+        f"Scores are measured on {run.test_images} images of {run.test_classes} test classes. All pairs: compared in "
+        'concatenated MAP@R with t-tests over means of searches. The probability of any wrong claim, "better" or '
+        '"equal within 0.5 points", is at most 5 %.',
+        "title = {A Metric Learning Reality Check}",
+        "the address of its repository is not recorded",
+    ):
+        assert said in page
+    single = words_of(page_of(material(values(a=A, b=B), trials=10)))
+    assert "if searches vary at most twice as much as in results/measured/all_methods_glyphs_three_searches" in single
+    assert "Hyperparameters were not searched" in words_of(page_of(material(values(a=A, b=B))))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(14.436, "14.4 s"), (59.96, "60.0 s"), (185, "3 min 5 s"), (3599.7, "1 h 0 min"), (7810, "2 h 10 min")],
+)
+def test_durations_are_said_as_people_do(seconds, said):
+    assert duration(seconds) == said

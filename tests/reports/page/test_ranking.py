@@ -1,0 +1,74 @@
+"""The ranking: order, groups, and where intervals are drawn."""
+
+import pytest
+
+from reports.page.material import Material
+from reports.page.ranking import ranking
+from results.store.experiment_results import MeasuredExperiment
+from tests.support.page_material import A, B, C, comparing, material, searched, values
+from tests.support.published_world import MLRC
+
+
+def test_methods_are_sorted_and_grouped_as_in_the_comparison():
+    ranked = ranking(material(values(b=B, a=A, c=C)))
+    assert [(row.title, row.letters, row.leads) for row in ranked.rows] == [
+        ("A", "a", True),
+        ("C", "a", True),
+        ("B", "", False),
+    ]
+
+
+def test_while_searches_are_missing_no_method_leads_and_rows_count_searches():
+    titles = {"b": "B", "a": "A", "never": "Never run"}
+    ranked = ranking(searched(titles=titles, a=(30.0, 30.6, 30.3), b=(20.0, 20.5)))
+    assert [(row.title, row.count, row.letters, row.leads) for row in ranked.rows] == [
+        ("A", "3", "", False),
+        ("B", "2 of 3", "", False),
+        ("Never run", "0", "", False),
+    ]
+    assert ranked.rows[-1].drawn is None
+    assert ranked.groups == 0
+
+
+def test_the_points_are_the_single_searches_and_the_interval_is_that_of_the_comparison():
+    world = searched(reproductions=2, a=(30.0, 30.6, 30.3), b=(8.1, 28.0, 29.3))
+    first, second = ranking(world).rows
+    assert len(first.drawn.points) == len(second.drawn.points) == 3
+    assert "searches: 8.10, 28.00, 29.30" in second.detail
+    half_width = 100 * world.intervals["a"].half_width
+    assert first.spread == f"± {half_width:.2f}"
+    assert half_width > 5, "the variance of B's searches counts for A too"
+
+
+def test_only_claims_make_leaders():
+    assert not any(row.leads for row in ranking(material(values(a=A, c=C))).rows)
+    without_record = ranking(Material("quickstart", MeasuredExperiment.kept("quickstart_one_search")))
+    assert not any(row.leads or row.letters for row in without_record.rows)
+    named = comparing("b", {**MLRC, "methods": ["a", "b"]})
+    assert not any(row.leads for row in ranking(material(values(a=A, b=B), settings=named)).rows)
+    best = comparing("best", {**MLRC, "methods": ["a", "b"]})
+    assert [row.leads for row in ranking(material(values(a=A, b=B), settings=best)).rows] == [True, False]
+
+
+def test_all_values_lie_on_the_axis_and_long_intervals_are_cut():
+    world = material(values(a=[0.5, 0.6], b=[0.52, 0.58]))
+    ranked = ranking(world)
+    wide = ranked.rows[0].drawn
+    assert (wide.low, wide.high, wide.cut_low, wide.cut_high) == (0, 100, True, True)
+    low, high = (float(end) for end in ranked.ends)
+    for row, own in zip(ranked.rows, world.values.values(), strict=True):
+        expected = [100 * (100 * value - low) / (high - low) for value in own.units]
+        assert row.drawn.points == pytest.approx(expected, abs=1)
+
+
+def test_a_score_that_is_not_a_number_comes_last_and_is_not_drawn():
+    ranked = ranking(material(values(a=[float("nan"), 0.5], b=[0.5, 0.51])))
+    assert [(row.title, row.drawn is None) for row in ranked.rows] == [("B", False), ("A", True)]
+    assert ranked.rows[1].mean == "nan"
+
+
+def test_equal_values_and_single_runs_have_no_interval_and_a_place():
+    for runs in ({"a": [0.5]}, {"a": [0.5, 0.5]}, {"a": [0.0, 0.0]}, {"a": [4.0, 4.0]}):
+        (row,) = ranking(material(values(**runs))).rows
+        assert row.drawn.low == row.drawn.high == row.drawn.mean
+        assert 0 <= row.drawn.mean <= 100

@@ -1,0 +1,105 @@
+"""The headline, in each of its forms: winners first, and no more than the comparison claims."""
+
+import numpy as np
+import pytest
+
+from reports.headline import headline
+from results.store.experiment_results import MeasuredExperiment
+from tests.support.page_material import A, B, comparing, material, searched, values
+from tests.support.published_world import MLRC
+
+CLEAR = {"a": (30.0, 30.6, 30.3), "b": (29.1, 29.5, 29.0), "c": (27.9, 28.4, 28.6)}
+PARTLY = {"a": (30.0, 30.6, 30.3), "b": (29.9, 30.5, 30.1), "c": (27.9, 28.4, 28.6)}
+STEPS = np.array([-1, 0, 1, 0, 1, -1, 0, 1, -1, 0]) * 0.01
+
+
+def of_searches(compare="all", searches=3, titles=None, **means):
+    settings = comparing(compare, {**MLRC, "methods": ["a", "b", "c"]})
+    return headline(searched(settings=settings, searches=searches, titles=titles, **means).measured)
+
+
+def of_runs(settings=None, titles=None, trials=0, reproductions=4, **runs):
+    return headline(
+        material(values(**runs), titles, settings=settings, trials=trials, reproductions=reproductions).measured
+    )
+
+
+def test_the_winner_comes_first_with_its_lead():
+    assert of_searches(a=CLEAR["a"], c=CLEAR["c"]) == "A beats C by 2.0 ± 0.9."
+    assert of_searches(**CLEAR) == "A beats every other method, the next, B, by 1.1 ± 0.7."
+    assert of_searches("best", **CLEAR) == "A beats every other method, the next, B, by 1.1 ± 0.7."
+    assert of_runs(a=A, b=B) == "A beats B by 2.5 ± 0.2 at the given settings."
+
+
+def test_what_cannot_be_told_follows():
+    assert of_searches(**PARTLY) == "A beats C by 2.0 ± 0.7. It cannot be told from B."
+
+
+@pytest.mark.parametrize(
+    ("named", "sentence"),
+    [("b", "A beats B by 1.1 ± 0.7. B beats C by 0.9 ± 0.7."), ("c", "A and B beat C.")],
+)
+def test_a_named_method_is_compared_with_each_other_one(named, sentence):
+    assert of_searches(named, **CLEAR) == sentence
+
+
+def test_pairs_are_named_where_the_highest_mean_beats_none():
+    means = {"a": (28, 50, 72, 50), "b": (49, 49.1, 49, 49.1), "c": (20, 20.1, 20, 20.1), "d": (45, 45.1, 45, 45.1)}
+    assert headline(searched(searches=4, **means).measured) == "B beats C; D beats C."
+    more = means | {f"e{number}": means["d"] for number in range(4)}
+    assert headline(searched(searches=4, **more).measured) == "6 of 28 pairs differ; A has the highest mean."
+
+
+def test_nothing_told_apart_gives_the_means_and_what_would_be_seen():
+    close = {"a": (30, 31, 32), "b": (29, 31.5, 32)}
+    assert of_searches(**close) == "Cannot tell yet: A 31.0, B 30.8. Three searches show differences above 5.3 only."
+    assert of_runs(a=A[:1], b=B[:1], reproductions=1) == (
+        "Cannot tell yet: A 17.5, B 15.0. Three runs of each would say more."
+    )
+    kept = headline(MeasuredExperiment.kept("quickstart_one_search"))
+    assert kept.startswith("Cannot tell yet: Normalized Softmax 39.5, Proxy-Anchor 38.5, Contrastive 28.0, ")
+    assert kept.endswith(" and 1 other. Three searches of each would say more.")
+
+
+def test_equality_within_the_margin_is_claimed_only_for_all():
+    equal = {"a": tuple(40 + STEPS[:5]), "b": tuple(40.01 + STEPS[5:])}
+    assert of_searches(searches=5, **equal) == "B and A are equal within 0.5 points."
+    assert "within" not in of_searches(**CLEAR)
+
+
+def test_while_searches_or_runs_are_missing_nothing_is_claimed():
+    assert of_searches(a=CLEAR["a"], b=CLEAR["b"], c=CLEAR["c"][:1]) == (
+        "Interim: A 30.3, B 29.2, C 27.9. Nothing is claimed before all searches and runs are there."
+    )
+    assert of_runs(a=A, b=B[:2]).startswith("Interim: A 17.6, B 15.2. ")
+    unfinished = searched(reproductions=2, **CLEAR).measured
+    half = [record for record in unfinished.records if record.run == 0]
+    assert headline(MeasuredExperiment(unfinished.summary, tuple(half))) == "Interim: no search is complete yet."
+
+
+def test_claims_of_single_searches_say_so():
+    assert of_runs(trials=10, a=A, b=B).startswith(
+        "Cannot tell yet: A 17.6, B 15.1. One search shows differences above"
+    )
+    far = of_runs(trials=10, a=[x + 1.2 for x in A], b=B)
+    assert far.startswith("A beats B by 32.5 ± ")
+    assert far.endswith(", with one search of each.")
+
+
+def test_a_score_that_is_not_a_number_does_not_lead():
+    nan = float("nan")
+    assert of_searches(a=(nan, 30, 31), b=CLEAR["a"], c=(20.9, 21.4, 21.6)).startswith("B beats C by ")
+    assert of_searches(a=(nan,) * 3, b=(nan,) * 3) == "No method has a score that is a number."
+
+
+def test_one_method_is_compared_with_nothing():
+    assert of_runs(a=A) == "A 17.6: there is no other method to compare it with."
+    apart = {**MLRC, "dataset": {"name": "glyphs"}, "methods": ["a", "b"], "with": {"b": {"embedding_size": 64}}}
+    assert of_runs(apart, a=A, b=B) == "A 17.6: there is no other method to compare it with."
+    assert of_runs(apart, {"a": "A", "b": "B"}, b=B) == "No method has runs under the common conditions."
+    assert headline(material({"a": []}).measured) == "Nothing was run yet."
+
+
+def test_titles_with_commas_are_kept_apart():
+    titles = {"a": "A, cosine", "b": "B", "c": "C"}
+    assert of_searches("c", titles=titles, **CLEAR) == "A, cosine; and B beat C."

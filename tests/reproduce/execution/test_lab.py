@@ -1,0 +1,415 @@
+"""The lab looks up outcomes in the store, makes what is missing once, stores it at once, and lets all searches end."""
+
+import errno
+import os
+import signal
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+
+import pytest
+import torch
+
+from protocols.jobs import EvaluateJob
+from protocols.mlrc import foreseeable, mlrc, trainings_of
+from protocols.search.method_template import MethodTemplate
+from protocols.search.space import SearchParameter
+from protocols.search.study import Budget, Study
+from protocols.splits import SplitError
+from protocols.training.build_method import MethodError, RefusedError
+from protocols.trunks.weights import TrunkError
+from reproduce import interrupts
+from reproduce.errors import InputError, WorkFailedError
+from reproduce.execution.executor import WorkerDiedError
+from reproduce.execution.lab import ATTEMPTS, MethodSearch, SharedLab
+from reproduce.execution.tasks import EvaluateTask, Trained, TrainTask, write_tensors
+from reproduce.monitoring.observer import Tick
+from results.records.artifacts import weights_path
+from results.spec.search_settings import SamplerSettings
+from results.store.store import Store
+from results.whole_files import ChangedFileError
+from tests.support.labs import Observer, reproduction, run_lab, trainings
+from tests.support.sample_records import some_result, some_run, some_summary
+from tests.support.small_problem import COSFACE, TRIPLET, small_problem
+
+
+class InventingExecutor:
+    """Gives invented results, in threads.
+
+    Args:
+        trouble: The error of the n-th task.
+        meet: How many tasks must be under way before the first of them ends.
+        act: Called with each task before it ends.
+    """
+
+    device = "cpu"
+
+    def __init__(self, workers=2, trouble=None, meet=1, act=lambda task: None):
+        self.workers, self.trouble, self.act = workers, dict(trouble or {}), act
+        self.submitted = []
+        self.under_way, self.most_at_once = 0, 0
+        self._pool, self._lock, self._barrier = ThreadPoolExecutor(20), threading.Lock(), threading.Barrier(meet)
+
+    def submit(self, task):
+        self.submitted.append(task)
+        self.under_way += 1
+        self.most_at_once = max(self.most_at_once, self.under_way)
+        return self._pool.submit(self._outcome, task, self.trouble.get(len(self.submitted)), len(self.submitted))
+
+    def _outcome(self, task, error, number):
+        try:
+            if number <= self._barrier.parties:
+                self._barrier.wait(20)
+            self.act(task)
+            if error is not None:
+                raise error
+            return outcome_of(task)
+        finally:
+            with self._lock:
+                self.under_way -= 1
+
+    def ticks(self):
+        return [Tick("f", 1)]
+
+    def trained(self):
+        return [task.job.spec.fingerprint for task in self.submitted if isinstance(task, TrainTask)]
+
+
+def outcome_of(task):
+    """A hill over the margin with its top at 0.6; the folds are differently hard."""
+    if isinstance(task, EvaluateTask):
+        assert all(path.exists() for path in task.weights)
+        job = task.job
+        return some_run(job.specs[0].method.name, job.run, fingerprint=job.fingerprint, search=job.search)
+    if task.weights is not None:
+        write_tensors(task.weights, {"w": torch.ones(2)})
+    margin = task.job.spec.method.loss.arguments.get("margin", 0.1)
+    return Trained(some_result(task.job.spec, 0.5 - 0.4 * abs(margin - 0.6) + 0.02 * task.job.spec.fold), None)
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    return small_problem(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store.sqlite", tmp_path / "artifacts")
+
+
+def opened(store, experiment=None, **settings):
+    executor = InventingExecutor(**settings)
+    said: list[str] = []
+    return SharedLab(store, executor, Observer(), experiment, say=said.append), executor
+
+
+def specs_of(problem, method=TRIPLET, trial=0):
+    return problem.fold_specs(method, "search", trial)
+
+
+def test_everything_is_made_once_and_stored(problem, store):
+    work = {"triplet": reproduction(problem), "cosface": reproduction(problem, COSFACE)}
+    lab, executor = opened(store)
+    found = run_lab(lab, problem, work)
+    assert len(executor.trained()) == len(set(executor.trained())) == 4
+    assert {method: len(runs) for method, runs in found.items()} == {"triplet": 1, "cosface": 1}
+    assert (len(store.folds()), len(store.runs())) == (4, 2)
+    assert Tick("f", 1) in lab.observer.ticked
+    again, idle = opened(store)
+    assert run_lab(again, problem, work) == found
+    assert idle.submitted == []
+    assert [from_store for *_, from_store in again.observer.seen] == [True] * 6
+
+
+def test_a_stored_training_is_not_made_and_results_have_the_order_of_the_jobs(problem, store):
+    specs = specs_of(problem)
+    store.put_fold(specs[0], some_result(specs[0], 0.75))
+    lab, executor = opened(store)
+    ((first, second),) = run_lab(lab, problem, {"triplet": trainings(problem)})["triplet"]
+    assert executor.trained() == [specs[1].fingerprint]
+    assert (first.fingerprint, first.best_map_at_r) == (specs[0].fingerprint, 0.75)
+    assert second.fingerprint == specs[1].fingerprint
+
+
+def test_searches_run_side_by_side_on_a_bounded_number_of_workers(problem, store):
+    lab, executor = opened(store, workers=4, meet=4)
+    work = {key: trainings(problem, method, 0, 1, 2) for key, method in (("triplet", TRIPLET), ("cosface", COSFACE))}
+    searches = [MethodSearch(key, problem, follow) for key, follow in work.items()]
+    assert lab.run([*searches, MethodSearch("triplet", problem, trainings(problem, TRIPLET, 5, 6))]) == {}
+    assert executor.most_at_once == 4
+    assert len(executor.trained()) == 2 * 8
+
+
+def test_two_that_ask_for_one_training_share_it(problem, store):
+    lab, executor = opened(store, meet=2)
+    found = run_lab(lab, problem, {"one": trainings(problem), "two": trainings(problem)})
+    assert sorted(executor.trained()) == sorted(spec.fingerprint for spec in specs_of(problem))
+    assert found["one"] == found["two"]
+    assert sorted(from_store for *_, from_store in lab.observer.seen) == [False, False, True, True]
+    assert {method for method, *_ in lab.observer.seen} == {"one", "two"}
+
+
+def test_a_failure_is_recorded_and_the_job_tried_again(problem, store):
+    lab, executor = opened(store, workers=1, trouble={1: OSError(errno.EIO, "cable"), 2: WorkerDiedError("SIGKILL")})
+    ((first, _),) = run_lab(lab, problem, {"triplet": trainings(problem)})["triplet"]
+    assert first.status == "ok"
+    assert len(executor.submitted) == 4
+    failures = store.failures()
+    assert set(failures["fold_fingerprint"]) == {first.fingerprint}
+    assert ["cable" in failures["reason"][0], failures["reason"][1]] == [True, "WorkerDiedError: SIGKILL"]
+
+
+def test_after_three_failures_a_method_has_no_results_and_the_others_go_on(problem, store):
+    died = {number: WorkerDiedError("signal SIGKILL\nand a long story") for number in (1, 2, 3)}
+    lab, _ = opened(store, workers=1, trouble=died)
+    work = {"triplet": trainings(problem), "cosface": reproduction(problem, COSFACE)}
+    found = run_lab(lab, problem, work)
+    assert len(found["cosface"]) == 1
+    failure = found["triplet"]
+    assert isinstance(failure, WorkFailedError)
+    assert str(failure).startswith(f"triplet, fold 0: failed {ATTEMPTS} times, last with WorkerDiedError: signal SIGK")
+    assert "run the same command" in str(failure)
+    assert "\n" not in str(failure)
+    assert len(store.failures()) == ATTEMPTS
+
+
+@pytest.mark.parametrize(
+    "error", [MethodError("no argument 'x'"), SplitError("class 3"), TrunkError("its weights are now others")]
+)
+def test_an_error_of_a_method_is_not_tried_again(problem, store, error):
+    lab, executor = opened(store, workers=1, trouble={1: error})
+    found = run_lab(lab, problem, {"triplet": trainings(problem), "cosface": trainings(problem, COSFACE)})
+    assert str(found["triplet"]) == f"triplet, fold 0: {error}"
+    assert len(found["cosface"][0]) == 2
+    assert len(executor.submitted) == 1 + 2
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "the disk is full; free some space"),
+        (ChangedFileError("images.bin has changed"), "images.bin has changed"),
+        (InputError("cuda:0 has too little memory"), "cuda:0 has too little memory"),
+    ],
+)
+def test_an_error_that_all_methods_would_meet_ends_the_run_after_finished_work_is_stored(problem, store, error, said):
+    lab, executor = opened(store, workers=3, meet=3, trouble={2: error})
+    work = {"triplet": trainings(problem), "cosface": trainings(problem, COSFACE, 0, 1)}
+    with pytest.raises(WorkFailedError, match=rf"^\w+, fold \d: {said}") as raised:
+        run_lab(lab, problem, work)
+    assert "\n" not in str(raised.value)
+    assert len(store.folds()) >= 1
+    assert len(store.failures()) == 0
+    assert len(executor.submitted) <= 5
+
+
+def test_a_fault_in_one_search_ends_all(problem, store):
+    ended = []
+
+    def goes_on(lab):
+        try:
+            for trial in range(1000):
+                trainings(problem, TRIPLET, trial)(lab)
+        except KeyboardInterrupt:
+            ended.append(True)
+            raise
+
+    def faulty(lab):
+        trainings(problem, COSFACE)(lab)
+        raise ArithmeticError("a fault")
+
+    lab, _ = opened(store)
+    with pytest.raises(ArithmeticError, match="a fault"):
+        run_lab(lab, problem, {"triplet": goes_on, "cosface": faulty})
+    assert ended == [True]
+
+
+def test_a_refused_job_is_tried_once_and_the_method_learns_of_it(problem, store):
+    refusal = RefusedError("XBMLoss: a batch of 8 does not fit")
+    lab, executor = opened(store, workers=1, trouble={1: refusal})
+    seen = []
+
+    def follow(lab):
+        with pytest.raises(RefusedError) as raised:
+            trainings(problem)(lab)
+        seen.append(raised.value)
+        return trainings(problem, TRIPLET, 1)(lab)
+
+    found = run_lab(lab, problem, {"triplet": follow, "cosface": reproduction(problem, COSFACE)})
+    assert seen == [refusal]
+    refused, *later = executor.trained()
+    assert refused == specs_of(problem)[0].fingerprint
+    assert specs_of(problem)[1].fingerprint not in later, "the other fold is not needed"
+    assert (len(found["triplet"]), len(found["cosface"])) == (1, 1)
+    (reason,) = store.failures()["reason"]
+    assert reason == f"triplet, fold 0: {refusal}"
+    again, _ = opened(store, workers=1, trouble={1: refusal})
+    assert run_lab(again, problem, {"triplet": trainings(problem)})["triplet"] is refusal
+
+
+@pytest.fixture
+def handled_signals():
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    interrupts.install()
+    interrupts.imports_done()
+    yield
+    interrupts.install()
+    interrupts.imports_done()
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_request_raises_in_every_search_after_what_is_finished_is_stored(
+    problem, store, handled_signals, number
+):
+    stopped, finished = [], []
+
+    def act(task):
+        finished.append(task.job.fingerprint)
+        if len(finished) == 3:
+            os.kill(os.getpid(), number)
+
+    def follow(method, lab):
+        try:
+            trainings(problem, method, *range(100))(lab)
+        except KeyboardInterrupt:
+            stopped.append(method.name)
+            raise
+
+    lab, executor = opened(store, act=act)
+    with interrupts.deferred(), pytest.raises(interrupts.StopRequest):
+        run_lab(lab, problem, {"triplet": partial(follow, TRIPLET), "cosface": partial(follow, COSFACE)})
+    assert sorted(stopped) == ["cosface", "triplet"]
+    assert set(finished[:2]) <= set(store.folds()["fingerprint"])
+    assert len(executor.submitted) < 10
+
+
+def test_weights_are_made_again_only_where_a_test_needs_them(problem, store):
+    specs = problem.fold_specs(TRIPLET, "reproduction", 0)
+    for spec in specs:
+        store.put_fold(spec, some_result(spec, 0.25))
+    write_tensors(weights_path(store.artifacts, specs[0]), {"w": torch.ones(2)})
+    lab, executor = opened(store)
+    run_lab(lab, problem, {"triplet": reproduction(problem)})
+    assert executor.trained() == [specs[1].fingerprint]
+    for spec in specs:
+        weights_path(store.artifacts, spec).unlink()
+    again, idle = opened(store)
+    run_lab(again, problem, {"triplet": reproduction(problem)})
+    assert idle.submitted == [], "it is tested already"
+
+
+def test_a_task_gets_only_the_images_that_it_may_see_and_a_search_keeps_no_weights(problem, store):
+    lab, executor = opened(store)
+    run_lab(lab, problem, {"triplet": reproduction(problem), "cosface": trainings(problem, COSFACE)})
+    test_classes = set(problem.split.test)
+    for task in executor.submitted:
+        if isinstance(task, TrainTask):
+            task.data.check(task.job.spec)
+            assert not test_classes & {*task.data.train.labels.tolist(), *task.data.validation.labels.tolist()}
+            assert (task.weights is None) == (task.job.spec.method.name == "cosface")
+        else:
+            assert set(task.data.images.labels.tolist()) == test_classes
+
+
+def test_a_run_is_listed_under_its_experiment_as_soon_as_it_is_tested(problem, store):
+    listed = []
+
+    class Reader(Observer):
+        def job_done(self, method, job, outcome, *, from_store):
+            if isinstance(job, EvaluateJob):
+                listed.append(len(store.experiment_runs("experiment")))
+
+    store.put_experiment("experiment", "name", some_summary())
+    lab = SharedLab(store, InventingExecutor(workers=1), Reader(), "experiment")
+    run_lab(lab, problem, {"triplet": reproduction(problem), "cosface": reproduction(problem, COSFACE)})
+    assert listed == [1, 2]
+
+
+# Whole searches: the same with any number of workers, and after a death at any moment.
+
+MARGIN = SearchParameter(target="loss.margin", scale="linear", low=0.0, high=1.0)
+
+
+class Killed(BaseException):
+    """The process dies."""
+
+
+class DyingExecutor:
+    """Finishes each task at once. After some of them the process dies."""
+
+    device, workers = "cpu", 3
+
+    def __init__(self, lives):
+        self.lives = lives
+
+    def submit(self, task):
+        if self.lives == 0:
+            raise Killed
+        self.lives -= 1
+        future = Future()
+        future.set_result(outcome_of(task))
+        return future
+
+    def ticks(self):
+        return []
+
+
+def follow_searches(problem, store, executor, *, racing=False):
+    """Run two searches of two methods; return the studies."""
+    cosface = COSFACE.model_copy(update={"loss": COSFACE.loss.model_copy(update={"arguments": {"margin": 0.1}})})
+    studies = [
+        Study(
+            problem,
+            MethodTemplate(method=method, space=(MARGIN,)),
+            Budget(5, 1, searches=2),
+            SamplerSettings(startup_trials=3),
+            store.searches,
+            racing,
+        )
+        for method in (TRIPLET, cosface)
+    ]
+    searches = [search for study in studies for search in study.searches()]
+    lab = SharedLab(store, executor, Observer())
+    lab.run(MethodSearch(each.method.method.name, each.problem, partial(mlrc, each)) for each in searches)
+    return studies
+
+
+def trials_of(studies):
+    return [search.trials() for study in studies for search in study.searches()]
+
+
+@pytest.mark.parametrize("racing", [False, True])
+def test_searches_find_the_same_with_any_number_of_workers_and_after_any_death(tmp_path, racing):
+    problem = small_problem(tmp_path / "cache", folds=4)
+    stores = {name: Store(tmp_path / f"{name}.sqlite", tmp_path / name) for name in ("one", "four", "killed")}
+    one = follow_searches(problem, stores["one"], InventingExecutor(workers=1), racing=racing)
+    four = follow_searches(problem, stores["four"], InventingExecutor(workers=4), racing=racing)
+    deaths = 0
+    for lives in range(3, 100, 6):
+        try:
+            killed = follow_searches(problem, stores["killed"], DyingExecutor(lives), racing=racing)
+            break
+        except Killed:
+            deaths += 1
+    assert deaths > 3
+    assert trials_of(killed) == trials_of(four) == trials_of(one)
+    assert len({str(trial.setting) for trials in trials_of(one) for trial in trials}) == 2 * 5, "matched by search"
+    made = sorted(spec.fingerprint for study in one for spec in foreseeable(study))
+    for store in stores.values():
+        assert sorted(store.folds()["fingerprint"]) == made, "no training is started on suspicion"
+    states = {trial.state for trials in trials_of(one) for trial in trials}
+    assert states == ({"complete", "raced"} if racing else {"complete"})
+    for study in one:
+        assert trainings_of(study) - study.skipped() == len(foreseeable(study))
+        assert study.skipped() > 0 or not racing
+
+
+def test_a_raced_trial_is_never_the_best_whatever_its_expected_score(tmp_path, store):
+    problem = small_problem(tmp_path / "cache", folds=4)
+    search = follow_searches(problem, store, InventingExecutor(workers=4), racing=True)[0].searches()[0]
+    best = search.found_hyperparameters()
+    raced = next(trial for trial in search.trials() if trial.state == "raced")
+    store.searches.put_trial(search.name, raced.model_copy(update={"score": 0.99}))
+    assert search.found_hyperparameters() == best

@@ -1,0 +1,309 @@
+"""Caveats of an experiment: each is found where it holds and nowhere else, with its numbers."""
+
+from dataclasses import replace
+
+import pytest
+
+from results.records.experiment_summary import ExperimentData
+from results.records.trials import SearchTrials
+from results.spec.experiment_spec import PrimaryScore
+from results.spec.search_settings import SamplerSettings, SearchedRange
+from results.spec.trunk_spec import NO_TRUNK
+from results.statistics.finding import origin_findings, titles_of
+from results.statistics.findings import budget_finding, findings_of, missing_units
+from results.statistics.planning import Detectable
+from results.store.experiment_results import MeasuredExperiment
+from tests.support.experiment_files import load_experiment
+from tests.support.measured_experiment import measured, with_trainings
+from tests.support.page_material import A, B, material, replace_run, searched, values
+from tests.support.published_world import MLRC, PAPER, experiment, runs_of
+from tests.support.sample_records import some_provenance, some_run, some_summary
+
+
+def texts(world, level=None, where=None):
+    return [one.text for one in findings_of(world) if level in (None, one.level) and where in (None, one.where)]
+
+
+def with_settings(world, overrides):
+    settings = load_experiment("quickstart", overrides)
+    return replace(world, summary=world.summary.model_copy(update={"experiment": settings}))
+
+
+def given(**runs):
+    """Methods with given settings."""
+    return material(values(**runs), reproductions=max(map(len, runs.values()))).measured
+
+
+def test_an_experiment_without_runs_has_no_findings():
+    assert findings_of(material({"a": []}).measured) == ()
+
+
+def test_missing_searches_and_runs_are_named_first():
+    searches = searched(a=(30, 31, 32), b=(20,)).measured
+    assert texts(searches)[0] == "Not finished: B has 1 of 3 searches."
+    runs = material(values(a=A, b=B[:2]), titles={"a": "A", "b": "B", "never": "Never run"}).measured
+    assert missing_units(runs) == {"b": "2 of 4 runs", "never": "0 of 4 runs"}
+    assert texts(runs)[0] == "Not finished: B has 2 of 4 runs; Never run has 0 of 4 runs."
+    assert missing_units(given(a=A, b=B)) == {}
+
+
+def test_a_part_of_the_budget_counts_no_trials_where_nothing_is_searched():
+    assert "A part of the protocol's budget: 4 of 10 reproductions." in texts(given(a=A, b=B), "limit")
+    small = searched(a=(30, 31, 32), b=(20, 21, 22)).measured
+    assert "A part of the protocol's budget: 20 of 50 trials in each search, 3 of 10 reproductions." in texts(small)
+    assert not any("budget" in text for text in texts(given(a=A * 3, b=B * 3)))
+
+
+def test_what_can_stay_unseen_is_that_of_the_budget():
+    found = next(
+        one for one in findings_of(searched(a=(30, 31, 32), b=(29, 31.5, 32)).measured) if "unseen" in one.text
+    )
+    assert (found.level, found.where) == ("limit", "comparison")
+    seen = Detectable("search", 5, 3, 0.0159, 0.0751, 0.0556, 480, 0.005, "this experiment")
+    assert budget_finding(seen, PrimaryScore()).sentences == (
+        "Differences below 7.5 points can stay unseen. 3 searches of each of 5 methods show larger ones in "
+        "concatenated MAP@R with a probability of 80 %. One search more of each would show 5.6 points. A difference of "
+        "0.5 points takes 480 searches of each. This follows from a deviation of 1.59 points between searches in this "
+        "experiment, for tests of all pairs."
+    )
+    runs = replace(seen, unit="run", units=1, smallest=None, needed=None)
+    assert budget_finding(runs, PrimaryScore()).text == "1 run of each of 5 methods can show no difference."
+    assert "takes more than 1,000 runs of each" in budget_finding(runs, PrimaryScore()).detail
+    once = budget_finding(replace(seen, unit="single search", units=1), PrimaryScore(compare="best"))
+    assert once.detail.endswith(
+        "in this experiment, doubled for one search each, for tests of each method with the best."
+    )
+    unknown = replace(seen, units=1, deviation=None, smallest=None, one_more=None, needed=None, source="")
+    assert budget_finding(unknown, PrimaryScore()).sentences.endswith("3 searches of each would say.")
+
+
+@pytest.mark.parametrize(("runs", "weak"), [(2, True), (3, True), (4, False)])
+def test_few_runs_are_called_weak(runs, weak):
+    found = texts(given(a=A[:runs], b=B[:runs]), "warning")
+    assert (f"Intervals over as few as {runs} runs are weak evidence." in found) == weak
+
+
+def test_a_method_below_the_untrained_trunk_is_named_and_features_are_no_trunk():
+    world = given(untrained=A, b=B)
+    assert "B has no higher mean than the untrained trunk." in texts(world, "warning")
+    trunk = world.summary.experiment.trunk.model_copy(update={"name": NO_TRUNK})
+    features = world.summary.experiment.model_copy(update={"trunk": trunk})
+    on_features = replace(world, summary=world.summary.model_copy(update={"experiment": features}))
+    assert "B has no higher mean than the features as given." in texts(on_features)
+
+
+def test_a_look_before_more_was_asked_for_is_a_warning():
+    looked = replace(measured(), summary=measured().summary.model_copy(update={"seen_after": ("2 searches", "3 runs")}))
+    assert "Searches or runs were added after results were known (2 searches and 3 runs)." in texts(looked, "warning")
+
+
+def test_methods_of_other_starts_and_equal_titles_are_told():
+    assert texts(replace(measured(), others=("nir",)), "note")[0].startswith("Not shown: nir, whose runs")
+    same = material(values(a=A, b=B), titles={"a": "Same", "b": "Same"}).measured
+    assert titles_of(same) == {"a": "Same (a)", "b": "Same (b)"}
+
+
+def test_a_part_of_the_data_and_equal_runs_are_named():
+    found = texts(MeasuredExperiment.kept("cub200_small_subset"))
+    assert "A part of the dataset: 100 classes of cub200." in found
+    assert "Untrained trunk: one run, because every further run would be equal." in found
+    data = ExperimentData(
+        fingerprint="d", samples=9, classes=8, left_out=("1 image(s)", "2 class(es)"), equal_files="2 x"
+    )
+    world = replace(measured(), summary=measured().summary.model_copy(update={"data": data}))
+    assert texts(world, where="data") == ["Left out of the data: 1 image(s); 2 class(es).", "The data have 2 x."]
+
+
+def test_drawn_and_own_splits_are_named():
+    assert texts(with_settings(measured(), {}), where="data") == []
+    (drawn,) = texts(with_settings(measured(), {"split": {"seed": 3}}), where="data")
+    assert drawn == "The test classes are a random half of the classes (seed 3)."
+    halves = with_settings(with_trainings(), {"dataset.name": "folder"})
+    assert texts(halves, where="data") == []
+    own = {
+        name: (spec.model_copy(update={"split": "mlrc_conventional"}), result)
+        for name, (spec, result) in halves.trainings.items()
+    }
+    (text,) = texts(replace(halves, trainings=own), where="data")
+    assert "those of the user's split file" in text
+
+
+def test_a_single_search_says_what_is_not_known_or_names_the_record():
+    unknown, known = (
+        next(one for one in findings_of(world) if one.text == "One search of each method.")
+        for world in (measured(), MeasuredExperiment.kept("mlrc_frozen_cub200_subset"))
+    )
+    assert unknown.detail.startswith("How far two searches of this size differ is not known")
+    assert "about 0.9 points (results/measured/search_variance_birds_subset.json: a part of cub200" in known.detail
+    assert "One search of each method." not in texts(measured(hyperparameters={}))
+    assert "One search of each method." not in texts(given(a=A, b=B))
+
+
+def test_a_failed_search_is_named_and_a_failed_run_is_none():
+    found = texts(searched(a=(29.26, 28.01, 8.13), b=(40, 39, 38)).measured, "limit", "search")
+    assert found == ["A: 1 of 3 searches failed (8.1; less than half of its best, 29.3)."]
+    assert not any("failed" in text for text in texts(given(a=[0.9, 0.9, 0.1, 0.9], b=B)))
+
+
+def test_hyperparameters_of_papers_carry_their_papers_choice():
+    carried = texts(material(values(a=A), settings=PAPER).measured, "note", "search")
+    assert carried[0].startswith("Hyperparameters printed by a paper whose code selects on test classes")
+    assert texts(given(a=A, b=B), where="search") == []
+
+
+def test_racing_and_another_sampler_are_notes():
+    assert any(
+        text.startswith("The trials were raced") for text in texts(with_settings(measured(), {"search.racing": True}))
+    )
+    sampler = SamplerSettings(name="TPESampler", startup_trials=3, arguments={"multivariate": True})
+    search = measured().summary.experiment.search.model_copy(update={"sampler": sampler})
+    changed = measured().summary.experiment.model_copy(update={"search": search})
+    world = replace(measured(), summary=measured().summary.model_copy(update={"experiment": changed}))
+    assert texts(world, "note", "search") == ["Optuna's TPESampler(multivariate=True) proposed the trials."]
+
+
+def test_searches_with_close_trials_are_counted():
+    close = {("contrastive", 0): SearchTrials((0.16, 0.155)), ("triplet", 0): SearchTrials((0.3, 0.1))}
+    found = next(one for one in findings_of(replace(with_trainings(), searches=close)) if "noise" in one.text)
+    assert found.text == "In 1 of 2 searches the two best trials lie within the noise."
+    assert found.detail.endswith("another setting could win: Contrastive | A_B.")
+    assert not any("noise" in text for text in texts(with_trainings()))
+
+
+def test_settings_at_the_end_of_a_range_are_named_and_those_of_few_searches_counted():
+    def world(settings):
+        runs = [
+            some_run("triplet", 0, 0.5, search=search, fingerprint=str(search), hyperparameters={"loss.margin": margin})
+            for search, margin in enumerate(settings)
+        ]
+        ranges = {"triplet": {"loss.margin": SearchedRange(scale="log", low=0.1, high=10.0)}}
+        repeated = {"search": {"trials": 2, "searches": len(settings)}}
+        summary = some_summary(repeated, methods={"triplet": "T"}, ranges=ranges)
+        return [text for text in texts(MeasuredExperiment(summary, tuple(runs)), "warning") if "range" in text]
+
+    assert world([0.1, 0.1]) == ["Settings at an end of their range: T: loss.margin 0.1 (lowest in 2 of 2 searches)."]
+    assert world([0.1, 0.5]) == ["Settings at an end of their range: 1 in no more than half of the searches."]
+    assert world([0.5, 0.5]) == []
+
+
+def test_cut_off_trainings_are_counted_and_named_by_method():
+    world = with_trainings()
+    spec, result = world.trainings["triplet-0-0"]
+    stopped = {**world.trainings, "triplet-0-0": (spec, result.model_copy(update={"best_iteration": 100}))}
+    found = next(one for one in findings_of(replace(world, trainings=stopped)) if "Cut off" in one.text)
+    assert found.text == "Cut off while the validation score still rose: 35 of 36 trainings."
+    assert found.detail.startswith("Triplet 11 of 12, Contrastive | A_B, CosFace. More epochs")
+    assert "Cut off while the validation score still rose: all 36 trainings." in texts(world, "limit", "training")
+    assert not any("Cut off" in text for text in texts(measured()))
+
+
+def test_flags_are_counted_by_method_not_listed_by_fold():
+    flags = (
+        "fold 0: no trained epoch beat the untrained network",
+        "fold 2: training diverged (loss); the best checkpoint before that counts",
+        "fold 3: no trained epoch beat the untrained network; the method skipped all steps before 2 of 8 validations",
+    )
+    runs = values(a=A, b=B)
+    runs["a"][0] = replace_run(runs["a"][0], flags=flags)
+    runs["b"][0] = replace_run(runs["b"][0], flags=("choosing the epoch, fold 1: training diverged (loss); x",))
+    assert texts(material(runs).measured, "warning", "training") == [
+        "A: 1 of 16 trainings diverged; their best checkpoint before that counts.",
+        "A: 2 of 16 trainings did not beat the untrained network.",
+        "A: 1 of 16 trainings skipped all steps between two validations.",
+        "B: 1 trainings that choose the epoch diverged; their best checkpoint before that counts.",
+    ]
+
+
+OTHERS = {
+    "device": ({"device": "NVIDIA H100"}, "different devices (NVIDIA H100 and cpu)"),
+    "threads": ({"threads": 16}, "different numbers of threads (1 and 16)"),
+    "system": ({"host_system": "Darwin arm64"}, "different systems (Darwin arm64 and Linux x86_64)"),
+    "torch": ({"versions": {"torch": "2.12.1"}}, "different versions of torch (2.12.1 and 2.13.0)"),
+    "pillow": ({"versions": {"torch": "2.13.0", "pillow": "9"}}, "different versions of pillow (13 and 9)"),
+    "code": ({"commit": "1" * 40}, "2 commits of the code (0000000 and 1111111)"),
+    "dirty": ({"tree_dirty": True}, "uncommitted changes"),
+}
+HERE = {"versions": {"torch": "2.13.0", "pillow": "13"}}
+
+
+def made(**changes):
+    return some_provenance().model_copy(update={**HERE, **changes})
+
+
+def two_machines(changes):
+    runs = values(a=A, b=B)
+    own = {"a": made(), "b": made(**changes)}
+    moved = {key: [replace_run(run, provenance=own[key]) for run in each] for key, each in runs.items()}
+    return material(moved).measured
+
+
+def origins(*experiments):
+    return [one.text for one in origin_findings(*experiments)]
+
+
+@pytest.mark.parametrize(("changes", "words"), OTHERS.values(), ids=OTHERS)
+def test_runs_that_were_made_differently_get_one_warning(changes, words):
+    (text,) = texts(two_machines(changes), "warning", "origin")
+    assert words in text
+
+
+def test_runs_that_were_made_alike_get_no_warning():
+    assert origins(two_machines({})) == []
+    assert origins(two_machines({"finished_at": "2030-01-01T00:00:00+00:00", "cpu_count": 64})) == []
+
+
+def test_threads_and_processors_of_a_gpu_run_do_not_count():
+    (text,) = origins(two_machines({"device": "cuda", "threads": 8, "processor": "other", "host_system": "other"}))
+    assert "devices" in text
+
+
+def test_trainings_of_different_versions_are_named():
+    newer = [run.model_copy(update={"training_version": 2}) for run in values(b=B)["b"]]
+    (text,) = origins(material({"a": values(a=A)["a"], "b": newer}).measured)
+    assert "different versions of the training (version 1: a; version 2: b)" in text
+
+
+def test_trainings_are_compared_among_themselves():
+    world = with_trainings()
+    on_gpu = made(device="cuda", versions={})
+
+    def trained_on_gpu(fingerprints):
+        moved = {
+            key: (spec, result.model_copy(update={"provenance": on_gpu}) if key in fingerprints else result)
+            for key, (spec, result) in world.trainings.items()
+        }
+        return replace(world, trainings=moved)
+
+    assert origins(world) == []
+    assert origins(trained_on_gpu(set(world.trainings))) == [], "all trained on one device, all tested on another"
+    (text,) = origins(trained_on_gpu({next(iter(world.trainings))}))
+    assert "different devices (cpu and cuda)" in text
+
+
+def in_precisions(*precisions, on):
+    """An experiment for each precision; runs on a GPU have its settings of rounding."""
+    kinds = {"float32": "ieee", "tf32": "tf32", "amp": "tf32"}
+    return [
+        experiment(
+            precision,
+            {**MLRC, "training": {**MLRC.get("training", {}), "precision": precision}},
+            [
+                replace_run(run, provenance=made(device=on, math={} if on == "cpu" else {"products": kinds[precision]}))
+                for run in runs_of("triplet", [0.56, 0.57])
+            ],
+        ).measured
+        for precision in precisions
+    ]
+
+
+def test_precision_is_told_once_and_other_settings_of_rounding_where_it_is_equal():
+    (text,) = origins(*in_precisions("float32", "tf32", on="NVIDIA H100"))
+    assert "different precision (float32 and TF32)" in text
+    alike = in_precisions("float32", "float32", on="NVIDIA H100")
+    assert origins(*alike) == []
+    forced = tuple(
+        replace_run(run, provenance=made(device="NVIDIA H100", math={"products": "tf32"})) for run in alike[1].records
+    )
+    (text,) = origins(alike[0], replace(alike[1], records=forced))
+    assert "different settings of products (ieee and tf32)" in text
+    assert origins(*in_precisions("float32", "tf32", on="cpu")) == []

@@ -1,0 +1,75 @@
+"""The check of a store: every row that is damaged, or lacks a row that it names, is found."""
+
+import pytest
+
+from results.store.check import check_records
+from results.store.database import Database, digest_of
+from results.store.store import Store
+from tests.support.sample_records import some_spec
+from tests.support.small_stores import EXPERIMENT, STUDY, store_at, study_at
+
+TABLES = ("trainings", "runs", "experiments", "studies", "trials")
+
+
+@pytest.fixture
+def database(tmp_path):
+    where = store_at(tmp_path, {0: 0.4, 1: 0.5})
+    study_at(where, [0.1, 0.2], pending=True)
+    Store(where.store, where.artifacts).put_failure("f" * 32, "worker died")
+    return Database(where.store)
+
+
+def found(database):
+    return [(finding.kind, finding.name, finding.reason) for finding in check_records(database).faults]
+
+
+def change(database, statement, *values):
+    with database.writing() as connection:
+        connection.execute(statement, values)
+
+
+def test_a_whole_store_has_no_finding(database):
+    steps = []
+    checked = check_records(database, lambda done, total: steps.append((done, total)))
+    assert checked.faults == []
+    assert set(checked.specs) >= {some_spec(seed=0).fingerprint}
+    assert set(checked.runs) == {"triplet-0", "triplet-1"}
+    assert steps == [(number, checked.rows) for number in range(1, checked.rows + 1)]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_changed_content_is_damaged(database, table):
+    change(database, f"UPDATE {table} SET content = content || ' ' WHERE rowid = 1")
+    ((kind, name, reason), *others) = found(database)
+    assert (kind, reason) == ("damaged", "its hash is not that of its content")
+    assert table.rstrip("s") in name
+    assert {kind for kind, _, _ in others} <= {"missing"}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_content_that_this_release_cannot_read_is_damaged(database, table):
+    change(database, f"UPDATE {table} SET content = '[1', sha256 = ? WHERE rowid = 1", digest_of("[1"))
+    assert found(database)[0][0] == "damaged"
+
+
+@pytest.mark.parametrize("table", ["trainings", "runs", "studies"])
+def test_a_content_under_another_name_is_damaged_and_missed_by_others(database, table):
+    change(database, f"UPDATE {table} SET fingerprint = 'other' WHERE rowid = 1")
+    damaged, *missing = found(database)
+    assert damaged == ("damaged", f"row other of {table}", "its content belongs to another row")
+    assert [kind for kind, _, _ in missing] == ["missing"]
+
+
+@pytest.mark.parametrize(
+    ("table", "needing"),
+    [
+        ("trainings", "row triplet-0 of runs needs it"),
+        ("runs", f"row {EXPERIMENT} triplet 0 0 of experiment_runs needs it"),
+        ("experiments", f"row {EXPERIMENT} triplet 0 {STUDY} of experiment_studies needs it"),
+        ("studies", f"trial 0 of study {STUDY} needs it"),
+    ],
+)
+def test_a_row_that_another_one_names_is_missing(database, table, needing):
+    (first,) = database.rows(f"SELECT fingerprint FROM {table} WHERE rowid = 1")
+    change(database, f"DELETE FROM {table} WHERE rowid = 1")
+    assert found(database) == [("missing", f"row {first['fingerprint']} of {table}", needing)]

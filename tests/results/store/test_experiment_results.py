@@ -1,0 +1,129 @@
+"""The records kept in the repository: whole, readable by today's code, and each with its origin."""
+
+import json
+import math
+
+import pytest
+
+from reports.tables.result_table import result_cells, table_of
+from reproduce.outputs.tables import stored_experiments
+from results.records import records
+from results.records.experiment_summary import ExperimentData
+from results.store.experiment_results import FOLDER, MeasuredExperiment
+from results.store.store import Store
+from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
+
+OTHERS = (
+    *("calibration", "board_calibration", "racing", "same_method", "bench_cpu", "bench_gpu"),
+    *("deviations", "search_variance"),
+)
+FILES = [path for path in sorted(FOLDER.glob("*.json")) if path.stem not in OTHERS]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_kept_records_make_a_whole_table(path):
+    measured = MeasuredExperiment.from_json(path.read_text(encoding="utf-8"))
+    table = table_of(measured)
+    assert [row.key for row in table.rows] == list(measured.summary.methods)
+    for row in table.rows:
+        values = [cell.value for cell in result_cells(row).values()]
+        assert all(math.isfinite(value) and 0 < value <= 1 for value in values), row.key
+        searches, runs = measured.summary.experiment.search.searches, measured.summary.runs[row.key]
+        assert row.lines[0].cells[0].value == (searches if searches > 1 and row.key != "untrained" else runs)
+        # A pretrained trunk that is not trained is the same in every run and tested once.
+        assert runs in (1 if row.key == "untrained" else runs, searches * measured.summary.reproductions)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_kept_records_say_where_they_come_from(path):
+    measured = MeasuredExperiment.from_json(path.read_text(encoding="utf-8"))
+    for record in measured.records:
+        assert not record.provenance.tree_dirty
+        assert len(record.provenance.commit) == 40
+        # The protocol `standard` tests one training on all classes.
+        folds = measured.summary.experiment.folds if record.protocol == "mlrc" else 1
+        assert len(record.fold_fingerprints) == folds
+    assert measured.to_json() == MeasuredExperiment.from_json(measured.to_json()).to_json()
+    assert json.loads(measured.to_json())["summary"] == json.loads(path.read_text(encoding="utf-8"))["summary"]
+
+
+def test_there_are_records():
+    assert {"quickstart", "all_methods_glyphs"} <= {path.stem for path in FILES}
+
+
+def test_trainings_and_test_curves_can_be_carried(tmp_path):
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
+    specs = [some_spec(fold=fold) for fold in range(2)]
+    run = some_run(fold_fingerprints=tuple(spec.fingerprint for spec in specs))
+    points = (records.TestPoint(iteration=100, scores=scores(0.4)),)
+    curve = records.TestCurve(fingerprint=specs[1].fingerprint, points=points)
+    for spec in specs:
+        store.put_fold(spec, some_result(spec))
+    store.put_test_curve(curve)
+    store.put_run(run)
+    summary = some_summary(title="Quick", methods={"triplet": "Triplet"})
+    store.put_experiment("x", "quickstart", summary)
+    store.enlist("x", "triplet", run)
+
+    measured = MeasuredExperiment.from_store(store, "x", trainings=True)
+    assert measured.trainings == {spec.fingerprint: (spec, some_result(spec)) for spec in specs}
+    assert measured.test_curves == {curve.fingerprint: curve}
+    assert MeasuredExperiment.from_json(measured.to_json()) == measured
+    curves, tests = measured.curves(), measured.test_points()
+    assert curves["fold"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert curves["iteration"].tolist() == [0, 100, 200] * 2
+    assert tests[["method", "run", "fold", "iteration", "map_at_r"]].to_numpy().tolist() == [
+        ["triplet", 0, 1, 100, 0.1]
+    ]
+
+    plain = MeasuredExperiment.from_store(store, "x")
+    assert plain == MeasuredExperiment(summary, (run,))
+    assert set(json.loads(plain.to_json())) == {"summary", "records"}
+    assert len(plain.curves()) == len(plain.test_points()) == 0
+
+
+def test_methods_that_the_summary_does_not_name_are_left_out(tmp_path):
+    store, kept, titles = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path), "triplet", {}
+    for fold, method in enumerate(("contrastive", kept, "cosface")):
+        spec = some_spec(fold=fold)
+        run = some_run(method, fold_fingerprints=(spec.fingerprint,))
+        store.put_fold(spec, some_result(spec))
+        point = records.TestPoint(iteration=100, scores=scores(0.4))
+        store.put_test_curve(records.TestCurve(fingerprint=spec.fingerprint, points=(point,)))
+        store.put_run(run)
+        store.enlist("x", method, run)
+        titles[method] = method.capitalize()
+    store.put_experiment("x", "some", some_summary(methods=titles))
+    whole = MeasuredExperiment.from_store(store, "x", trainings=True)
+    assert {record.method for record in whole.records} == set(titles)
+    assert whole.others == ()
+    store.put_experiment("x", "some", some_summary(methods={kept: "Kept"}))
+    fewer = MeasuredExperiment.from_store(store, "x", trainings=True)
+    assert {record.method for record in fewer.records} == {kept}
+    assert fewer.records == tuple(record for record in whole.records if record.method == kept)
+    assert set(fewer.trainings) == {name for record in fewer.records for name in record.fold_fingerprints}
+    assert set(fewer.test_curves) <= set(fewer.trainings) < set(whole.trainings)
+    assert {method for method, _ in fewer.searches} <= {kept}
+    assert fewer.others == ("contrastive", "cosface")
+    (stored,) = stored_experiments(store)
+    assert {record.method for record in stored.measured.records} == set(titles)
+
+
+def test_methods_of_other_starts_with_the_same_settings_are_named_and_used(tmp_path):
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
+    data = ExperimentData(fingerprint="d" * 32, samples=10, classes=8)
+    starts = {"1": ("a", "b"), "2": ("a",), "3": ("a", "c"), "4": ("a", "z"), "5": ("a", "y")}
+    for start, methods in starts.items():
+        settings = {"methods": methods, "seed": int(start == "4")}
+        summary = some_summary(methods=dict.fromkeys(methods, ""), settings=settings)
+        summary = summary.model_copy(update={"data": data})
+        store.put_experiment(start, "other" if start == "5" else "some", summary)
+        for method in methods:
+            run = some_run(method, fingerprint=f"{start}{method}")
+            store.put_run(run)
+            store.enlist(start, method, run)
+    measured = MeasuredExperiment.from_store(store, "2")
+    assert [record.fingerprint for record in measured.records] == ["2a"]
+    assert measured.others == ("b", "c")
+    found = [[record.fingerprint for record in one.measured.records] for one in stored_experiments(store)]
+    assert found == [["5a", "5y"], ["4a", "4z"], ["3a", "3c", "1b"]]

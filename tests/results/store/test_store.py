@@ -1,0 +1,233 @@
+"""The store: what is put in comes out, the first result stays, and frames have their columns."""
+
+import pandas as pd
+import pytest
+
+from results.records import records
+from results.records.records import EVALUATION_VERSION, ClassScores
+from results.spec.training_spec import Component, MethodSpec
+from results.store.store import Store, StoreError
+from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "store.sqlite"
+
+
+@pytest.fixture
+def store(file):
+    return Store(file, file.parent / "artifacts")
+
+
+def opened(file):
+    return Store(file, file.parent / "artifacts")
+
+
+def test_the_first_result_of_a_training_stays(store, file):
+    spec = some_spec()
+    assert store.fold_result(spec.fingerprint) is None
+    store.put_fold(spec, some_result(spec, 0.5))
+    store.put_fold(spec, some_result(spec, 0.6))
+    assert opened(file).fold_result(spec.fingerprint) == some_result(spec, 0.5)
+    assert store.artifacts == file.parent / "artifacts"
+
+
+def test_the_first_evaluation_of_a_run_stays(store):
+    store.put_run(some_run(separated=0.5))
+    store.put_run(some_run(separated=0.9))
+    assert store.run("triplet-0") == some_run(separated=0.5)
+    assert store.run("triplet-1") is None
+
+
+def test_any_number_of_trainings_is_looked_up_at_once(store):
+    specs = [some_spec(seed=seed) for seed in range(40_000, 41_203)]
+    for spec in specs[::600]:
+        store.put_fold(spec, some_result(spec))
+    store.put_fold(some_spec(), some_result(some_spec()))
+    fingerprints = [spec.fingerprint for spec in specs]
+    expected = {spec.fingerprint: (spec, some_result(spec)) for spec in specs[::600]}
+    assert store.fold_results(fingerprints) == expected
+    assert store.finished_folds(fingerprints) == set(expected)
+    assert store.iterations(fingerprints) == [200] * 3
+    assert store.fold_results([]) == {}
+    assert store.finished_folds([]) == set()
+    assert [(timing.iterations, timing.seconds) for timing in store.timings()] == [(200, 2.5)] * 4
+
+
+def test_trainings_and_curves_are_read_back_as_frames(store):
+    for fold in (1, 0):
+        spec = some_spec(fold=fold)
+        store.put_fold(spec, some_result(spec, 0.1 + fold / 2))
+    folds = store.folds()
+    assert list(folds.columns) == [
+        *("fingerprint", "dataset", "method", "fold", "status", "best_map_at_r", "iterations", "wall_time"),
+    ]
+    assert folds["fold"].tolist() == [0, 1]
+    assert folds["best_map_at_r"].tolist() == [0.1, 0.6]
+    curves = store.curves()
+    mine = curves[curves["fingerprint"] == some_spec(fold=1).fingerprint]
+    assert mine["iteration"].tolist() == [0, 100, 200]
+    assert mine["map_at_r"].tolist() == [0.0, 0.3, 0.6]
+    assert pd.isna(mine["loss"].iloc[0])
+
+
+def test_empty_frames_have_their_columns(store):
+    frames = {"status": store.folds(), "map_at_r": store.curves(), "reason": store.failures(), "method": store.runs()}
+    frames |= {"last_started": store.experiments(), "queries": store.class_scores()}
+    for column, frame in frames.items():
+        assert column in frame
+        assert frame.empty
+
+
+def test_further_metrics_have_columns_where_a_run_has_them(store):
+    store.put_run(some_run("contrastive"))
+    assert not any(column.endswith("nmi") for column in store.runs())
+    store.put_run(some_run("triplet", metrics_separated={"recall@2": 0.6, "nmi": 0.7}, steps=9))
+    runs = store.runs().set_index("method")
+    assert runs.loc["triplet", ["separated_recall@2", "separated_nmi", "steps"]].tolist() == [0.6, 0.7, 9]
+    assert runs.loc["contrastive", ["separated_recall@2", "separated_nmi", "steps"]].isna().all()
+    assert runs.loc["triplet", "concatenated_map_at_r"] == pytest.approx(0.6 / 4)
+    assert "concatenated_nmi" not in runs
+
+
+def test_class_scores_have_a_row_per_class(store):
+    kept = ClassScores(queries=(3, 5), separated=(scores(0.1), scores(0.2)), concatenated=(scores(0.3), scores(0.4)))
+    store.put_run(some_run("contrastive"))
+    store.put_run(some_run("triplet", 1, class_scores=kept))
+    frame = store.class_scores()
+    assert frame[["method", "run", "class_rank", "queries"]].to_numpy().tolist() == [
+        ["triplet", 1, 0, 3],
+        ["triplet", 1, 1, 5],
+    ]
+    assert frame["separated_precision_at_1"].tolist() == [0.1, 0.2]
+    assert frame["concatenated_map_at_r"].tolist() == [0.075, 0.1]
+
+
+def test_the_experiment_started_last_comes_first(store):
+    for name in ("a", "b", "c", "a"):
+        store.put_experiment(f"fingerprint-{name}", name, some_summary(title=name))
+    store.put_experiment("another", "b", some_summary())
+    assert store.experiments()["name"].tolist() == ["b", "a", "c", "b"]
+    assert store.latest_experiments() == {"b": "another", "a": "fingerprint-a", "c": "fingerprint-c"}
+
+
+def test_a_clock_that_was_set_back_shows_no_older_experiment_as_the_latest(store):
+    store.put_experiment("a" * 32, "some", some_summary())
+    with store.database.writing() as connection:
+        connection.execute("UPDATE experiments SET last_started = '2999-01-01T00:00:00+00:00'")
+    store.put_experiment("b" * 32, "some", some_summary())
+    assert store.latest_experiments() == {"some": "b" * 32}
+
+
+def test_the_latest_start_of_an_experiment_says_its_methods(store):
+    store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet"}))
+    store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet", "cosface": "CosFace"}))
+    assert list(store.experiment("x").methods) == ["triplet", "cosface"]
+    assert len(store.experiments()) == 1
+    with pytest.raises(StoreError, match="holds no experiment nowhere"):
+        store.experiment("nowhere")
+
+
+def test_an_experiments_runs_come_by_method_search_and_number(store):
+    store.put_experiment("x", "quickstart", some_summary())
+    store.put_experiment("y", "other", some_summary())
+    second = some_run("triplet", 0, search=1, fingerprint="of search 1")
+    for run in (second, some_run("triplet", 1), some_run("triplet", 0), some_run("cosface", 0)):
+        store.put_run(run)
+        store.enlist("x", run.method, run)
+    found = [(run.method, run.search, run.run) for run in store.experiment_runs("x")]
+    assert found == [("cosface", 0, 0), ("triplet", 0, 0), ("triplet", 0, 1), ("triplet", 1, 0)]
+    assert store.experiment_runs("y") == []
+
+
+def test_of_two_runs_with_one_place_the_later_counts(store):
+    store.put_experiment("x", "quickstart", some_summary())
+    first, another = some_run("triplet", 0), some_run("triplet", 0, fingerprint="another", separated=0.7)
+    for run in (first, first, another):
+        store.put_run(run)
+        store.enlist("x", "triplet", run)
+    assert [run.fingerprint for run in store.experiment_runs("x")] == ["another"]
+
+
+def test_runs_of_a_study_that_the_experiment_no_longer_has_are_left_out(store):
+    store.put_experiment("x", "quickstart", some_summary())
+    store.put_run(some_run(study="old"))
+    for study in ("old", "new"):
+        store.searches.enlist("x", {"triplet": [(study, {})]})
+        store.enlist("x", "triplet", some_run(), "old")
+        assert len(store.experiment_runs("x")) == (study == "old")
+
+
+def some_curve(fingerprint, best=0.5, **changes):
+    points = tuple(records.TestPoint(iteration=100 * i, scores=scores(best * i / 2)) for i in range(3))
+    return records.TestCurve(fingerprint=fingerprint, points=points, **changes)
+
+
+def test_test_curves_come_out_as_they_were_put_in(store, file):
+    assert store.test_curve("a") is None
+    store.put_test_curve(some_curve("a"))
+    store.put_test_curve(some_curve("a", 0.9))
+    store.put_test_curve(some_curve("b"))
+    assert opened(file).test_curve("a") == some_curve("a")
+    assert store.test_curves(["b", "c", "a"]) == {"a": some_curve("a"), "b": some_curve("b")}
+    points = store.test_points()
+    assert points["iteration"].tolist() == [0, 100, 200] * 2
+    assert points["map_at_r"].tolist() == [0.0, 0.0625, 0.125] * 2
+
+
+def test_a_test_curve_of_another_evaluation_is_as_if_absent_and_is_replaced(store):
+    store.put_test_curve(some_curve("a", evaluation_version=EVALUATION_VERSION - 1))
+    assert store.test_curve("a") is None
+    assert len(store.test_points()) == 0
+    store.put_test_curve(some_curve("a", 0.7))
+    assert store.test_curve("a") == some_curve("a", 0.7)
+
+
+HASH = "0123456789abcdef"
+
+
+def test_a_run_has_a_row_for_each_of_its_experiments(store):
+    summary = {"methods": {"triplet": "Triplet"}}
+    store.put_experiment("first", "glyphs", some_summary(title="Few trials", trials=5, **summary))
+    store.put_experiment("second", "other", some_summary({"search": {"trials": 9, "searches": 2}}, **summary))
+    spec = some_spec(method=MethodSpec(name="triplet", loss=Component(name=f"./mine.py:Mine (sha256 {HASH})")))
+    store.put_fold(spec, some_result(spec))
+    runs = [some_run(run=number, fold_fingerprints=(f"training {number}",)) for number in range(3)]
+    runs[0] = some_run(run=0, fold_fingerprints=(spec.fingerprint,))
+    for run in runs:
+        store.put_run(run)
+    for experiment, run in (("first", runs[0]), ("second", runs[0]), ("second", runs[1])):
+        store.enlist(experiment, "triplet", run)
+    frame = store.runs()
+    assert frame[["experiment", "run"]].values.tolist() == [["other", 0], ["other", 1], ["glyphs", 0], ["", 2]]
+    assert frame["experiment_fingerprint"].tolist() == ["second", "second", "first", ""]
+    assert frame["title"].tolist()[1:3] == ["Some experiment", "Few trials"]
+    assert frame["trials"].tolist()[:3] == [9, 9, 5]
+    assert frame["searches"].tolist()[:3] == [2, 2, 1]
+    assert frame["trials"].isna().tolist() == [False, False, False, True]
+    assert frame["settings"].tolist() == ['{"loss.margin": 0.1}'] * 4
+    assert frame["source_hash"].tolist() == [HASH, "", HASH, ""]
+
+
+def test_contents_count_what_the_frames_list(store):
+    store.put_experiment("a" * 32, "first", some_summary(methods={"triplet": "Triplet"}))
+    store.put_experiment("b" * 32, "second", some_summary())
+    for seed, (dataset, score, status) in enumerate(
+        [("glyphs", 0.5, "ok"), ("glyphs", 0.7, "nan"), ("cub200", 0.2, "ok"), ("Zoo", None, "ok")]
+    ):
+        spec = some_spec(seed=seed, dataset=dataset)
+        changes = {"best_map_at_r": score, "status": status, "wall_time": 100.0 * (seed + 1)}
+        store.put_fold(spec, some_result(spec, **changes))
+    store.put_run(some_run())
+    store.enlist("a" * 32, "triplet", some_run())
+    for number in range(7):
+        store.put_failure("f" * 32, f"reason {number}")
+    contents = store.contents()
+    assert (contents.test_evaluations, contents.failures) == (1, 7)
+    assert [failure.reason for failure in contents.latest_failures] == list(store.failures().tail(5)["reason"])
+    groups = [(group.dataset, group.trainings, group.diverged, group.best_map_at_r) for group in contents.trainings]
+    assert groups == [("Zoo", 1, 0, None), ("cub200", 1, 0, 0.2), ("glyphs", 2, 1, 0.7)]
+    assert [group.seconds for group in contents.trainings] == [400, 300, 300]
+    assert [(one.name, one.runs) for one in contents.experiments] == [("second", 0), ("first", 1)]
+    assert contents.experiments[1].described == f"{'a' * 12} (first: triplet; 1 x 2 trials)"

@@ -1,0 +1,133 @@
+"""Labs for tests: one with invented outcomes, and runs of real ones with what an observer saw of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from protocols.evaluation.test_data import test_data
+from protocols.jobs import EvaluateJob, Job, Lab, TrainJob
+from protocols.problem import Problem
+from reproduce.execution.executor import Executor
+from reproduce.execution.lab import MethodSearch, SharedLab
+from reproduce.execution.local import InProcess
+from reproduce.execution.tasks import EvaluateTask, TrainTask
+from results.records.artifacts import weights_path
+from results.records.records import FoldResult, RunRecord, run_fingerprint
+from results.spec.training_spec import FoldSpec
+from results.store.store import Store
+from tests.support.sample_records import some_run
+from tests.support.small_problem import COSFACE, TRIPLET, UNTRAINED
+
+
+class InventedLab:
+    """Answers with invented outcomes.
+
+    Attributes:
+        asked: The jobs of every call.
+        returned: Kept for what a protocol returns.
+    """
+
+    def __init__(self, score: Callable[[FoldSpec], FoldResult]) -> None:
+        self.score = score
+        self.asked: list[list[Job]] = []
+        self.returned: list[RunRecord] = []
+
+    def train(self, jobs: Sequence[TrainJob]) -> list[FoldResult]:
+        self.asked.append(list(jobs))
+        return [self.score(job.spec) for job in jobs]
+
+    def test(self, jobs: Sequence[EvaluateJob]) -> list[RunRecord]:
+        self.asked.append(list(jobs))
+        return [
+            some_run(job.specs[0].method.name, job.run, fingerprint=job.fingerprint, search=job.search, seed=job.seed)
+            for job in jobs
+        ]
+
+    @property
+    def search(self) -> list[TrainJob]:
+        return [job for jobs in self.asked for job in jobs if isinstance(job, TrainJob) and job.run is None]
+
+    @property
+    def reproductions(self) -> list[TrainJob]:
+        return [job for jobs in self.asked for job in jobs if isinstance(job, TrainJob) and job.run is not None]
+
+    @property
+    def tests(self) -> list[EvaluateJob]:
+        return [job for jobs in self.asked for job in jobs if isinstance(job, EvaluateJob)]
+
+
+class Observer:
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, bool]] = []
+        self.ticked: list[Any] = []
+
+    def job_done(self, method, job, outcome, *, from_store):
+        self.seen.append((method, outcome.fingerprint, from_store))
+
+    def ticks(self, ticks):
+        self.ticked += ticks
+
+
+def run_lab(lab: SharedLab, problem: Problem, protocols: Mapping[str, Callable[[Lab], Any]]) -> dict[str, Any]:
+    """Follow a function of a lab for each method; return what each returned, or why it failed."""
+    found: dict[str, Any] = {}
+
+    def follow(method: str, protocol: Callable[[Lab], Any], lab: Lab) -> None:
+        found[method] = protocol(lab)
+
+    failed = lab.run(MethodSearch(key, problem, partial(follow, key, each)) for key, each in protocols.items())
+    return {**found, **failed}
+
+
+def run_here(
+    problem: Problem, store: Store, protocols: Mapping[str, Callable[[Lab], Any]], executor: Any = None, **options: Any
+) -> dict[str, Any]:
+    """Follow a function of a lab for each method in this process."""
+    observer = options.pop("observer", None) or Observer()
+    return run_lab(SharedLab(store, executor or InProcess("cpu"), observer, **options), problem, protocols)
+
+
+def reproduction(problem: Problem, method: Any = TRIPLET, run: int = 0) -> Callable[[Lab], list[RunRecord]]:
+    """A protocol of one reproduction: trainings, then their test."""
+    specs = problem.fold_specs(method, "reproduction", run)
+    name = run_fingerprint(tuple(spec.fingerprint for spec in specs))
+
+    def follow(lab: Lab) -> list[RunRecord]:
+        folds = lab.train([TrainJob(spec, name) for spec in specs])
+        assert [fold.fingerprint for fold in folds] == [spec.fingerprint for spec in specs]
+        return lab.test([EvaluateJob(specs, "mlrc", {}, run, 5, 1.0)])
+
+    return follow
+
+
+def trainings(problem: Problem, method: Any = TRIPLET, *trials: int) -> Callable[[Lab], list[list[FoldResult]]]:
+    """A protocol of trials, one after another."""
+    batches = [[TrainJob(spec) for spec in problem.fold_specs(method, "search", trial)] for trial in trials or (0,)]
+    return lambda lab: [lab.train(jobs) for jobs in batches]
+
+
+def run_all(executor: Executor, problem: Problem, folder: Any) -> tuple[Any, Any, Any]:
+    """The results of all methods' trainings and tests, and their weights."""
+    try:
+        methods = (TRIPLET, COSFACE, UNTRAINED)
+        specs = [spec for method in methods for spec in problem.fold_specs(method, "reproduction", 0)]
+        tasks = [TrainTask(TrainJob(s, "r"), problem.training_data(s), weights_path(folder, s)) for s in specs]
+        folds = [future.result(300).result for future in [executor.submit(task) for task in tasks]]
+        jobs = [EvaluateJob(tuple(specs[i : i + 2]), "mlrc", {}, 0, 5, 1.0) for i in range(0, len(specs), 2)]
+        tests = [
+            EvaluateTask(
+                job, test_data(problem.dataset, problem.split), tuple(weights_path(folder, spec) for spec in job.specs)
+            )
+            for job in jobs
+        ]
+        runs = [future.result(300) for future in [executor.submit(task) for task in tests]]
+    finally:
+        executor.close()
+    weights = [torch.load(weights_path(folder, spec), weights_only=True) for spec in specs]
+    return folds, runs, weights
+
+
+def without_time(records: Any) -> list[Any]:
+    return [record.model_dump(exclude={"wall_time", "provenance"}) for record in records]
