@@ -15,10 +15,10 @@ from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from results.records.records import Provenance
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
-from results.values import Spec
+from results.values import Record
 
 
-class FitSpec(Spec):
+class FitSpec(Record):
     """Everything that decides a training on all classes.
 
     Attributes:
@@ -63,12 +63,17 @@ def fit(
     """
     classes = tuple(range(dataset.n_classes))
     data = FoldData(dataset.images.of_classes(classes), dataset.images.of_classes(()))
-    training = spec.like.training.model_copy(update={"max_epochs": max(1, spec.epochs)})
+    training = spec.like.conditions.training.model_copy(update={"max_epochs": max(1, spec.epochs)})
     total = training.max_epochs * training.steps_per_epoch(len(data.train.labels))
-    changes = {"training_version": TRAINING_VERSION, "split": "all", "train_classes": as_ranges(classes)}
-    changes |= {"validation_classes": (), "checkpoint_epoch": spec.epochs, "training": training}
+    whole = spec.like.with_conditions(training=training).changed(
+        training_version=TRAINING_VERSION,
+        split="all",
+        train_classes=as_ranges(classes),
+        validation_classes=(),
+        checkpoint_epoch=spec.epochs,
+    )
     trained = train_fold(
-        FoldSpec.model_validate({**dict(spec.like), **changes}),
+        whole,
         data,
         device=device,
         observe=None if progress is None else lambda _, iterations: progress(iterations, total),

@@ -1,7 +1,6 @@
 """The conditions that all methods of a comparison share: data, split, network, training settings and seeds."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 
@@ -9,44 +8,32 @@ from protocols.datasets.dataset import Dataset
 from protocols.splits import ClassSplit, FoldClasses, SplitError, as_ranges, from_ranges
 from protocols.training.fold_data import FoldData, fold_data
 from results.records.records import run_fingerprint
+from results.spec.conditions import Conditions
 from results.spec.seeds import Purpose, search_seed, training_seed
-from results.spec.training_spec import FoldSpec, ImageSettings, MethodSpec, TrainingSettings
-from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
+from results.spec.training_spec import FoldSpec, MethodSpec
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Data, split, network and training settings, equal for all methods of an experiment.
+    """Data, split and conditions, equal for all methods of an experiment.
 
     Attributes:
         dataset: Images with class labels.
         split: Test classes, and training and validation classes of each fold.
         folds: Number of folds that are trained; MLRC trains all folds of the split.
-        images: Resizing and cropping.
-        trunk: Trunk, its weights and its batch normalisation.
-        embedding_size: Output dimensions of the embedder.
-        training: Optimizer, batch size, length and validation.
+        conditions: Images, network and training.
         seed: The seed that all other seeds derive from.
-        embedder_bias: Whether the embedder's linear layer has a bias.
         metrics: Names of further test metrics.
-        normalization: Normalisation of embeddings before they are compared, for all methods; None takes the loss's own.
         search: Number of the search, from 0. A repeated search and its reproductions have seeds of their own.
-        embedder: Hidden layers and start of the embedder of methods with a loss.
     """
 
     dataset: Dataset
     split: ClassSplit
     folds: int
-    images: ImageSettings
-    trunk: TrunkSpec
-    embedding_size: int
-    training: TrainingSettings
+    conditions: Conditions
     seed: int
-    embedder_bias: bool = True
     metrics: tuple[str, ...] = ()
-    normalization: Literal["unit", "ball"] | None = None
     search: int = 0
-    embedder: EmbedderSpec = field(default_factory=EmbedderSpec)
 
     def fold_specs(self, method: MethodSpec, purpose: Purpose, number: int) -> tuple[FoldSpec, ...]:
         """Specify one training per fold.
@@ -69,10 +56,10 @@ class Problem:
             number: Number of the reproduction, from 0; it decides the seed.
             epoch: The epoch whose weights are the model, chosen by earlier trainings.
         """
-        spec = self._spec(method, self.split.folds[0], "reproduction", number)
-        classes = tuple(sorted({*self.split.folds[0].train, *self.split.folds[0].validation}))
-        changes = {"train_classes": as_ranges(classes), "validation_classes": (), "checkpoint_epoch": epoch}
-        return FoldSpec.model_validate({**dict(spec), **changes})
+        first = self.split.folds[0]
+        classes = as_ranges(tuple(sorted({*first.train, *first.validation})))
+        spec = self._spec(method, first, "reproduction", number)
+        return spec.changed(train_classes=classes, validation_classes=(), checkpoint_epoch=epoch)
 
     def _spec(self, method: MethodSpec, classes: FoldClasses, purpose: Purpose, number: int) -> FoldSpec:
         return FoldSpec(
@@ -82,15 +69,9 @@ class Problem:
             fold=classes.fold,
             train_classes=as_ranges(classes.train),
             validation_classes=as_ranges(classes.validation),
-            images=self.images,
-            trunk=self.trunk,
-            embedding_size=self.embedding_size if method.has_embedding_size else None,
-            embedder_bias=self.embedder_bias or method.needs_bias,
             method=method,
-            training=self.training,
+            conditions=self.conditions,
             seed=training_seed(self.seed, self.search, purpose, number, classes.fold),
-            normalization=self.normalization,
-            embedder=EmbedderSpec() if method.loss is None else self.embedder,
         )
 
     def run_name(self, specs: tuple[FoldSpec, ...], chosen_by: tuple[str, ...] = ()) -> str:
@@ -114,19 +95,12 @@ class Problem:
         return fold_data(self.dataset, FoldClasses(spec.fold, train, validation))
 
     def identity(self) -> dict[str, JsonValue]:
-        """All that decides a study, except the method and the search; part of the study's fingerprint."""
+        """All that decides a study, except the method; part of the study's fingerprint."""
         return {
             "dataset": self.dataset.name,
             "data_fingerprint": self.dataset.fingerprint,
             "split": self.split.name,
             "folds": self.folds,
-            "images": self.images.model_dump(mode="json"),
-            "trunk": self.trunk.model_dump(mode="json"),
-            "embedding_size": self.embedding_size,
-            "training": self.training.model_dump(mode="json"),
+            "conditions": self.conditions.model_dump(mode="json"),
             "seed": search_seed(self.seed, self.search),
-            # Defaults are left out, so that older studies keep their fingerprints.
-            **({} if self.embedder_bias else {"embedder_bias": False}),
-            **({} if self.normalization is None else {"normalization": self.normalization}),
-            **({} if self.embedder == EmbedderSpec() else {"embedder": self.embedder.model_dump(mode="json")}),
         }

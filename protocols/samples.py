@@ -5,7 +5,7 @@ import torch
 from protocols.features.feature_rows import EvaluationFeatures, FeatureSource, LabelledFeatures
 from protocols.images.batch_source import BATCH, BatchSource, EvaluationCrops
 from protocols.images.packed_images import LabelledImages
-from results.spec.training_spec import ImageSettings
+from results.spec.conditions import ImageSettings
 
 Samples = LabelledImages | LabelledFeatures
 """A selection of a dataset's images, or of their features, with classes. It gives no access to others."""

@@ -36,7 +36,7 @@ def standard(study: Study, lab: Lab) -> list[RunRecord]:
     choosing = choices(study, hyperparameters)
     outcomes = iter(lab.train([TrainJob(spec, chooses_epoch=True) for specs in choosing for spec in specs]))
     folds = [tuple(next(outcomes) for _ in specs) for specs in choosing]
-    chosen = [choose_epoch(run, problem.training) if run else _only_choice(study) for run in folds]
+    chosen = [choose_epoch(run, problem.conditions.training) if run else _only_choice(study) for run in folds]
     # Train on all training classes.
     finals = [problem.final_spec(method, run, choice.epoch) for run, choice in enumerate(chosen)]
     choosers = [tuple(fold.fingerprint for fold in run) for run in folds]
@@ -90,17 +90,17 @@ def foreseeable(study: Study) -> list[FoldSpec]:
 
 def kinds(study: Study) -> list[FoldSpec]:
     """One example of each kind of training: on three quarters of the training classes, and on all of them."""
-    method, last_epoch = study.method.method, study.problem.training.max_epochs
+    method, last_epoch = study.method.method, study.problem.conditions.training.max_epochs
     folds = study.problem.fold_specs(method, "reproduction", 0)[:1] if _has_choice(study) or study.n_trials else ()
     return [*folds, study.problem.final_spec(method, 0, last_epoch)]
 
 
 def _has_choice(study: Study) -> bool:
     """Whether a run has several epochs to choose from. The untrained trunk has none."""
-    settings = study.problem.training
+    settings = study.problem.conditions.training
     return study.method.method.loss is not None and settings.max_epochs > settings.validate_every
 
 
 def _only_choice(study: Study) -> EpochChoice:
     """The last epoch, or epoch 0 for the untrained trunk."""
-    return EpochChoice(0 if study.method.method.loss is None else study.problem.training.max_epochs)
+    return EpochChoice(0 if study.method.method.loss is None else study.problem.conditions.training.max_epochs)

@@ -67,7 +67,7 @@ def plan(session: Session, store: Store | None, timings: Sequence[Timing] = ()) 
                 trainings=session.protocol.trainings_of(study) - study.skipped(),
                 in_store=0 if store is None else len(store.finished_folds([spec.fingerprint for spec in specs])),
                 steps=steps,
-                images=steps * problem.training.batch_size,
+                images=steps * problem.conditions.training.batch_size,
                 measured=tuple(timing.seconds for timing in own or alike if timing.iterations),
             )
         )
@@ -82,14 +82,14 @@ def seconds_to_do(plans: Sequence[MethodPlan], workers: int, rate: float | None 
 
 
 def _conditions(spec: FoldSpec) -> tuple[object, ...]:
-    return spec.dataset, spec.trunk, spec.images, spec.training, spec.embedding_size
+    return spec.dataset, spec.conditions.trunk, spec.conditions.images, spec.conditions.training, spec.embedding_size
 
 
 def _steps(problem: Problem, spec: FoldSpec) -> int:
     if spec.method.loss is None:
         return 0
     training_images = len(problem.dataset.images.of_classes(from_ranges(spec.train_classes)))
-    return spec.training.max_epochs * spec.training.steps_per_epoch(training_images)
+    return spec.conditions.training.max_epochs * spec.conditions.training.steps_per_epoch(training_images)
 
 
 def in_words(seconds: float | None) -> str:

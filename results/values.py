@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from typing import Any, ClassVar
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict
 
 
 def canonical_json(value: Any) -> str:
@@ -31,21 +31,3 @@ class Record(BaseModel):
     """A frozen value that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Spec(Record):
-    """A record that is written as before, and keeps its fingerprint, when its class gets another field.
-
-    Attributes:
-        optional: Names of the fields that are not written while they have their default. A new field belongs here.
-    """
-
-    optional: ClassVar[frozenset[str]] = frozenset()
-
-    @model_serializer(mode="wrap")
-    def _without_optional_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields = type(self).model_fields
-        unused = {
-            name for name in self.optional if getattr(self, name) == fields[name].get_default(call_default_factory=True)
-        }
-        return {name: value for name, value in handler(self).items() if name not in unused}

@@ -13,8 +13,8 @@ from protocols.images.packing import Packing, pack_files
 from protocols.progress import Progress
 from protocols.samples import Samples
 from protocols.splits import MIN_CLASSES
+from results.spec.conditions import ImageSettings
 from results.spec.data_choice import FOLDER, OWN_DATA, DataChoice
-from results.spec.training_spec import ImageSettings
 from results.values import fingerprint_of
 
 

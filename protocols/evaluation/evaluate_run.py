@@ -24,7 +24,7 @@ from protocols.training.torch_state import torch_provenance, use_precision
 from protocols.trunks.embed import embed_crops
 from protocols.trunks.embedding_model import EmbeddingModel, trained_model
 from protocols.users_code.sources import SourceError
-from results.records.records import ClassScores, RunRecord, Scores, TestCurve, TestPoint
+from results.records.records import ClassScores, RunRecord, Scores, TestCurve, TestPoint, mean_scores
 from results.spec.training_spec import FoldSpec
 
 
@@ -99,21 +99,15 @@ def _record(
     last_folds = folds if last is embeddings else [_scores(e, labels, data) for e in last or ()]
     metrics = [_measured(job, e, labels, data) for e in embeddings]
     joint_metrics = _measured(job, joint, labels, data) if several else metrics[0]
-    first = job.specs[0]
     return RunRecord(
-        fingerprint=job.fingerprint,
         protocol=job.protocol,
-        dataset=first.dataset,
-        data_fingerprint=first.data_fingerprint,
-        method=first.method.name,
+        specs=job.specs,
         hyperparameters=job.hyperparameters,
         run=job.run,
         search=job.search,
         study=job.study,
         seed=job.seed,
-        fold_fingerprints=tuple(spec.fingerprint for spec in job.specs),
         fold_scores=tuple(folds),
-        separated=_mean(folds),
         concatenated=joint_queries.mean().scores,
         dimensions=embeddings[0].shape[1],
         test_classes=len(labels.unique()),
@@ -125,8 +119,7 @@ def _record(
         metrics_concatenated=joint_metrics,
         class_scores=class_scores(queries, joint_queries, labels.unique()),
         chosen_by=job.chosen_by,
-        last_epoch=_mean(last_folds) if last_folds else None,
-        training_version=first.training_version,
+        last_epoch=mean_scores(last_folds) if last_folds else None,
         wall_time=job.training_time + time.perf_counter() - started,
         provenance=torch_provenance(torch.device(device)),
     )
@@ -156,14 +149,16 @@ def embed_test(
     batch: int = BATCH,
 ) -> Embedded:
     """Embed the test images with every model of a run, in the precision of its training."""
-    use_precision(specs[0].training.precision)
+    use_precision(specs[0].conditions.training.precision)
     kind = normalization_of(specs[0])
     # All folds of a run use the same crops.
-    crops = {s.images: evaluation_batches_of(data.images, s.images, device, batch=batch) for s in specs}
+    crops = {
+        s.conditions.images: evaluation_batches_of(data.images, s.conditions.images, device, batch=batch) for s in specs
+    }
     raw = []
     for spec, state in zip(specs, weights, strict=True):
         data.check_unseen(spec)
-        raw.append(embed_crops(trained_model(spec, state, device), crops[spec.images]))
+        raw.append(embed_crops(trained_model(spec, state, device), crops[spec.conditions.images]))
     if specs[0].method.embedder == "test_components":
         size = specs[0].embedding_size
         assert size is not None
@@ -200,8 +195,8 @@ def class_scores(folds: Sequence[QueryScores], joined: QueryScores, classes: Ten
 
 def normalization_of(spec: FoldSpec) -> Normalization:
     """The normalisation of a training's embeddings: the specification's, or else that of the loss's class."""
-    if spec.normalization is not None:
-        return spec.normalization
+    if spec.conditions.normalization is not None:
+        return spec.conditions.normalization
     if spec.method.loss is None:
         return "unit"
     loss = component_class("loss", spec.method.loss.name)
@@ -218,11 +213,6 @@ def _measured(job: EvaluateJob, embeddings: Tensor, labels: Tensor, data: TestDa
     except SourceError as error:
         # The file was loaded by the check of the names, so it is the user's function that fails on these embeddings.
         raise RefusedError(str(error)) from error
-
-
-def _mean(scores: Sequence[Scores]) -> Scores:
-    rows = [s.model_dump() for s in scores]
-    return Scores(**{key: sum(row[key] for row in rows) / len(rows) for key in rows[0]})
 
 
 def _rounded(rows: Tensor) -> tuple[Scores, ...]:
@@ -244,7 +234,7 @@ class CurveRecorder:
     def __init__(self, spec: FoldSpec, data: TestData, device: str = "cpu") -> None:
         data.check_unseen(spec)
         self.spec, self.data = spec, data
-        self.crops = evaluation_batches_of(data.images, spec.images, torch.device(device))
+        self.crops = evaluation_batches_of(data.images, spec.conditions.images, torch.device(device))
         self.labels = torch.from_numpy(data.images.labels)
         self.normalization = normalization_of(spec)
         self.points: list[TestPoint] = []

@@ -23,7 +23,8 @@ from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import trained_model
 from results.records.artifacts import FigureData
 from results.records.records import RunRecord
-from results.spec.training_spec import FoldSpec, ImageSettings
+from results.spec.conditions import ImageSettings
+from results.spec.training_spec import FoldSpec
 
 _TEST_CLASSES, _TEST_IMAGES = 12, 60
 _TRAIN_CLASSES, _TRAIN_IMAGES = 20, 12
@@ -56,9 +57,9 @@ def figure_data_of(
     kind, shown = embedded.kind, embedded.by_model[0].cpu()
     rows = _spread(data.images.labels, _TEST_CLASSES, _TEST_IMAGES)
     train = _spread(first.train.labels, _TRAIN_CLASSES, _TRAIN_IMAGES)
-    use_precision(first.spec.training.precision)
+    use_precision(first.spec.conditions.training.precision)
     model = trained_model(first.spec, first.weights, device)
-    shown_training = normalized(embed(model, first.train.select(train), first.spec.images, device), kind)
+    shown_training = normalized(embed(model, first.train.select(train), first.spec.conditions.images, device), kind)
     targets = np.searchsorted(np.unique(first.train.labels), first.train.labels)
     names = np.asarray(class_names, dtype=np.str_)
     shown_classes = set(targets[train].tolist())
@@ -73,7 +74,7 @@ def figure_data_of(
         spectrum=torch.linalg.svdvals(shown.double()).float().numpy(),
         test_names=names[np.unique(data.images.labels[rows])],
         train_names=names[np.unique(first.train.labels[train])],
-        **_gallery(record, embedded.joint, data, first.spec.images, class_names),
+        **_gallery(record, embedded.joint, data, first.spec.conditions.images, class_names),
     )
 
 

@@ -23,7 +23,7 @@ from protocols.progress import Progress
 from protocols.samples import evaluation_batches_of
 from protocols.training.torch_state import isolated_random_numbers, use_precision
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
-from results.spec.training_spec import ImageSettings
+from results.spec.conditions import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 from results.values import fingerprint_of
 from results.whole_files import put_in_place

@@ -23,7 +23,7 @@ from torch import Tensor
 from protocols.images.crops import Cuts, cut_crops, evaluation_batch, random_cuts
 from protocols.images.device_crops import Windows, resized_windows, sent
 from protocols.images.packed_images import LabelledImages
-from results.spec.training_spec import ImageSettings
+from results.spec.conditions import ImageSettings
 
 RESIDENT_BYTES = 8 * 2**30
 """Largest size in bytes of training images that are kept on a GPU; a quarter of the free memory is a second limit."""

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from protocols.images.packed_images import LabelledImages
-from results.spec.training_spec import ImageSettings
+from results.spec.conditions import ImageSettings
 
 
 def resized_to(picture: Image.Image, shorter_side: int) -> Image.Image:

@@ -73,7 +73,7 @@ class Study:
 
     @property
     def _runs_are_equal(self) -> bool:
-        return self.method.method.loss is None and self.problem.trunk.weights != "random"
+        return self.method.method.loss is None and self.problem.conditions.trunk.weights != "random"
 
     @cached_property
     def space(self) -> tuple[SearchParameter, ...]:
@@ -109,10 +109,6 @@ class Study:
         repeated = self.method.space or (self.budget.trials and not self._runs_are_equal)
         count = self.budget.searches if repeated else 1
         return tuple(replace(self, problem=replace(self.problem, search=number)) for number in range(count))
-
-    def study_names(self) -> tuple[str, ...]:
-        """Return the fingerprints of all searches; none without a search space."""
-        return tuple(search.name for search in self.searches() if search.name is not None)
 
     @property
     def n_runs(self) -> int:

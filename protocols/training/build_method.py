@@ -260,5 +260,5 @@ def has_foreign_code(method: MethodSpec) -> bool:
 
 def uses_foreign_code(spec: FoldSpec) -> bool:
     """Whether a class of a training's method is foreign, or its trunk is a user's."""
-    trunk = SourceName.parse(spec.trunk.name)
+    trunk = SourceName.parse(spec.conditions.trunk.name)
     return has_foreign_code(spec.method) or bool(trunk is not None and trunk.digest)

@@ -24,8 +24,9 @@ from protocols.training.build_method import (
 from protocols.training.component_versions import versions_of
 from protocols.training.first_step import try_first_step
 from protocols.users_code.sources import SourceError, examine, is_installed, locate_module
+from results.spec.conditions import TrainingSettings
 from results.spec.source_names import SourceName
-from results.spec.training_spec import MethodSpec, TrainingSettings
+from results.spec.training_spec import MethodSpec
 
 _CLASSES, _DIMENSIONS = 16, 4
 

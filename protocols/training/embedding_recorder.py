@@ -62,7 +62,7 @@ class EmbeddingRecorder:
         on_training = settings.images == "training"
         images, targets = (data.train, data.train_targets) if on_training else (data.validation, data.validation.labels)
         rows = _chosen(targets, settings, derive_seed("recording", spec.seed))
-        self.crops = evaluation_batches_of(images.select(rows), spec.images, torch.device(device))
+        self.crops = evaluation_batches_of(images.select(rows), spec.conditions.images, torch.device(device))
         self.labels = targets[rows]
         # Proxies belong to training classes. None is kept beside validation images.
         self.proxy_classes = set(self.labels.tolist()) if on_training else set()

@@ -20,7 +20,8 @@ from protocols.training.build_method import RefusedError, build_method, has_fore
 from protocols.training.optimizer import build_optimizer
 from protocols.training.torch_state import isolated_random_numbers
 from protocols.users_code.sources import explained
-from results.spec.training_spec import MethodSpec, TrainingSettings
+from results.spec.conditions import TrainingSettings
+from results.spec.training_spec import MethodSpec
 from results.values import derive_seed
 
 LARGEST_BATCH = 256

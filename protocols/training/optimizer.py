@@ -15,7 +15,8 @@ from torch.optim import lr_scheduler
 from losses.plugin import TrainingPlugin
 from protocols.training.build_method import BuiltMethod, MethodError
 from protocols.trunks.embedding_model import trunk_parameter_names
-from results.spec.training_spec import MethodSpec, OptimizerSettings, RateSchedule, TrainingSettings
+from results.spec.conditions import OptimizerSettings, RateSchedule, TrainingSettings
+from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import TrunkSpec
 
 _NUMBERED = re.compile(r"(?:[^.]*\.)*?(?:\d+(?=\.)|[^.]*_\d+(?=\.[^.]+\.))")

@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from results.records.provenance import provenance
 from results.records.records import Provenance
-from results.spec.training_spec import Precision
+from results.spec.conditions import Precision
 
 _TAKES_TF32: dict[Precision, bool] = {"float32": False, "tf32": True, "amp": True}
 

@@ -33,7 +33,8 @@ from protocols.training.torch_state import (
 from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import EmbeddingModel, model_of
 from results.records.records import CurvePoint, FoldResult, Scores
-from results.spec.training_spec import FoldSpec, TrainingSettings
+from results.spec.conditions import TrainingSettings
+from results.spec.training_spec import FoldSpec
 from results.values import derive_seed
 
 
@@ -104,13 +105,13 @@ def train_fold(
     started = time.perf_counter()
     data.check(spec)
     # The CPU's bfloat16 kernels leave some gradients unset. Filled memory makes them NaN, which ends the training.
-    fill_memory = device == "cpu" and spec.training.precision == "amp"
-    use_precision(spec.training.precision)
+    fill_memory = device == "cpu" and spec.conditions.training.precision == "amp"
+    use_precision(spec.conditions.training.precision)
     with isolated_random_numbers(device, fill_memory=fill_memory):
         training = _Training(spec, data, torch.device(device), observe, record)
         stopped_by, reason = training.run()
         result = training.result(stopped_by, reason, time.perf_counter() - started)
-    chosen_earlier = spec.checkpoint_epoch is not None and spec.checkpoint_epoch < spec.training.max_epochs
+    chosen_earlier = spec.checkpoint_epoch is not None and spec.checkpoint_epoch < spec.conditions.training.max_epochs
     last_weights = weights_on_cpu(training.model) if stopped_by == "max_epochs" and chosen_earlier else None
     return TrainedFold(result, training.checkpoint.weights, training.checkpoint.class_vectors, last_weights)
 
@@ -125,7 +126,7 @@ class _Training:
         record: EpochObserver | None,
     ) -> None:
         self.spec, self.data, self.device = spec, data, device
-        self.settings = spec.training
+        self.settings = spec.conditions.training
         self.observe, self.record = observe, record
         self.checkpoint = BestCheckpoint()
         self.curve: list[CurvePoint] = []
@@ -137,7 +138,7 @@ class _Training:
         self.loss: nn.Module | None = None
         self.checkpoint.save(0, self.model, None)
         self.targets = data.train_targets
-        self.validation_crops = evaluation_batches_of(data.validation, spec.images, device)
+        self.validation_crops = evaluation_batches_of(data.validation, spec.conditions.images, device)
         self.steps_per_epoch = self.settings.steps_per_epoch(len(self.targets))
 
     def run(self) -> tuple[StoppedBy, str | None]:
@@ -168,7 +169,7 @@ class _Training:
     def _fit_embedder(self) -> None:
         """Set the embedder to principal components: for a method without loss, or as the start of a training."""
         if self.spec.method.embedder == "principal_components" or self.spec.embedder.init == "pca":
-            crops = evaluation_batches_of(self.data.train, self.spec.images, self.device, keep=False)
+            crops = evaluation_batches_of(self.data.train, self.spec.conditions.images, self.device, keep=False)
             features = features_of_crops(self.model, crops)
             self._require_finite(features, "features of the training images")
             set_to_principal_components(self.model.embedder, features)
@@ -193,7 +194,7 @@ class _Training:
         with self._refusals():
             self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
             self.learning_rates = LearningRates(self.settings.schedule, self.optimizer)
-        source = training_batches_of(self.data.train, spec.images, self.device)
+        source = training_batches_of(self.data.train, spec.conditions.images, self.device)
         draws = derive_seed("batches", spec.seed)
         with self._refusals():
             m, whole = spec.method.samples_per_class, spec.method.whole_passes
@@ -285,7 +286,7 @@ class _Training:
     def normalization(self) -> Normalization:
         """The normalisation of embeddings before they are compared: the specification's, or else that of the loss."""
         trained = self.spec.method.loss is not None
-        return self.spec.normalization or (self.method.plugin.needs.normalization if trained else "unit")
+        return self.spec.conditions.normalization or (self.method.plugin.needs.normalization if trained else "unit")
 
     def _validation_scores(self) -> Scores:
         embeddings = embed_crops(self.model, self.validation_crops)
@@ -299,19 +300,11 @@ class _Training:
 
     def result(self, stopped_by: StoppedBy, reason: str | None, wall_time: float) -> FoldResult:
         """The record of the training."""
-        failed = stopped_by == "nan"
-        untrained = None if self.epoch_is_fixed else self.curve[0].map_at_r if self.curve else 0.0
-        best = None if self.epoch_is_fixed else 0.0 if failed else self.checkpoint.score
         return FoldResult(
-            fingerprint=self.spec.fingerprint,
-            status="nan" if failed else "ok",
-            reason=reason,
-            best_iteration=0 if failed else self.checkpoint.epoch * self.steps_per_epoch,
-            best_map_at_r=best,
-            untrained_map_at_r=untrained,
-            beats_untrained=not failed and (best is None or untrained is None or best > untrained),
-            iterations=self.iterations,
+            spec=self.spec,
             stopped_by=stopped_by,
+            reason=reason,
+            iterations=self.iterations,
             curve=tuple(self.curve),
             wall_time=wall_time,
             provenance=torch_provenance(self.device),

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from protocols.samples import EvaluationBatches, Samples, evaluation_batches_of
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.spec.training_spec import ImageSettings
+from results.spec.conditions import ImageSettings
 
 
 def embed(model: EmbeddingModel, images: Samples, settings: ImageSettings, device: torch.device) -> Tensor:

@@ -12,7 +12,8 @@ from torch.nn.utils import convert_conv2d_weight_memory_format
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, first_line, identified, tag_of
 from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError, read_weights
-from results.spec.training_spec import FoldSpec, Precision
+from results.spec.conditions import Precision
+from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 
 
@@ -41,23 +42,23 @@ def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
 def model_of(spec: FoldSpec) -> "EmbeddingModel":
     """Build the model at the start of a training; torch's global generator draws its random weights."""
     return EmbeddingModel(
-        spec.trunk,
+        spec.conditions.trunk,
         spec.embedder_size,
-        on_features=spec.trunk.is_input_features,
+        on_features=spec.conditions.trunk.is_input_features,
         embedder_bias=spec.embedder_bias,
-        precision=spec.training.precision,
+        precision=spec.conditions.training.precision,
         embedder=spec.embedder,
     )
 
 
 def with_trunk(spec: FoldSpec) -> FoldSpec:
     """Return the specification of a model that maps images to embeddings: a frozen trunk becomes a part of it again."""
-    return spec.model_copy(update={"trunk": spec.trunk.model_copy(update={"frozen": False})})
+    return spec.with_conditions(trunk=spec.conditions.trunk.model_copy(update={"frozen": False}))
 
 
 def weights_with_trunk(spec: FoldSpec, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return a model's state dict together with that of its frozen trunk, so that the model can embed images."""
-    if not spec.trunk.frozen:
+    if not spec.conditions.trunk.frozen:
         return dict(weights)
     with torch.random.fork_rng([]):
         model = model_of(with_trunk(spec))
@@ -85,7 +86,7 @@ def _embedder(width: int, size: int, spec: EmbedderSpec, bias: bool) -> nn.Modul
 
 def without_published_weights(spec: FoldSpec) -> FoldSpec:
     """Replace the trunk's weights by random ones, so that building a trained model needs no weight file."""
-    return spec.model_copy(update={"trunk": spec.trunk.model_copy(update={"weights": RANDOM})})
+    return spec.with_conditions(trunk=spec.conditions.trunk.model_copy(update={"weights": RANDOM}))
 
 
 def trained_model(spec: FoldSpec, weights: Mapping[str, Tensor], device: torch.device) -> "EmbeddingModel":

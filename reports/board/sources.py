@@ -24,7 +24,7 @@ _TITLES = {
     "inshop": "In-Shop",
     "inat2018": "iNaturalist 2018",
 }
-_OF_THE_METHODS = {"title", "methods", "variants", "settings", "conditions", "primary", "peeking_metric", "recordings"}
+_OF_THE_METHODS = {"title", "methods", "variants", "settings", "changes", "primary", "peeking_metric", "recordings"}
 _CHANGES_NO_SCORE = {"metrics", "test_curves"}
 
 
@@ -81,12 +81,12 @@ class Source:
     def conditions(self) -> dict[str, str]:
         """What experiments on one board have in common, in words."""
         experiment = self.measured.summary.experiment
-        trunk = experiment.trunk.model_copy(update={"width": None})
+        trunk = experiment.conditions.trunk.model_copy(update={"width": None})
         return {
             "score": f"{self.score.embeddings} {self.score.metric}",
             "protocol": experiment.protocol,
             "trunk": _trunk_words(trunk),
-            "embedding size": str(experiment.embedding_size),
+            "embedding size": str(experiment.conditions.embedding_size),
         }
 
     @property

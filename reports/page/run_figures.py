@@ -108,12 +108,12 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
     this, score = material.measured.summary.experiment, material.score
     for measured in material.panels.values():
         other = measured.summary.experiment
-        if not measured.records or _with_batch_size(other, this.training.batch_size) != this:
+        if not measured.records or _with_batch_size(other, this.conditions.training.batch_size) != this:
             continue
         by_method = panels.setdefault(other.dataset.name, {})
         for key, point in points_of(measured, score.metric, score.embeddings).items():
             sizes = by_method.setdefault(measured.summary.methods[key], {})
-            sizes[other.training.batch_size] = point
+            sizes[other.conditions.training.batch_size] = point
     if len({size for methods in panels.values() for sizes in methods.values() for size in sizes}) < 2:
         return
     shown = [
@@ -130,8 +130,8 @@ def _batch_sizes(material: Material) -> Iterator[Drawn]:
 
 
 def _with_batch_size(experiment: Experiment, batch_size: int) -> Experiment:
-    training = experiment.training.model_copy(update={"batch_size": batch_size})
-    return experiment.model_copy(update={"training": training})
+    training = experiment.conditions.training.model_copy(update={"batch_size": batch_size})
+    return experiment.with_conditions(training=training)
 
 
 def _search(key: str, title: str, history: SearchHistory) -> Iterator[Drawn]:

@@ -264,13 +264,13 @@ def _fold_scores(measured: MeasuredExperiment, fingerprint: str) -> Iterable[tup
     if fingerprint not in measured.trainings or fingerprint not in measured.test_curves:
         return
     spec, result = measured.trainings[fingerprint]
-    steps = spec.training.iterations_per_epoch
+    steps = spec.conditions.training.iterations_per_epoch
     if steps is None:
         # An epoch is a pass over the images. The first validation after the start shows its length.
         trained = [point.iteration for point in result.curve if point.iteration > 0]
         if not trained:
             return
-        steps = trained[0] // min(spec.training.validate_every, spec.training.max_epochs)
+        steps = trained[0] // min(spec.conditions.training.validate_every, spec.conditions.training.max_epochs)
     for point in measured.test_curves[fingerprint].points:
         if point.iteration > 0:
             yield round(point.iteration / steps), point.scores.precision_at_1

@@ -21,8 +21,8 @@ from results.published.tables import PublishedCell, PublishedRow, PublishedTable
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import RunRecord
 from results.spec import mlrc_constants
+from results.spec.conditions import ImageSettings
 from results.spec.experiment_spec import Experiment
-from results.spec.training_spec import ImageSettings
 from results.store.experiment_results import MeasuredExperiment
 
 _TRUNKS = {
@@ -98,7 +98,7 @@ def objections(
     """
     experiment, of_mlrc = stored.measured.summary.experiment, table.name in mlrc_constants.MLRC_TABLES
     experiment = experiment.for_row(cell.key or "")
-    trunk = experiment.trunk
+    trunk = experiment.conditions.trunk
     reasons = [] if of_mlrc else list(stored.deviations)
     if cell.key not in (*experiment.methods, *(variant.key for variant in experiment.variants)):
         reasons.append("a method card of its own")
@@ -112,7 +112,7 @@ def objections(
         reasons.append(f"trunk started from {trunk.weights.partition(':')[0]} weights, not the published ones")
     if table.name == "nir_table2" and trunk.pooling != _published_pooling(row):
         reasons.append(f"{trunk.pooling} pooling")
-    reasons += _shape(row, cell, tested, experiment.images)
+    reasons += _shape(row, cell, tested, experiment.conditions.images)
     if of_mlrc:
         reasons += _against_mlrc(cell, experiment, stored.mlrc)
     return reasons
@@ -148,18 +148,21 @@ def _against_mlrc(cell: PublishedCell, experiment: Experiment, mlrc: Experiment 
     if mlrc is None:
         return ["MLRC has no table on this dataset"]
     key = cell.key or ""
-    images = experiment.images.model_copy(update={"augmentation": mlrc.images.augmentation})
-    training = experiment.training.model_copy(update={"precision": mlrc.training.precision})
+    images = experiment.conditions.images.model_copy(update={"augmentation": mlrc.conditions.images.augmentation})
+    training = experiment.conditions.training.model_copy(update={"precision": mlrc.conditions.training.precision})
     # Another network and other weights have reasons of their own.
-    trunk = experiment.trunk.model_copy(update={"name": mlrc.trunk.name, "weights": mlrc.trunk.weights})
+    trunk = experiment.conditions.trunk.model_copy(
+        update={"name": mlrc.conditions.trunk.name, "weights": mlrc.conditions.trunk.weights}
+    )
     search = experiment.search
     enough = search.trials == 0 or search.trials >= mlrc.search.trials
     wrong = {
-        "another transform of images": images != mlrc.images,
-        "other training settings": training != mlrc.training,
-        "another trunk setting": trunk != mlrc.trunk,
-        "another embedder": (experiment.embedder_bias, experiment.embedder) != (mlrc.embedder_bias, mlrc.embedder),
-        "another normalization of embeddings": experiment.normalization != mlrc.normalization,
+        "another transform of images": images != mlrc.conditions.images,
+        "other training settings": training != mlrc.conditions.training,
+        "another trunk setting": trunk != mlrc.conditions.trunk,
+        "another embedder": (experiment.conditions.embedder_bias, experiment.conditions.embedder)
+        != (mlrc.conditions.embedder_bias, mlrc.conditions.embedder),
+        "another normalization of embeddings": experiment.conditions.normalization != mlrc.conditions.normalization,
         "another class split": (experiment.split or mlrc.split or "mlrc") != (mlrc.split or "mlrc"),
         "proxies trained otherwise": experiment.proxies != mlrc.proxies,
         "a variant of a method": key not in experiment.methods,

@@ -132,7 +132,7 @@ def _marks(comparison: ComparisonResult | None) -> dict[str, Mark]:
 def _last_epoch_intervals(measured: MeasuredExperiment) -> dict[str, dict[str, Interval]]:
     """Means and intervals of the scores after the last epoch by metric and method; empty if no run has them."""
     at_end = [
-        record.model_copy(update={"separated": record.last_epoch})
+        record.model_copy(update={"fold_scores": (record.last_epoch,)})
         for record in measured.records
         if record.last_epoch is not None
     ]

@@ -50,8 +50,8 @@ def check(
     """
     from protocols.datasets.dataset import DataError, DataRequest
     from protocols.datasets.dataset_registry import entry_of, open_dataset
+    from results.spec.conditions import ImageSettings
     from results.spec.data_choice import FEATURES, DataChoice
-    from results.spec.training_spec import ImageSettings
 
     console = output_console()
     _check_keeps_classes(name, min_images)

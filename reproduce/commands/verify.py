@@ -56,7 +56,7 @@ def verify(
     datasets, own_roots = {training.settings.dataset.name for training in stored}, _roots_of_file(name)
     folders, outcomes = Choices(data=data), []
     with with_writable_cache(where) as paths, Bars(console) as bars:
-        for spec in {training.spec.trunk: training.spec for training in taken.trainings}.values():
+        for spec in {training.spec.conditions.trunk: training.spec for training in taken.trainings}.values():
             check_weights(spec, weights, bars.of("fetching the trunk's weights"))
         again = DataAgain(
             lambda key: folders.root_of(key, datasets) or own_roots.get(key),

@@ -11,10 +11,11 @@ from protocols.training.check_method import check_method, with_versions
 from reproduce.config.method_card import LossOptimizer, MethodCard, card_file, read_card
 from reproduce.config.strict_yaml import METHODS, describe
 from reproduce.errors import InputError
+from results.spec.conditions import TrainingSettings
 from results.spec.experiment_spec import Variant
 from results.spec.hyperparameters import HyperparameterError, method_at
 from results.spec.source_names import sources_of
-from results.spec.training_spec import MethodSpec, TrainingSettings
+from results.spec.training_spec import MethodSpec
 
 BoundsChoice = Literal["widened", "initial"]
 

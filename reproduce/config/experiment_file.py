@@ -227,7 +227,7 @@ def _validated(
     changed = validated(Experiment, settings, f"options on top of {path.name}")
     if (primary := changed.primary) is None:
         return changed
-    if primary.compare in changed.conditions and primary.compare not in changed.comparable_rows():
+    if primary.compare in changed.changes and primary.compare not in changed.comparable_rows():
         raise InputError(
             f"{path}: {where}primary: compare: {primary.compare} has conditions of its own, so it is compared with no "
             "other row"
@@ -245,7 +245,7 @@ def _check_rows(where: str, experiment: Experiment, named: set[str]) -> None:
     named_rows = {
         "settings": set(experiment.settings) - known,
         "search.ranges": set(experiment.search.ranges) - known,
-        "with": set(experiment.conditions) - rows,
+        "with": set(experiment.changes) - rows,
     }
     for key, unknown in named_rows.items():
         if unknown:
@@ -256,7 +256,7 @@ def _check_rows(where: str, experiment: Experiment, named: set[str]) -> None:
             f"{where}the key {too_long[0]!r} is too long: it has {len(too_long[0])} characters, and stores keep "
             f"{MOST_CHARACTERS_OF_A_ROW}; choose a shorter one"
         )
-    for row in experiment.conditions:
+    for row in experiment.changes:
         try:
             experiment.for_row(row)
         except ValidationError as error:

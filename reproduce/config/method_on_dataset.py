@@ -22,20 +22,25 @@ NETWORK_LR = "optimizer.lr"
 
 def open_method(experiment: Experiment, card: MethodCard) -> MethodTemplate:
     """Return a card's method with the settings and the search space of an experiment."""
-    opened = open_card(card, experiment.dataset.name, experiment.search.bounds, experiment.training.batch_size)
+    opened = open_card(
+        card, experiment.dataset.name, experiment.search.bounds, experiment.conditions.training.batch_size
+    )
     given = given_hyperparameters(experiment, card)
     searched = [] if experiment.search.trials == 0 else [*opened.space]
     if (rates := experiment.search.network_lr) is not None and card.loss is not None and experiment.search.trials:
         searched.append(SearchParameter(target=NETWORK_LR, scale="log", low=rates.low, high=rates.high))
     space = tuple(p for p in _with_ranges(experiment, card, searched) if p.target not in given)
     if experiment.proxies is not None and trains_proxies(card):
-        warmup = {"warmup.passes": experiment.proxies.warmup_passes, "warmup.steps": experiment.proxies.warmup_steps}
+        warmup = {
+            "warmup.passes": experiment.proxies.warmup_passes,
+            "warmup.steps": experiment.proxies.warmup_steps,
+        }
         opened = opened.model_copy(update={"method": opened.at(warmup)})
     try:
         method = opened.at(given)
         acts_on_validation = check_method(method).acts_on_validation
         if method.loss is not None:
-            check_training(experiment.training, experiment.trunk)
+            check_training(experiment.conditions.training, experiment.conditions.trunk)
     except (HyperparameterError, MethodError) as error:
         raise InputError(f"settings of method {card.key!r}: {error}") from error
     except ValidationError as error:
@@ -83,7 +88,7 @@ def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str,
     if experiment.search.trials == 0:
         given.update(published_hyperparameters(experiment, card))
     if experiment.proxies is not None and trains_proxies(card):
-        given[PROXY_LR] = experiment.training.optimizer.lr * experiment.proxies.lr_multiplier
+        given[PROXY_LR] = experiment.conditions.training.optimizer.lr * experiment.proxies.lr_multiplier
     given.update(experiment.settings.get(card.key, {}))
     return given
 

@@ -120,7 +120,9 @@ def describe(error: ValidationError) -> str:
 
 
 def _described(error: Any) -> str:
-    key = ".".join(str(part) for part in error["loc"])
+    # Files have the conditions of an experiment beside its other settings.
+    place = error["loc"][1:] if error["loc"][:1] == ("conditions",) else error["loc"]
+    key = ".".join(str(part) for part in place)
     if error["type"] == "extra_forbidden":
         return f"unknown key {key!r}; remove it or correct its spelling"
     if error["type"] == "missing":

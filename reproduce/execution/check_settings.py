@@ -30,25 +30,25 @@ def check_components(problem: Problem, method: MethodSpec) -> None:
     """
     if method.embedder == "test_components":
         tested = len(problem.dataset.images.of_classes(problem.split.test))
-        if problem.embedding_size * problem.folds > tested - 1:
+        if problem.conditions.embedding_size * problem.folds > tested - 1:
             samples = samples_word(problem.dataset.name)
             raise InputError(
                 f"{method.name}: {tested} test {samples} have at most {tested - 1} principal components, fewer than "
-                f"the {problem.embedding_size * problem.folds} dimensions of all folds together; give a smaller "
-                f"embedding_size, or leave out {method.name}"
+                f"the {problem.conditions.embedding_size * problem.folds} dimensions of all folds together; give a "
+                f"smaller embedding_size, or leave out {method.name}"
             )
         return
-    starts_from_them = method.loss is not None and problem.embedder.init == "pca"
+    starts_from_them = method.loss is not None and problem.conditions.embedder.init == "pca"
     if method.embedder != "principal_components" and not starts_from_them:
         return
     images = problem.dataset.images
     fewest = min(len(images.of_classes(fold.train)) for fold in problem.split.folds[: problem.folds])
     # The centred features of n images span at most n - 1 directions.
-    if problem.embedding_size > fewest - 1:
+    if problem.conditions.embedding_size > fewest - 1:
         samples = samples_word(problem.dataset.name)
         raise InputError(
             f"{method.name}: a fold has only {fewest} training {samples}, which have at most {fewest - 1} principal "
-            f"components, fewer than the {problem.embedding_size} dimensions of the embedding; give --set "
+            f"components, fewer than the {problem.conditions.embedding_size} dimensions of the embedding; give --set "
             f"embedding_size={max(1, fewest - 1)} or less, or more {samples}"
         )
 
@@ -88,7 +88,7 @@ def _tried(session: "Session", study: Study) -> tuple[str, ...]:
     spec = session.protocol.kinds(study)[0]
     assert spec.embedding_size is not None
     method = study.method.at({parameter.target: parameter.at(0.5) for parameter in study.space})
-    tried = (method, spec.training, spec.embedding_size, study.problem.training_data(spec).train_targets)
+    tried = (method, spec.conditions.training, spec.embedding_size, study.problem.training_data(spec).train_targets)
     if has_foreign_code(method):
         told: tuple[str, ...] = run_in_subprocess(_try_in_subprocess, known_sources(), *tried)
         return told

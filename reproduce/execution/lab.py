@@ -125,7 +125,9 @@ class SharedLab:
                 self._begin_waiting()
                 self._news.wait(_LOOK_SECONDS)
                 self._news.clear()
-                self.observer.ticks(self.executor.ticks())
+                ticks = self.executor.ticks()
+                with self._lock:
+                    self.observer.ticks(ticks)
                 self._collect()
                 interrupts.stop_if_requested()
                 if self._fault is not None:

@@ -70,8 +70,8 @@ def checked(name: str, experiment: Experiment) -> Experiment:
     try:
         entry_of(experiment.dataset.name)
         key = "trunk"
-        if experiment.trunk.name != NO_TRUNK:
-            trunk_entry(experiment.trunk)
+        if experiment.conditions.trunk.name != NO_TRUNK:
+            trunk_entry(experiment.conditions.trunk)
         key = "metrics"
         check_metric_names(experiment.metrics)
     except (DataError, TrunkError, ValueError) as error:

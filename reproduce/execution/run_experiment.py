@@ -27,10 +27,8 @@ from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.trackers import Tracking
 from reproduce.outputs.result_files import link_latest, own_name
 from reproduce.storage import only_run_of
-from results.records.artifacts import recording_path, weights_path
 from results.spec.data_choice import FEATURES, OWN_DATA, DrawnSplit
 from results.store.experiment_results import MeasuredExperiment
-from results.store.store import Store
 from results.whole_files import try_out, write_whole
 
 
@@ -107,7 +105,7 @@ def run(
         keep_sources(session.paths.artifacts)
         trainings = {key: session.protocol.trainings_of(study) for key, study in studies.items()}
         _say_start(session, executor, console)
-        summary = session.summary().model_copy(update={"seen_after": interim_looks(session)})
+        summary = session.summary().model_copy(update={"interim_looks": interim_looks(session)})
         store.put_experiment(session.fingerprint, session.name, summary)
         store.searches.enlist(session.fingerprint, {key: _identities(study) for key, study in studies.items()})
         # Settings are proposed in this process, so its threads must not depend on the number of workers either.
@@ -129,12 +127,6 @@ def run(
                 for search in study.searches()
             )
     interrupts.stop_if_requested()
-    if experiment.recordings is not None and (count := unrecorded(store, session.fingerprint)):
-        console.print(
-            f"{count} training(s) have no recorded embeddings, because they were in the store before; for figures of "
-            "them, run the experiment with a new --store and --artifacts",
-            highlight=False,
-        )
     table = table_of(MeasuredExperiment.from_store(store, session.fingerprint, trainings=True))
     files = write_table(table, session)
     return Finished(table, files, progress.made.total(), progress.found.total(), failed)
@@ -142,12 +134,6 @@ def run(
 
 def _identities(study: Study) -> list[tuple[str, dict[str, JsonValue]]]:
     return [(search.name, search.identity) for search in study.searches() if search.name is not None]
-
-
-def unrecorded(store: Store, experiment: str) -> int:
-    """Count the trainings of an experiment's runs that have no recording beside their weights."""
-    trainings = MeasuredExperiment.from_store(store, experiment, trainings=True).trainings.values()
-    return sum(not recording_path(weights_path(store.artifacts, spec)).exists() for spec, _ in trainings)
 
 
 def _say_start(session: Session, executor: Executor, console: Console) -> None:

@@ -32,9 +32,9 @@ from reproduce.execution.devices import use_gpu
 from reproduce.storage import StoragePaths, open_store
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.records.trials import TrialLog, TrialsInMemory
+from results.spec.conditions import ImageSettings
 from results.spec.data_choice import EMBEDDED, DrawnSplit
 from results.spec.experiment_spec import Experiment
-from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from results.store.store import Store
 
@@ -101,7 +101,7 @@ class Session:
             runs={key: study.n_runs for key, study in studies.items()},
             experiment=self.experiment,
             data=data_of(self.problem),
-            know_test_images=tuple(
+            transductive=tuple(
                 key for key, study in studies.items() if study.method.method.embedder == "test_components"
             ),
             ranges={key: ranges for key, study in studies.items() if (ranges := searched_ranges(study.method.space))},
@@ -110,7 +110,7 @@ class Session:
 
 def _title(card: MethodCard, row: Experiment) -> str:
     """Return the title of a row. Rows of features come from no trunk of ours, so none was left untrained."""
-    return "Features as given" if card.key == "untrained" and row.trunk.name == NO_TRUNK else card.title
+    return "Features as given" if card.key == "untrained" and row.conditions.trunk.name == NO_TRUNK else card.title
 
 
 def needs_folder(experiment: Experiment) -> bool:
@@ -145,26 +145,28 @@ def open_session(
         build_sampler(experiment.search.sampler)
         if needs_folder(experiment) and not (outline and DATASETS[experiment.dataset.name].publication):
             _open_images(experiment, where, progress)  # Fails before weights are downloaded in vain.
-        if experiment.trunk.name == NO_TRUNK:
+        if experiment.conditions.trunk.name == NO_TRUNK:
             experiment = _with_width(experiment, _open_images(experiment, where, progress))
         if not outline or weights is not None:
-            trunk = identified_trunk(experiment.trunk, weights, fetching)
+            trunk = identified_trunk(experiment.conditions.trunk, weights, fetching)
             if trunk.name != NO_TRUNK:
-                check_images_fit(trunk, experiment.images.crop)
-            experiment = experiment.model_copy(update={"trunk": trunk})
-        elif experiment.trunk.name != NO_TRUNK:
-            trunk_entry(experiment.trunk)  # A plan needs the name of a known trunk, but need not build it.
+                check_images_fit(trunk, experiment.conditions.images.crop)
+            experiment = experiment.with_conditions(trunk=trunk)
+        elif experiment.conditions.trunk.name != NO_TRUNK:
+            trunk_entry(experiment.conditions.trunk)  # A plan needs the name of a known trunk, but need not build it.
 
         def featured(dataset: Dataset, row: Experiment) -> Dataset:
             if outline:
-                return with_noise(dataset, row.trunk)
+                return with_noise(dataset, row.conditions.trunk)
             use_gpu(device)
-            return with_features(dataset, FrozenTrunk(row.trunk, row.images), where.cache, device, computing)
+            return with_features(
+                dataset, FrozenTrunk(row.conditions.trunk, row.conditions.images), where.cache, device, computing
+            )
 
         rows = {card.key: experiment.for_row(card.key) for card in cards}
         methods = dict(all_of(cards, lambda card: (card.key, open_method(rows[card.key], card))))
         problem, *others = _problems(experiment, rows, methods, where, progress, featured, outline=outline)
-        row_problems = {key: other for key, other in zip(rows, others, strict=True) if key in experiment.conditions}
+        row_problems = {key: other for key, other in zip(rows, others, strict=True) if key in experiment.changes}
         titles = {card.key: _title(card, rows[card.key]) for card in cards}
         return Session(name, experiment, problem, titles, methods, where, row_problems)
     except (DataError, BrokenImageError, SamplerError, SplitError, TrunkError) as error:
@@ -174,8 +176,8 @@ def open_session(
 def _with_width(experiment: Experiment, dataset: Dataset) -> Experiment:
     """Write the number of features of a row, which is part of the trainings' specifications, into the experiment."""
     assert isinstance(dataset.images, LabelledFeatures)
-    trunk = experiment.trunk.model_copy(update={"width": dataset.images.features.width})
-    return experiment.model_copy(update={"trunk": trunk})
+    trunk = experiment.conditions.trunk.model_copy(update={"width": dataset.images.features.width})
+    return experiment.with_conditions(trunk=trunk)
 
 
 def _problems(
@@ -196,23 +198,30 @@ def _problems(
     opened: dict[int | None, Dataset] = {}
     with_frozen: dict[tuple[TrunkSpec, ImageSettings], Dataset] = {}
     for row in rows:
-        if row.images.resize not in opened:
+        if row.conditions.images.resize not in opened:
             outlined = outline_of(row) if outline and needs_folder(row) else None
-            opened[row.images.resize] = outlined or _open_images(row, where, progress)
+            opened[row.conditions.images.resize] = outlined or _open_images(row, where, progress)
     for key, row in by_key.items():
-        check_components(problem_of(row, opened[row.images.resize]), methods[key].method)
+        check_components(problem_of(row, opened[row.conditions.images.resize]), methods[key].method)
     for row in rows:
-        if row.trunk.frozen and (row.trunk, row.images) not in with_frozen:
-            with_frozen[row.trunk, row.images] = featured(opened[row.images.resize], row)
+        if row.conditions.trunk.frozen and (row.conditions.trunk, row.conditions.images) not in with_frozen:
+            with_frozen[row.conditions.trunk, row.conditions.images] = featured(
+                opened[row.conditions.images.resize], row
+            )
     return [
-        problem_of(row, with_frozen[row.trunk, row.images] if row.trunk.frozen else opened[row.images.resize])
+        problem_of(
+            row,
+            with_frozen[row.conditions.trunk, row.conditions.images]
+            if row.conditions.trunk.frozen
+            else opened[row.conditions.images.resize],
+        )
         for row in rows
     ]
 
 
 def _open_images(experiment: Experiment, where: StoragePaths, progress: Progress | None) -> Dataset:
     choice = experiment.dataset
-    return open_dataset(DataRequest(choice, experiment.images, where.cache, choice.root, progress))
+    return open_dataset(DataRequest(choice, experiment.conditions.images, where.cache, choice.root, progress))
 
 
 def _cards(experiment: Experiment) -> tuple[MethodCard, ...]:
@@ -234,15 +243,9 @@ def problem_of(experiment: Experiment, dataset: Dataset) -> Problem:
         dataset,
         split,
         _folds_of(experiment, split),
-        experiment.images,
-        experiment.trunk,
-        experiment.embedding_size,
-        experiment.training,
+        experiment.conditions,
         experiment.seed,
-        experiment.embedder_bias,
         experiment.metrics,
-        experiment.normalization,
-        embedder=experiment.embedder,
     )
 
 
@@ -257,7 +260,7 @@ def outline_of(experiment: Experiment) -> Dataset | None:
     publication = DATASETS[experiment.dataset.name].publication
     if publication is None:
         return None
-    side = experiment.images.resize or 256
+    side = experiment.conditions.images.resize or 256
     return stand_in(experiment.dataset.name, publication.counts, shorter_side=side)
 
 

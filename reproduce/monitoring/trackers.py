@@ -16,8 +16,8 @@ from results.statistics.run_values import EMBEDDING_KINDS
 PROJECT = "metric-learning-reproductions"
 NAMES = ("tensorboard", "wandb")
 
-_OF_TRAINING = {"method", "training", "trunk", "images", "embedding_size", "dataset", "split", "fold", "seed"}
-_OF_RUN = {"dataset", "protocol", "run", "search", "seed", "hyperparameters"}
+_OF_TRAINING = {"method", "conditions", "dataset", "split", "fold", "seed"}
+_OF_RUN = {"protocol", "run", "search", "seed", "hyperparameters"}
 
 
 def open_trackers(names: Sequence[str], folder: Path) -> Path | None:
@@ -101,7 +101,7 @@ def write_test(folder: Path, record: RunRecord) -> None:
             scores |= {f"test/{kind}_{name}": value for name, value in metrics.items()}
     if record.last_epoch is not None:
         scores |= {f"test/last_epoch_{name}": value for name, value in record.last_epoch.model_dump().items()}
-    settings = record.model_dump(mode="json", include=_OF_RUN)
+    settings = {"dataset": record.dataset, **record.model_dump(mode="json", include=_OF_RUN)}
     _write(folder / "test" / f"run-{record.run}-{record.fingerprint[:8]}", settings, {}, scores)
 
 

@@ -26,7 +26,7 @@ from results.whole_files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-RECORD = ".json"
+RECORD = (".json", ".json.xz")
 """Ending of files that `table NAME --format json` wrote."""
 
 FILES = {
@@ -79,12 +79,12 @@ def named_sources(stores: dict[str, Store], names: Sequence[str]) -> list[Source
 
 def _record(file: Path) -> Source:
     try:
-        measured = MeasuredExperiment.from_json(file.read_text(encoding="utf-8"))
+        measured = MeasuredExperiment.from_file(file)
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror}); give the path of a record") from error
     except (ValueError, KeyError, TypeError, ValidationError) as error:
         raise InputError(f"{file}: is no record; write one with `reproduce table NAME --format json`") from error
-    return Source(file.stem, file.name, measured)
+    return Source(file.name.partition(".json")[0], file.name, measured)
 
 
 def _stored(stores: dict[str, Store], name: str) -> Iterator[Source]:

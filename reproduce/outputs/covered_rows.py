@@ -95,4 +95,6 @@ def _status(
 
 
 def _tested(experiment: Experiment) -> TestedModels:
-    return TestedModels(1 if experiment.protocol == "standard" else experiment.folds, experiment.embedding_size)
+    return TestedModels(
+        1 if experiment.protocol == "standard" else experiment.folds, experiment.conditions.embedding_size
+    )

@@ -74,8 +74,8 @@ def write_portable(portable: Portable, folder: Path, *, onnx: bool = False) -> f
     difference = write_program(model, folder / "model.pt2")
     if onnx:
         # ONNX has no mixed precision like torch's.
-        full = specs[0].training.model_copy(update={"precision": "float32"})
-        in_full = [spec.model_copy(update={"training": full}) for spec in specs]
+        full = specs[0].conditions.training.model_copy(update={"precision": "float32"})
+        in_full = [spec.with_conditions(training=full) for spec in specs]
         model = normalized_ensemble(in_full, portable.weights, portable.normalization)
         difference = max(difference, write_onnx(model, folder / "model.onnx"))
     return difference
@@ -83,8 +83,12 @@ def write_portable(portable: Portable, folder: Path, *, onnx: bool = False) -> f
 
 def _use_of(spec: FoldSpec) -> str:
     """Return the lines that load and use a model, and what its inputs are."""
-    images, inputs, meaning = spec.images, "features", "`features` are float32 (n, c), the rows of the features file."
-    if spec.trunk.name != NO_TRUNK:
+    images, inputs, meaning = (
+        spec.conditions.images,
+        "features",
+        "`features` are float32 (n, c), the rows of the features file.",
+    )
+    if spec.conditions.trunk.name != NO_TRUNK:
         sides = [str(side) for side in (images.resize, images.evaluation_resize) if side is not None]
         resized = f"resized to a shorter side of {', then '.join(sides)} pixels (bilinear), and " if sides else ""
         inputs = "images"

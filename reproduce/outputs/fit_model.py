@@ -92,7 +92,7 @@ def _checkpoint_epoch(spec: FoldSpec, result: FoldResult, dataset: Dataset) -> i
     if spec.checkpoint_epoch is not None:
         return spec.checkpoint_epoch
     samples = len(dataset.images.of_classes(from_ranges(spec.train_classes)).labels)
-    return result.best_iteration // spec.training.steps_per_epoch(samples)
+    return result.best_iteration // spec.conditions.training.steps_per_epoch(samples)
 
 
 def fit_model(

@@ -62,11 +62,15 @@ def normalized_ensemble(
     specs: Sequence[FoldSpec], weights: Sequence[dict[str, Tensor]], normalization: Normalization
 ) -> NormalizedModel:
     """Build the models of finished trainings as one on the CPU, in evaluation mode. A frozen trunk is a part of it."""
-    is_frozen = specs[0].trunk.frozen
+    is_frozen = specs[0].conditions.trunk.frozen
     specs = [without_published_weights(with_trunk(spec)) for spec in specs]
     first = specs[0]
-    embeds_features = first.trunk.is_input_features
-    shape = (trunk_width(first.trunk),) if embeds_features else (_CHANNELS, first.images.crop, first.images.crop)
+    embeds_features = first.conditions.trunk.is_input_features
+    shape = (
+        (trunk_width(first.conditions.trunk),)
+        if embeds_features
+        else (_CHANNELS, first.conditions.images.crop, first.conditions.images.crop)
+    )
     models = [trained_model(spec, state, _CPU) for spec, state in zip(specs, weights, strict=True)]
     if is_frozen:
         # One trunk for all, so that the file holds it once.

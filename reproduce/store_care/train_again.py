@@ -29,10 +29,11 @@ from reproduce.outputs.find_runs import NamedExperiment
 from results.records.artifacts import last_epoch_path, vectors_path, weights_path
 from results.records.provenance import mixed_math, mixed_versions
 from results.records.records import FoldResult, Provenance
+from results.spec.conditions import ImageSettings
 from results.spec.data_choice import EMBEDDED, DataChoice
 from results.spec.experiment_spec import Experiment
 from results.spec.source_names import sources_of_training
-from results.spec.training_spec import TRAINING_VERSION, FoldSpec, ImageSettings
+from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from results.store.store import Store
 from results.whole_files import BAD_ZIP
@@ -197,7 +198,7 @@ class DataAgain:
     def of(self, training: StoredTraining) -> FoldData:
         """Return the images, or features, that a training saw; raise InputError if they are missing or others."""
         spec = training.spec
-        key = (spec.dataset, spec.images, spec.trunk if spec.trunk.frozen else None)
+        key = (spec.dataset, spec.conditions.images, spec.conditions.trunk if spec.conditions.trunk.frozen else None)
         try:
             if key not in self._opened:
                 self._opened[key] = self.dataset(spec, training.settings.dataset, f"of {training.called}")
@@ -220,29 +221,35 @@ class DataAgain:
         root = self.root_of(choice.name)
         if root is None and choice.name not in EMBEDDED:
             raise InputError(f"{choice.name}: give the folder of its images with --data FOLDER")
-        dataset = open_dataset(DataRequest(choice, spec.images, self.cache, root, self.progress))
+        dataset = open_dataset(DataRequest(choice, spec.conditions.images, self.cache, root, self.progress))
         if dataset.fingerprint != spec.data_fingerprint:
             raise InputError(
                 f"{root or choice.name}: not the images {whose} (data {dataset.fingerprint[:12]} instead of "
                 f"{spec.data_fingerprint[:12]}); give their folder with --data"
             )
-        if spec.trunk.frozen:
-            return with_features(dataset, FrozenTrunk(spec.trunk, spec.images), self.cache, self.device, self.progress)
+        if spec.conditions.trunk.frozen:
+            return with_features(
+                dataset,
+                FrozenTrunk(spec.conditions.trunk, spec.conditions.images),
+                self.cache,
+                self.device,
+                self.progress,
+            )
         return dataset
 
 
 def check_weights(spec: FoldSpec, weights: Path | None, fetching: Progress | None = None) -> None:
     """Find the trunk's weights, and download them if they are missing; raise InputError if they are others."""
-    if spec.trunk.name == NO_TRUNK:
+    if spec.conditions.trunk.name == NO_TRUNK:
         return
     try:
-        settled = identified_trunk(spec.trunk, weights, fetching)
+        settled = identified_trunk(spec.conditions.trunk, weights, fetching)
     except TrunkError as error:
         raise InputError(str(error)) from error
-    if settled.weights != spec.trunk.weights:
+    if settled.weights != spec.conditions.trunk.weights:
         raise InputError(
-            f"trunk {spec.trunk.name}: the weights on this machine ({settled.weights}) are not those of the training "
-            f"({spec.trunk.weights}); name their file with --weights"
+            f"trunk {spec.conditions.trunk.name}: the weights on this machine ({settled.weights}) are not those of the "
+            f"training ({spec.conditions.trunk.weights}); name their file with --weights"
         )
 
 

@@ -5,7 +5,7 @@ have a recording beside its weights: embeddings and proxies at some of its momen
 """
 
 import io
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,6 @@ from results.whole_files import write_whole
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-
-
-def _no_names() -> NDArray[np.str_]:
-    return np.empty(0, dtype=np.str_)
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class FigureData:
         class_names: (q,), the queries' classes.
         neighbour_names: (q, k), the neighbours' classes.
         class_scores: (q,), MAP@R of the queries' classes, fractions of 1.
-        test_names: Names of the classes in `test_labels`, in the order of their labels; empty if they were not kept.
+        test_names: Names of the classes in `test_labels`, in the order of their labels.
         train_names: Names of the classes in `train_labels` likewise.
     """
 
@@ -61,8 +57,8 @@ class FigureData:
     class_names: NDArray[np.str_]
     neighbour_names: NDArray[np.str_]
     class_scores: Floats
-    test_names: NDArray[np.str_] = field(default_factory=_no_names)
-    train_names: NDArray[np.str_] = field(default_factory=_no_names)
+    test_names: NDArray[np.str_]
+    train_names: NDArray[np.str_]
 
     def save(self, path: Path) -> None:
         """Write the arrays to an .npz file in one step."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from results.records.records import FoldResult
-from results.spec.training_spec import TrainingSettings
+from results.spec.conditions import TrainingSettings
 
 
 @dataclass(frozen=True)

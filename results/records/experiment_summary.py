@@ -6,10 +6,10 @@ from pydantic import Field, JsonValue, field_serializer
 
 from results.spec.experiment_spec import Experiment
 from results.spec.search_settings import SearchedRange
-from results.values import Spec
+from results.values import Record
 
 
-class ExperimentData(Spec):
+class ExperimentData(Record):
     """The data that an experiment was started on.
 
     Attributes:
@@ -17,8 +17,6 @@ class ExperimentData(Spec):
         left_out: Phrases with number and names of images and classes that are no part of the data.
         equal_files: A phrase on images whose files are equal in several classes; None without any.
     """
-
-    optional = frozenset({"left_out", "equal_files"})
 
     fingerprint: str
     samples: int
@@ -34,29 +32,27 @@ class LeftOut(NamedTuple):
     note: str
 
 
-class ExperimentSummary(Spec):
+class ExperimentSummary(Record):
     """The facts about a started experiment that its tables need.
 
     Attributes:
         methods: Titles by method key, in the order of the tables' rows.
         runs: Number of runs that each method has when the experiment is complete, by key.
         experiment: The experiment. It is written without the folder of its images, which differs between machines.
-        seen_after: After how many searches or runs the results could be seen before more were asked for, as phrases
+        interim_looks: After how many searches or runs the results could be seen before more were asked for, as phrases
             such as `2 searches`.
         data: The data that it was started on; None if it was never started.
         ranges: The ranges in which numeric hyperparameters are searched, by method and target.
-        know_test_images: Methods that compute something from the test images before these are scored.
+        transductive: Methods that compute something from the test images before these are scored.
     """
-
-    optional = frozenset({"know_test_images"})
 
     methods: dict[str, str]
     runs: dict[str, int]
     experiment: Experiment
-    seen_after: tuple[str, ...] = ()
+    interim_looks: tuple[str, ...] = ()
     data: ExperimentData | None = None
     ranges: dict[str, dict[str, SearchedRange]] = Field(default={})
-    know_test_images: tuple[str, ...] = ()
+    transductive: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -83,12 +79,12 @@ class ExperimentSummary(Spec):
         """The rows that are not tested against the others: under other conditions, or knowing the test images."""
         rows: dict[str, LeftOut] = {}
         comparable = self.experiment.comparable_rows()
-        for row, changes in self.experiment.conditions.items():
+        for row, changes in self.experiment.changes.items():
             if row not in comparable:
                 conditions = ", ".join(f"{key} {value}" for key, value in changes.items())
                 rows[row] = LeftOut("†", f"{conditions}. Not compared with rows under other conditions.")
         note = "Knows the test images. Not compared with rows that do not."
-        return {**rows, **dict.fromkeys(self.know_test_images, LeftOut("‡", note))}
+        return {**rows, **dict.fromkeys(self.transductive, LeftOut("‡", note))}
 
     @property
     def compared(self) -> dict[str, str]:

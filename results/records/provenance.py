@@ -4,7 +4,6 @@ import os
 import platform
 import re
 import subprocess
-import warnings
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -76,32 +75,23 @@ def provenance(
 
 
 def mixed_versions(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
-    """Sorted versions of the packages that decide numbers and that these origins have in several versions.
-
-    A version without a build (`2.11.0`) is the same as one with a build (`2.11.0+cu130`): older records name none.
-    """
-    versions: dict[str, set[str]] = {}
-    for provenance in provenances:
-        for package in _DECIDING & provenance.versions.keys():
-            versions.setdefault(package, set()).add(provenance.versions[package])
-    builds = {
-        package: {version.partition("+")[0] for version in found if "+" in version}
-        for package, found in versions.items()
-    }
-    return _several({package: found - builds[package] for package, found in versions.items()})
+    """Return the packages that decide numbers and that these origins have in several versions, with these, sorted."""
+    return _several(
+        (package, provenance.versions[package])
+        for provenance in provenances
+        for package in _DECIDING & provenance.versions.keys()
+    )
 
 
 def mixed_math(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
-    """Sorted values of the settings of rounding that these origins have in several values; unknown ones aside."""
+    """Return the settings of rounding that these origins have in several values, with these, sorted."""
+    return _several(setting for provenance in provenances for setting in provenance.math.items())
+
+
+def _several(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     values: dict[str, set[str]] = {}
-    for provenance in provenances:
-        for name, value in provenance.math.items():
-            values.setdefault(name, set()).add(value)
-    return _several(values)
-
-
-def _several(values: Mapping[str, set[str]]) -> dict[str, list[str]]:
-    """Return the names that have more than one value, and these, all sorted."""
+    for name, value in pairs:
+        values.setdefault(name, set()).add(value)
     return {name: sorted(found) for name, found in sorted(values.items()) if len(found) > 1}
 
 
@@ -138,7 +128,7 @@ def _versions() -> dict[str, str]:
 def _commit() -> tuple[str, bool]:
     """Commit of the checkout that holds this file, and whether the suite was changed; unknown is ("unknown", True).
 
-    Without a .git beside the suite, `COMMIT_VARIABLE` tells it.
+    Without a .git beside the suite, `COMMIT_VARIABLE` names it.
     """
     root = Path(__file__).resolve().parents[2]
     if (root / ".git").exists():  # git would also find a repository around the suite's folder
@@ -151,15 +141,8 @@ def _commit() -> tuple[str, bool]:
             return _git(root, "rev-parse", "HEAD"), bool(changed or added)
         except (OSError, subprocess.CalledProcessError):
             pass
-    told = os.environ.get(COMMIT_VARIABLE, "")
-    if match := re.fullmatch(r"([0-9a-f]{40})(-dirty)?", told):
-        return match[1], bool(match[2])
-    if told:
-        warnings.warn(
-            f"{COMMIT_VARIABLE}={told}: not 40 digits of a commit, with -dirty for changed files; records have none",
-            stacklevel=2,
-        )
-    return "unknown", True
+    match = re.fullmatch(r"([0-9a-f]{40})(-dirty)?", os.environ.get(COMMIT_VARIABLE, ""))
+    return (match[1], bool(match[2])) if match else ("unknown", True)
 
 
 def _git(root: Path, *arguments: str) -> str:

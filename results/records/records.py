@@ -3,14 +3,27 @@
 A record that is written as JSON and read again is unchanged.
 """
 
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, FiniteFloat, JsonValue, NonNegativeFloat
 
-from results.values import Record, Spec, fingerprint_of
+from results.spec.training_spec import FoldSpec
+from results.values import Record, fingerprint_of
 
 EVALUATION_VERSION = 1
 """Version of the test evaluation. Raise it with every change that alters test scores: old ones then no longer match."""
+
+
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class Scores(Record):
+    """The three metrics of MLRC, as fractions of 1."""
+
+    precision_at_1: Fraction
+    r_precision: Fraction
+    map_at_r: Fraction
 
 
 class CurvePoint(Record):
@@ -23,14 +36,14 @@ class CurvePoint(Record):
         loss: Mean training loss since the last validation; None if there was no iteration.
     """
 
-    iteration: int
-    map_at_r: float | None
-    r_precision: float | None
-    precision_at_1: float | None
-    loss: float | None
+    iteration: int = Field(ge=0)
+    map_at_r: Fraction | None
+    r_precision: Fraction | None
+    precision_at_1: Fraction | None
+    loss: FiniteFloat | None
 
 
-class Provenance(Spec):
+class Provenance(Record):
     """The origin of a number.
 
     Attributes:
@@ -40,11 +53,8 @@ class Provenance(Spec):
         host_system: Operating system and processor type.
         processor: Name of the processor with family and model; empty if it is not known.
         finished_at: Time in UTC, ISO 8601.
-        math: Settings of torch that decide how a GPU rounds. Empty, and not written, for numbers from a CPU and in
-            older records.
+        math: Settings of torch that decide how a GPU rounds; empty for numbers from a CPU.
     """
-
-    optional = frozenset({"math"})
 
     commit: str
     tree_dirty: bool
@@ -55,34 +65,77 @@ class Provenance(Spec):
     host_system: str
     processor: str
     finished_at: str
-    math: dict[str, str] = Field(default_factory=dict)
+    math: dict[str, str] = Field(default={})
 
 
 class FoldResult(Record):
-    """The result of one training.
+    """One finished training: its validations, and how it ended.
 
     Attributes:
-        status: `ok`, or `nan` if the loss or the embeddings became infinite or NaN. A training with `nan` scores 0 in
-            the search (specification, 11.13).
-        best_iteration: Iterations done at the checkpoint, which is the model of this training.
-        best_map_at_r: MAP@R of the checkpoint on the validation classes; None without validation classes.
-        untrained_map_at_r: MAP@R before the first iteration, likewise.
-        beats_untrained: Whether a trained epoch was better than epoch 0 (specification, 11.22).
+        spec: All that decides the training.
+        stopped_by: What ended it; `nan` if the loss or the embeddings became infinite or NaN.
+        reason: What was not finite, and when; None for a training that did not diverge.
+        iterations: Iterations done at its end.
         wall_time: Duration in seconds.
     """
 
-    fingerprint: str
-    status: Literal["ok", "nan"]
-    reason: str | None = None
-    best_iteration: int
-    best_map_at_r: float | None
-    untrained_map_at_r: float | None
-    beats_untrained: bool
-    iterations: int
+    spec: FoldSpec
     stopped_by: Literal["patience", "max_epochs", "nan", "untrained"]
+    reason: str | None = None
+    iterations: int = Field(ge=0)
     curve: tuple[CurvePoint, ...]
-    wall_time: float
+    wall_time: NonNegativeFloat
     provenance: Provenance
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the training."""
+        return self.spec.fingerprint
+
+    @property
+    def status(self) -> Literal["ok", "nan"]:
+        """`ok`, or `nan` for a training that diverged, which scores 0 in the search (specification, 11.13)."""
+        return "nan" if self.stopped_by == "nan" else "ok"
+
+    @property
+    def _validates(self) -> bool:
+        return self.spec.checkpoint_epoch is None
+
+    @property
+    def _best(self) -> CurvePoint | None:
+        """The first of the best validations after the start; where nothing is trained, the only one."""
+        points = self.curve if self.stopped_by == "untrained" else self.curve[1:]
+        return max(points, key=lambda point: point.map_at_r or 0.0, default=None)
+
+    @property
+    def best_iteration(self) -> int:
+        """Iterations done at the checkpoint, which is the model of this training."""
+        if self.status == "nan":
+            return 0
+        if self.spec.checkpoint_epoch is not None:
+            # Such a training runs to its last epoch.
+            return self.iterations * self.spec.checkpoint_epoch // self.spec.conditions.training.max_epochs
+        return 0 if self._best is None else self._best.iteration
+
+    @property
+    def best_map_at_r(self) -> float | None:
+        """MAP@R of the checkpoint on the validation classes, 0 after a divergence; None without validation classes."""
+        if not self._validates:
+            return None
+        return 0.0 if self.status == "nan" or self._best is None else self._best.map_at_r
+
+    @property
+    def untrained_map_at_r(self) -> float | None:
+        """MAP@R before the first iteration, likewise."""
+        if not self._validates:
+            return None
+        return self.curve[0].map_at_r if self.curve else 0.0
+
+    @property
+    def beats_untrained(self) -> bool:
+        """Whether a trained epoch was better than epoch 0 (specification, 11.22)."""
+        best, untrained = self.best_map_at_r, self.untrained_map_at_r
+        return self.status == "ok" and (best is None or untrained is None or best > untrained)
 
     @property
     def cut_off(self) -> bool:
@@ -116,20 +169,12 @@ class FoldResult(Record):
         return self.best_map_at_r if self.status == "ok" else 0.0
 
 
-class Scores(Record):
-    """The three metrics of MLRC, as fractions of 1."""
-
-    precision_at_1: float
-    r_precision: float
-    map_at_r: float
-
-
 class TestPoint(Record):
     """Scores on the test classes after a number of iterations of a training."""
 
     __test__: ClassVar[bool] = False  # The name makes pytest take the class for a test case.
 
-    iteration: int
+    iteration: int = Field(ge=0)
     scores: Scores
 
 
@@ -164,6 +209,10 @@ class RunRecord(Record):
     """Test scores of one reproduction: one model per fold, trained with new seeds at one hyperparameter setting.
 
     Attributes:
+        specs: The trainings whose models were tested, in the order of the folds.
+        chosen_by: Fingerprints of the trainings that chose the epoch of the models, one per fold (protocol
+            `standard`); empty if nothing was chosen.
+        hyperparameters: The setting that was trained, by target.
         run: Number of the reproduction, from 0 in every search.
         search: Number of the search that found the setting, from 0.
         study: Fingerprint of the study that found the setting; None if nothing was searched, or if it was not recorded.
@@ -171,53 +220,85 @@ class RunRecord(Record):
             are equal in all three are matched.
         fold_scores: Test scores of each fold's model.
         concatenated: Test scores of the concatenated embeddings of all folds.
-        wall_time: Duration of the trainings and of the evaluation in seconds, summed.
-        flags: Warnings for readers, such as a fold whose training diverged.
-        steps: Iterations up to the models' checkpoints, summed over folds; None if they were not recorded.
-        iterations: Iterations up to the end of the trainings, summed over folds; None likewise.
-        dimensions: Size of one fold's embedding.
-        metrics_separated: Further metrics of the experiment by name (`recall@2`, `nmi`, ...), mean over folds.
         class_scores: Scores of each test class; None if they were not recorded.
-        chosen_by: Fingerprints of the trainings that chose the epoch of the models, one per fold (protocol
-            `standard`); empty if nothing was chosen.
         last_epoch: Test scores after the last epoch of the same trainings, mean over folds (protocol `standard`). None
             for other protocols, for the untrained trunk and for a training that diverged. Shown beside the scores of
             the chosen epoch, never instead of them.
+        metrics_separated: Further metrics of the experiment by name (`recall@2`, `nmi`, ...), mean over folds.
+        dimensions: Size of one fold's embedding.
+        steps: Iterations up to the models' checkpoints, summed over folds; None if they were not recorded.
+        iterations: Iterations up to the end of the trainings, summed over folds; None likewise.
+        wall_time: Duration of the trainings and of the evaluation in seconds, summed.
+        flags: Warnings for readers, such as a fold whose training diverged.
     """
 
-    fingerprint: str
     protocol: str
-    dataset: str
-    data_fingerprint: str
-    method: str
+    specs: tuple[FoldSpec, ...] = Field(min_length=1)
+    chosen_by: tuple[str, ...] = ()
     hyperparameters: dict[str, JsonValue]
-    run: int
-    search: int
-    study: str | None
+    run: int = Field(ge=0)
+    search: int = Field(default=0, ge=0)
+    study: str | None = None
     seed: int
-    fold_fingerprints: tuple[str, ...]
-    fold_scores: tuple[Scores, ...]
-    separated: Scores
+    fold_scores: tuple[Scores, ...] = Field(min_length=1)
     concatenated: Scores
-    dimensions: int
+    class_scores: ClassScores | None = None
+    last_epoch: Scores | None = None
+    metrics_separated: dict[str, FiniteFloat] = Field(default={})
+    metrics_concatenated: dict[str, FiniteFloat] = Field(default={})
+    dimensions: int = Field(ge=1)
     test_classes: int
     test_images: int
-    wall_time: float
-    flags: tuple[str, ...]
-    steps: int | None
-    iterations: int | None
-    metrics_separated: dict[str, float]
-    metrics_concatenated: dict[str, float]
-    class_scores: ClassScores | None
-    chosen_by: tuple[str, ...]
-    last_epoch: Scores | None
-    training_version: int
+    steps: int | None = None
+    iterations: int | None = None
+    wall_time: NonNegativeFloat
+    flags: tuple[str, ...] = ()
     provenance: Provenance
+
+    @property
+    def fingerprint(self) -> str:
+        """The name of this test evaluation."""
+        return run_fingerprint(self.fold_fingerprints, tuple(self.metrics_separated), self.chosen_by)
+
+    @property
+    def fold_fingerprints(self) -> tuple[str, ...]:
+        """Fingerprints of the trainings whose models were tested, in the order of the folds."""
+        return tuple(spec.fingerprint for spec in self.specs)
+
+    @property
+    def dataset(self) -> str:
+        """Name of the dataset."""
+        return self.specs[0].dataset
+
+    @property
+    def data_fingerprint(self) -> str:
+        """Fingerprint of the data."""
+        return self.specs[0].data_fingerprint
+
+    @property
+    def method(self) -> str:
+        """Key of the method."""
+        return self.specs[0].method.name
+
+    @property
+    def training_version(self) -> int:
+        """Version of the trainings."""
+        return self.specs[0].training_version
+
+    @property
+    def separated(self) -> Scores:
+        """Mean of the scores of the folds' models."""
+        return mean_scores(self.fold_scores)
 
     @property
     def name(self) -> str:
         """The run in messages; names the search only if it is not the first."""
         return run_name(self.run, self.search)
+
+
+def mean_scores(scores: Sequence[Scores]) -> Scores:
+    """Return the mean of each metric."""
+    return Scores(**{name: sum(getattr(one, name) for one in scores) / len(scores) for name in Scores.model_fields})
 
 
 def run_name(run: int, search: int) -> str:

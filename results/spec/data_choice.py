@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
-from results.values import Record, Spec
+from results.values import Record
 
 FEATURES = "features"
 """Name of the dataset that is a file of features, without images and without a trunk."""
@@ -33,7 +33,7 @@ class DrawnSplit(Record):
     seed: int = Field(ge=0)
 
 
-class DataChoice(Spec):
+class DataChoice(Record):
     """The dataset of an experiment.
 
     Attributes:
@@ -45,8 +45,6 @@ class DataChoice(Spec):
         min_images: Smallest number of images of a class; smaller classes are left out. None leaves none out. Only for
             images of one's own.
     """
-
-    optional = frozenset({"split", "min_images"})
 
     name: str
     root: Path | None = None

@@ -1,50 +1,34 @@
 """The specification of an experiment: the methods that are compared, the dataset, and the settings."""
 
-from collections.abc import Mapping
-from copy import deepcopy
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
-from results.spec.data_choice import AUGMENTATION, FEATURES, DataChoice, DrawnSplit
+from results.spec.conditions import Conditions, set_at
+from results.spec.data_choice import FEATURES, DataChoice, DrawnSplit
 from results.spec.mlrc_constants import FOLDS, REPRODUCTIONS
 from results.spec.search_settings import SearchSettings, check_bounds
-from results.spec.training_spec import ImageSettings, TrainingSettings, check_settings_of_trunk
-from results.spec.trunk_spec import NO_TRUNK, EmbedderSpec, TrunkSpec
-from results.values import Record, Spec, canonical_json, fingerprint_of
+from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
+from results.values import Record, fingerprint_of
 
 MOST_REPRODUCTIONS = 1000
 """A larger number is a slip of the keyboard, and its trainings could not even be listed."""
 
 CARD_FILES = (".yaml", ".yml")
 
-ROW_CONDITIONS = (
-    *("trunk", "embedding_size", "images", "training", "embedder_bias", "embedder"),
-    *("proxies", "normalization"),
-)
-"""The settings of an experiment that a row may replace."""
-
-_OF_ALL_ROWS = ("trunk.name", "trunk.weights", "trunk.frozen")
-
-
-def with_conditions(settings: Mapping[str, Any], changes: Mapping[str, JsonValue]) -> dict[str, Any]:
-    """Return an experiment's settings with the conditions of one row, by dotted key as `training.batch_size`."""
-    changed = deepcopy(dict(settings))
-    for key, value in changes.items():
-        *outer, last = key.split(".")
-        if (outer or [last])[0] not in ROW_CONDITIONS:
-            raise ValueError(f"a row cannot have its own {key!r}; it can have {', '.join(ROW_CONDITIONS)}")
-        if key in _OF_ALL_ROWS or key == "trunk":
-            raise ValueError(f"a row cannot have its own {key!r}; make a panel for another network")
-        part = changed
-        for depth, name in enumerate(outer):
-            if not isinstance(part.get(name), dict):
-                whole = ".".join(outer[: depth + 1])
-                raise ValueError(f"{key!r} cannot be set: {whole!r} has no parts here; give {whole!r} as a whole")
-            part = part[name]
-        part[last] = value
-    return changed
+NOT_IN_FINGERPRINT: dict[str, Any] = {
+    **dict.fromkeys(("title", "methods", "variants", "peeking_metric"), True),
+    "dataset": {"root", "split"},
+}
+"""What may differ between starts of an experiment. The fingerprint of the data stands for the files' content."""
 
 
 class Variant(Record):
@@ -62,7 +46,7 @@ class Variant(Record):
     set: dict[str, JsonValue]
 
 
-class ProxySettings(Spec):
+class ProxySettings(Record):
     """Training of losses that have their own learning rate. Papers give it as a multiple of the network's rate.
 
     Attributes:
@@ -71,14 +55,12 @@ class ProxySettings(Spec):
         warmup_steps: Steps with a frozen trunk, instead of `warmup_passes`.
     """
 
-    optional = frozenset({"warmup_steps"})
-
     lr_multiplier: float = Field(gt=0)
     warmup_passes: int = Field(default=0, ge=0)
     warmup_steps: int | None = Field(default=None, ge=0)
 
 
-class PrimaryScore(Spec):
+class PrimaryScore(Record):
     """The score that decides which method is better, and the comparisons that are asked for in it.
 
     Attributes:
@@ -87,8 +69,6 @@ class PrimaryScore(Spec):
         compare: `all` pairs of methods, each with the `best`, or each with the method of this name. Fewer comparisons
             see smaller differences.
     """
-
-    optional = frozenset({"margin", "compare"})
 
     metric: Literal["map_at_r", "r_precision", "precision_at_1"] = "map_at_r"
     embeddings: Literal["separated", "concatenated"] = "concatenated"
@@ -121,87 +101,80 @@ class RecordingSettings(Record):
         return self
 
 
-class Experiment(Spec):
+class Experiment(Record):
     """A comparison of methods on one dataset under equal conditions.
 
     An experiment file holds one experiment or, as panels, several.
 
     Attributes:
         methods: Keys or files of the method cards, in the order of the table's rows.
+        conditions: Network, images and training, for all rows. Files have its fields beside those of the experiment.
         reproductions: Re-trainings of each method's best setting.
         folds: How many of the four folds are trained.
         seed: Base of all seeds.
         split: The split of the classes; None takes the protocol's default, and `{seed: 3}` draws its halves at random.
-        proxies: Training of losses that have their own learning rate; None takes the values of the cards.
+        proxies: Training of losses that have their own learning rate; None takes the values of the cards. It decides
+            hyperparameters of methods, so it is no part of the conditions.
         settings: Hyperparameters that are set instead of searched, by method.
         test_curves: Whether to record test scores during the reproductions' trainings, to measure the gain from
             peeking.
-        normalization: Normalization of all methods' embeddings before they are compared; None takes that of each loss.
-        conditions: Settings of single rows that differ from those of the experiment, by row (a method or variant) and
+        changes: Conditions of single rows that differ from those of the experiment, by row (a method or variant) and
             dotted key. Experiment files call it `with`. Such a row is marked, and is not tested against other rows.
         primary: The score in which the methods are tested; None takes MAP@R, concatenated if there are several folds.
         peeking_metric: The score by which the paper's code chooses on test classes. The gain from peeking is shown in
             it. It changes no training and no run, so it is not part of the experiment's fingerprint.
-        embedder: Hidden layers and start of the embedder of the methods with a loss.
     """
 
-    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
-    optional = frozenset(
-        {
-            *("split", "embedder_bias", "proxies", "settings", "metrics", "test_curves", "normalization"),
-            *("conditions", "primary", "peeking_metric", "recordings"),
-            "embedder",
-        }
-    )
-
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
     title: str
     protocol: Literal["mlrc", "standard"] = "mlrc"
     dataset: DataChoice
     methods: tuple[str, ...] = Field(min_length=1)
     variants: tuple[Variant, ...] = ()
-    trunk: TrunkSpec
-    embedding_size: int = Field(default=128, ge=1)
-    images: ImageSettings = ImageSettings()
-    training: TrainingSettings = TrainingSettings()
+    conditions: Conditions
     search: SearchSettings = SearchSettings()
     reproductions: int = Field(default=REPRODUCTIONS, ge=1, le=MOST_REPRODUCTIONS)
     folds: int = Field(default=FOLDS, ge=1, le=FOLDS)
     seed: int = 0
     split: Literal["mlrc", "mlrc_conventional", "conventional"] | DrawnSplit | None = None
-    embedder_bias: bool = True
     proxies: ProxySettings | None = None
     settings: dict[str, dict[str, JsonValue]] = Field(default={})
     metrics: tuple[str, ...] = ()
     test_curves: bool = False
-    normalization: Literal["unit", "ball"] | None = None
-    conditions: dict[str, dict[str, JsonValue]] = Field(default={}, validation_alias="with")
+    changes: dict[str, dict[str, JsonValue]] = Field(default={}, alias="with")
     primary: PrimaryScore | None = None
     peeking_metric: Literal["precision_at_1", "r_precision", "map_at_r"] = "map_at_r"
     recordings: RecordingSettings | None = None
-    embedder: EmbedderSpec = EmbedderSpec()
 
     @model_validator(mode="before")
     @classmethod
-    def _fill_in_trunk(cls, values: Any) -> Any:
-        """Fill in the trunk of features, which have none."""
-        if not isinstance(values, dict):
+    def _gather_conditions(cls, values: Any) -> Any:
+        """Put the conditions together, which files have beside the other settings. Features have no trunk."""
+        if not isinstance(values, dict) or "conditions" in values:
             return values
+        rest = {key: value for key, value in values.items() if key not in Conditions.model_fields}
+        conditions = {key: value for key, value in values.items() if key in Conditions.model_fields}
         dataset = values.get("dataset")
         name = dataset.get("name") if isinstance(dataset, dict) else getattr(dataset, "name", None)
-        return {"trunk": TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK), **values} if name == FEATURES else values
+        if name == FEATURES:
+            conditions.setdefault("trunk", TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK))
+        return {**rest, "conditions": conditions}
+
+    @model_serializer(mode="wrap")
+    def _as_in_files(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        settings: dict[str, Any] = handler(self)
+        conditions = settings.pop("conditions", {})
+        return {**settings, **conditions}
 
     @model_validator(mode="after")
-    def _settings_have_an_effect(self) -> "Experiment":
-        _check_input(self.dataset.name, self.trunk, self.images)
-        check_settings_of_trunk(self.training, self.trunk)
+    def _settings_have_an_effect(self) -> Self:
+        _check_trunk(self.dataset.name, self.conditions.trunk)
         if self.search.network_lr is not None:
             check_bounds("log", self.search.network_lr.low, self.search.network_lr.high)
             if self.proxies is not None:
                 raise ValueError(
                     "search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one"
                 )
-        if self.embedder.init == "pca" and not self.embedder_bias:
-            raise ValueError("embedder: init: pca needs the bias, which centres the features; remove embedder_bias")
         if self.recordings is not None and self.recordings.images == "validation" and self.protocol == "standard":
             raise ValueError("recordings: protocol standard has no validation images in its final training")
         if self.primary is not None and self.primary.compare not in ("all", "best", *self.rows):
@@ -224,24 +197,28 @@ class Experiment(Spec):
         one_model = self.folds == 1 or self.protocol == "standard" or self.split == "conventional"
         return "separated" if one_model else "concatenated"
 
-    def for_row(self, row: str) -> "Experiment":
+    def for_row(self, row: str) -> Self:
         """Return the experiment with the conditions of one row, and without those of other rows."""
-        if not self.conditions:
+        if not self.changes:
             return self
-        common = self.model_copy(update={"conditions": {}})
-        changes = self.conditions.get(row, {})
-        return Experiment.model_validate(with_conditions(common.model_dump(), changes)) if changes else common
+        settings = {**dict(self.conditions), "proxies": self.proxies}
+        settings = {key: value.model_dump() if isinstance(value, Record) else value for key, value in settings.items()}
+        for key, value in self.changes.get(row, {}).items():
+            set_at(settings, key, value)
+        return self._with(proxies=settings.pop("proxies"), conditions=settings, changes={})
 
-    def conditions_of(self, row: str) -> str:
-        """Return everything but the method that decides a row's scores, as a text. Only equal texts may be compared."""
-        settings = self.for_row(row).model_dump(mode="json")
-        kept = ("protocol", "folds", "split", *ROW_CONDITIONS)
-        return canonical_json([self.dataset.name, *(settings.get(name) for name in kept)])
+    def with_conditions(self, **changes: Any) -> Self:
+        """Return a copy with other conditions, by name of the condition."""
+        return self._with(conditions=self.conditions.model_copy(update=changes))
+
+    def _with(self, **changes: Any) -> Self:
+        return self.model_validate({**dict(self), **changes})
 
     def comparable_rows(self) -> frozenset[str]:
         """Return the rows under the experiment's common conditions. Only these are tested against each other."""
-        common = self.conditions_of("")
-        return frozenset(row for row in self.rows if self.conditions_of(row) == common)
+        rows = {row: self.for_row(row) for row in self.rows}
+        common = (self.conditions, self.proxies)
+        return frozenset(row for row, own in rows.items() if (own.conditions, own.proxies) == common)
 
     def fingerprint(self, name: str, data_fingerprint: str) -> str:
         """Return the key of this experiment in the store: a hash of everything that could change its table."""
@@ -249,8 +226,7 @@ class Experiment(Spec):
 
     def fingerprint_without_rows(self, name: str, data_fingerprint: str) -> str:
         """Return what this experiment has in common with those that differ in their methods and variants alone."""
-        left_out = dict.fromkeys(("title", "methods", "variants", "peeking_metric"), True)
-        settings = self.model_dump(mode="json", exclude={**left_out, "dataset": {"root", "split"}})
+        settings = self.model_dump(mode="json", exclude=NOT_IN_FINGERPRINT)
         return fingerprint_of([name, data_fingerprint, settings])
 
     def without_folder(self) -> dict[str, Any]:
@@ -258,20 +234,12 @@ class Experiment(Spec):
         return self.model_dump(mode="json", exclude={"dataset": {"root"}})
 
 
-def _check_input(dataset: str, trunk: TrunkSpec, images: ImageSettings) -> None:
-    """Refuse settings that have no effect on features, and a trunk for a dataset that has no images."""
+def _check_trunk(dataset: str, trunk: TrunkSpec) -> None:
+    """Refuse a trunk for a dataset that has no images."""
     if dataset == FEATURES:
         if trunk.model_copy(update={"width": None}) != TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK):
             raise ValueError("dataset features has no images for a trunk; remove the key trunk")
-        if images != ImageSettings():
-            raise ValueError("dataset features has no images; remove the settings of images")
     elif trunk.name == NO_TRUNK:
         raise ValueError(f"trunk none is for dataset features; name a trunk for the images of {dataset}")
     elif trunk.width is not None:
         raise ValueError("trunk: width is set by the suite; remove it")
-    if trunk.frozen:
-        for key in AUGMENTATION:
-            if getattr(images, key) != ImageSettings.model_fields[key].default:
-                raise ValueError(
-                    f"images: {key} has no effect on a frozen trunk, since there is no augmentation; remove it"
-                )

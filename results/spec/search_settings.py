@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, FiniteFloat, JsonValue, model_validator
 
 from results.spec.mlrc_constants import TRIALS
-from results.values import Record, Spec
+from results.values import Record
 
 MOST_TRIALS, MOST_SEARCHES = 10_000, 100
 """Largest budgets. A larger number is a slip of the keyboard, and its trainings could not even be listed."""
@@ -58,7 +58,7 @@ class Bounds(Record):
         return self
 
 
-class SamplerSettings(Spec):
+class SamplerSettings(Record):
     """The search's sampler. All arguments of the default are explicit, since defaults of Optuna change with releases.
 
     Attributes:
@@ -68,8 +68,6 @@ class SamplerSettings(Spec):
         deterministic_objective: Whether the Gaussian process assumes an objective without noise.
     """
 
-    optional = frozenset({"arguments"})
-
     name: str = "GPSampler"
     arguments: dict[str, JsonValue] = Field(default={})
     startup_trials: int = 5
@@ -77,7 +75,7 @@ class SamplerSettings(Spec):
     deterministic_objective: bool = False
 
 
-class SearchSettings(Spec):
+class SearchSettings(Record):
     """The hyperparameter search.
 
     Attributes:
@@ -93,8 +91,6 @@ class SearchSettings(Spec):
         racing: Whether a trial that is clearly behind the best trial on the same folds gets no more folds
             (`results.spec.racing`). MLRC trains every trial on all folds.
     """
-
-    optional = frozenset({"ranges", "published", "searches", "network_lr", "racing"})
 
     trials: int = Field(default=TRIALS, ge=0, le=MOST_TRIALS)
     bounds: Literal["widened", "initial"] = "widened"

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, model_validator
 
-from results.values import Record, Spec
+from results.values import Record
 
 PRETRAINED = "pretrained"
 """The weights that a library, or a user's file, gives a trunk."""
@@ -42,7 +42,7 @@ class InputFormat(Record):
         return self
 
 
-class TrunkSpec(Spec):
+class TrunkSpec(Record):
     """The trunk, its weights, its input, and which part of its batch normalization trains.
 
     Attributes:
@@ -59,8 +59,6 @@ class TrunkSpec(Spec):
             the features: only the embedder and the loss train.
         width: Number of features of an image where there is no trunk; None for a trunk, which has its own number.
     """
-
-    optional = frozenset({"pooling", "input_format", "batch_norm_momentum", "frozen", "width"})
 
     name: str
     weights: str = "imagenet"

@@ -92,7 +92,7 @@ def _machines(runs: Iterable[tuple[MeasuredExperiment, RunRecord]], origins: _Or
 
 
 def _precision(one: MeasuredExperiment, run: RunRecord) -> str:
-    precision = one.summary.experiment.for_row(run.method).training.precision
+    precision = one.summary.experiment.for_row(run.method).conditions.training.precision
     # A CPU has no TF32.
     return "float32" if precision == "tf32" and run.provenance.device == "cpu" else precision
 

@@ -111,10 +111,10 @@ def _of_comparison(measured: MeasuredExperiment, comparison: ComparisonResult | 
             "The tests take its value without an error of its own.",
         )
     yield from _below_untrained(measured, score, titles)
-    if summary.seen_after:
+    if summary.interim_looks:
         yield Finding(
             "warning",
-            f"Searches or runs were added after results were known ({listed(summary.seen_after)}).",
+            f"Searches or runs were added after results were known ({listed(summary.interim_looks)}).",
             "comparison",
             "Adding after a look makes wrong claims more likely than the tests say.",
         )
@@ -156,7 +156,7 @@ def _below_untrained(measured: MeasuredExperiment, score: PrimaryScore, titles: 
     means = {key: interval.mean for key, interval in method_intervals(measured, by_run).items()}
     if below := [titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
         verb = "has" if len(below) == 1 else "have"
-        on_features = measured.summary.experiment.trunk.name == NO_TRUNK
+        on_features = measured.summary.experiment.conditions.trunk.name == NO_TRUNK
         baseline = "the features as given" if on_features else "the untrained trunk"
         yield Finding("warning", f"{listed(below)} {verb} no higher mean than {baseline}.", "comparison")
 

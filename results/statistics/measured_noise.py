@@ -48,7 +48,7 @@ def measured_noise(
     for name, measured in candidates:
         experiment = measured.summary.experiment
         fits = experiment.dataset.name == dataset and not experiment.dataset.subset
-        if fits and not experiment.trunk.is_input_features:
+        if fits and not experiment.conditions.trunk.is_input_features:
             variance, degrees = _variance(measured.records, metric, kind)
             if degrees >= _FEWEST_DEGREES and variance > 0:
                 found.append(MeasuredNoise(float(np.sqrt(variance)), degrees, name, setting_phrase(measured)))
@@ -59,12 +59,12 @@ def setting_phrase(measured: MeasuredExperiment) -> str:
     """Describe an experiment by dataset, trunk, image size and protocol."""
     experiment = measured.summary.experiment
     dataset = f"a part of {experiment.dataset.name}" if experiment.dataset.subset else experiment.dataset.name
-    trunk, protocol = experiment.trunk, f"protocol {experiment.protocol}"
+    trunk, protocol = experiment.conditions.trunk, f"protocol {experiment.protocol}"
     if trunk.name == NO_TRUNK:
         return f"{dataset}, no trunk, {protocol}"
     name = f"frozen {trunk.name}" if trunk.frozen else trunk.name
     weights = {"imagenet": "ImageNet", "random": "random"}.get(trunk.weights, "other") + " weights"
-    return f"{dataset}, {name} from {weights}, images of {experiment.images.crop} pixels, {protocol}"
+    return f"{dataset}, {name} from {weights}, images of {experiment.conditions.images.crop} pixels, {protocol}"
 
 
 def _variance(records: Sequence[RunRecord], metric: str, kind: Kind) -> tuple[float, int]:

@@ -86,7 +86,7 @@ def _deviation(
         deviation = run_deviation(values_of_searches(measured.records, score)) if measured else None
         if deviation is not None:
             return deviation, own, None
-        on_features = experiment.trunk.is_input_features
+        on_features = experiment.conditions.trunk.is_input_features
         kept = measured_deviation(score.metric, score.embeddings, on_features=on_features)
         return kept, "the runs of the kept records", None
     found = search_deviation(measured, score) if measured and unit == "search" else None

@@ -84,7 +84,7 @@ def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> Sea
     The first trials of a longer search are a search too: its deviation is that of the record, times the ratio of the
     deviations of the best validation scores, and not below that of the record.
     """
-    trials, trunk = experiment.search.trials, experiment.trunk
+    trials, trunk = experiment.search.trials, experiment.conditions.trunk
     kept = _kept(score.metric, score.embeddings, on_features=trunk.is_input_features)
     near = kept[kept["dataset"] != ""]
     if trials < FEWEST_TRIALS or near.empty:

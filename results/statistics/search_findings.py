@@ -143,7 +143,7 @@ def _flagged(title: str, flags: Sequence[str], trainings: int) -> Iterator[Findi
 
 
 def _of_what_was_trained(experiment: Experiment) -> Iterator[Finding]:
-    trunk, embedder = experiment.trunk, experiment.embedder
+    trunk, embedder = experiment.conditions.trunk, experiment.conditions.embedder
     alone = "Only embedder and loss were trained, without augmentation; MLRC trains the trunk on random crops."
     if trunk.frozen:
         yield Finding("warning", f"The trunk {trunk.name} is frozen.", "training", alone)

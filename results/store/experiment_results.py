@@ -1,6 +1,7 @@
 """An experiment with its measured runs, read from a store or from one JSON file (as in `results/measured/`)."""
 
 import json
+import lzma
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -89,23 +90,28 @@ class MeasuredExperiment:
 
     @classmethod
     def kept(cls, name: str) -> "MeasuredExperiment":
-        """Read `results/measured/NAME.json`, a record that comes with the suite."""
-        return cls.from_json(kept_text(FOLDER / f"{name}.json"))
+        """Read `results/measured/NAME.json.xz`, a record that comes with the suite."""
+        return cls.from_file(FOLDER / f"{name}.json.xz")
+
+    @classmethod
+    def from_file(cls, path: Path) -> "MeasuredExperiment":
+        """Read a file with the text of `to_json`, which may be compressed by xz."""
+        if path.suffix == ".xz":
+            with lzma.open(path, "rt", encoding="utf-8") as file:
+                return cls.from_json(file.read())
+        return cls.from_json(path.read_text(encoding="utf-8"))
 
     @classmethod
     def from_json(cls, text: str) -> "MeasuredExperiment":
-        """Read the text that `to_json` wrote. Old files have no trainings."""
+        """Read the text that `to_json` wrote."""
         content = json.loads(text)
-        trainings = [
-            (FoldSpec.model_validate(training["spec"]), FoldResult.model_validate(training["result"]))
-            for training in content.get("trainings", [])
-        ]
+        trainings = [FoldResult.model_validate(training) for training in content.get("trainings", [])]
         curves = [TestCurve.model_validate(curve) for curve in content.get("test_curves", [])]
         searches = content.get("searches", [])
         return cls(
             ExperimentSummary.model_validate(content["summary"]),
             tuple(RunRecord.model_validate(record) for record in content["records"]),
-            {result.fingerprint: (spec, result) for spec, result in trainings},
+            {result.fingerprint: (result.spec, result) for result in trainings},
             {curve.fingerprint: curve for curve in curves},
             {
                 (search["method"], search["search"]): SearchTrials(
@@ -123,10 +129,7 @@ class MeasuredExperiment:
             "records": [record.model_dump(mode="json") for record in self.records],
         }
         if self.trainings:
-            content["trainings"] = [
-                {"spec": spec.model_dump(mode="json"), "result": result.model_dump(mode="json")}
-                for spec, result in self.trainings.values()
-            ]
+            content["trainings"] = [result.model_dump(mode="json") for _, result in self.trainings.values()]
         if self.test_curves:
             content["test_curves"] = [curve.model_dump(mode="json") for curve in self.test_curves.values()]
         if self.searches:

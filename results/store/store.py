@@ -5,7 +5,6 @@ crash loses no finished training. Threads and processes can use one store at the
 """
 
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from results.records.frames import (
     test_curves_frame,
 )
 from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
-from results.spec.source_names import sources_of_training
 from results.spec.training_spec import FoldSpec
 from results.store.contents import StoreContents
 from results.store.database import AnyRecord, Database, TrainingRecord
@@ -220,10 +218,7 @@ class Store:
             runs += [(record, (name, fingerprint, *facts)) for record in self.experiment_runs(fingerprint)]
         known = {record.fingerprint for record, _ in runs}
         runs += [(record, ()) for record in self._records() if record.fingerprint not in known]
-        trainings = self.fold_results({record.fold_fingerprints[0] for record, _ in runs})
-        sources = {fingerprint: sources_of_training(spec) for fingerprint, (spec, _) in trainings.items()}
-        named = [(record, facts, sources.get(record.fold_fingerprints[0], ())) for record, facts in runs]
-        return runs_frame([replace(ExportedRun(record, *facts), sources=names) for record, facts, names in named])
+        return runs_frame([ExportedRun(record, *facts) for record, facts in runs])
 
     def class_scores(self) -> pd.DataFrame:
         """Return the scores of all test classes, one row per run and class; see `frames.class_scores_frame`."""

@@ -30,7 +30,7 @@ from protocols.training.step_monitor import StepMonitor
 from protocols.training.torch_state import isolated_random_numbers, use_precision
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.spec.training_spec import ImageSettings, TrainingSettings
+from results.spec.conditions import ImageSettings, TrainingSettings
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import toy_fold
 

@@ -12,7 +12,7 @@ from reports.tables.result_table import result_cells, table_of
 from reports.tables.table import Column, Row, Table
 from results.statistics.comparison_result import ComparisonResult
 from results.statistics.primary_comparison import primary_comparison, primary_score
-from results.store.experiment_results import MeasuredExperiment
+from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.wording import listed
 from tests.benchmarks.board_calibration import kept_board
 from tests.benchmarks.kept_claims import elsewhere_counts
@@ -170,7 +170,8 @@ def _range(means: Collection[float]) -> str:
 
 
 def _row(question: str, answer: str, *records: str) -> str:
-    links = ", ".join(f"[{number}](results/measured/{record}.json)" for number, record in enumerate(records, start=1))
+    files = [f"{record}.json" if (FOLDER / f"{record}.json").exists() else f"{record}.json.xz" for record in records]
+    links = ", ".join(f"[{number}](results/measured/{file})" for number, file in enumerate(files, start=1))
     return f"| {question} | {answer} | {links} |"
 
 

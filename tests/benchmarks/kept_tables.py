@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks.kept_tables`: draws the tables of kept records in README.md and docs/ again.
 
 What is drawn stands on a page between the comments `KIND` and `end of KIND`; `_MARKDOWN` has the kinds. `table: NAME`
-is the record `results/measured/NAME.json`. `claims: NAME of EXPERIMENT`, and the same with `claims elsewhere`, are the
+is in `results/measured/NAME.json.xz`. `claims: NAME of EXPERIMENT`, and the same with `claims elsewhere`, are the
 papers' claims that it answers. `board: NAMES` is that of several records.
 """
 
@@ -38,7 +38,7 @@ def with_tables(text: str) -> str:
 
 def _is_kept(marked: re.Match[str]) -> bool:
     """Whether it is drawn from a kept record; other programs draw tables too."""
-    return marked["kind"] != "table" or (FOLDER / f"{marked['what']}.json").exists()
+    return marked["kind"] != "table" or (FOLDER / f"{marked['what']}.json.xz").exists()
 
 
 def _drawn(marked: re.Match[str]) -> str:

@@ -25,15 +25,9 @@ from protocols.datasets.dataset_registry import open_dataset
 from protocols.training.train_fold import train_fold
 from reproduce.config.experiment_file import load_experiments
 from reproduce.execution.devices import prepare_process
+from results.spec.conditions import ImageSettings, OptimizerSettings, TrainingSettings
 from results.spec.data_choice import DataChoice
-from results.spec.training_spec import (
-    Component,
-    FoldSpec,
-    ImageSettings,
-    MethodSpec,
-    OptimizerSettings,
-    TrainingSettings,
-)
+from results.spec.training_spec import Component, FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.benchmarks.bench_record import BenchRow
 from tests.benchmarks.peer_training import FoldWork, train_by_pml
@@ -63,7 +57,7 @@ def glyphs(rounds: int) -> list[BenchRow]:
     """Measure a fold of the quickstart; at least 40 seeds are compared."""
     (experiment,) = load_experiments("quickstart", {}).values()
     with tempfile.TemporaryDirectory() as cache:
-        dataset = open_dataset(DataRequest(DataChoice(name="glyphs"), experiment.images, Path(cache)))
+        dataset = open_dataset(DataRequest(DataChoice(name="glyphs"), experiment.conditions.images, Path(cache)))
         # Workers would only add to PML's time here, since a step is short and nothing is decoded.
         work = fold_work(
             "one fold of the quickstart (glyphs) / PML's trainer and tester",
@@ -71,9 +65,11 @@ def glyphs(rounds: int) -> list[BenchRow]:
             dataset,
             None,
             0,
-            images=experiment.images,
-            trunk=experiment.trunk,
-            training=experiment.training.model_copy(update={"patience": experiment.training.max_epochs}),
+            images=experiment.conditions.images,
+            trunk=experiment.conditions.trunk,
+            training=experiment.conditions.training.model_copy(
+                update={"patience": experiment.conditions.training.max_epochs}
+            ),
         )
         return [measure_work(work, max(rounds, 40))]
 

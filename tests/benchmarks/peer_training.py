@@ -55,8 +55,13 @@ class PillowImages(TorchDataset[tuple[Tensor, int]]):
     """
 
     def __init__(self, work: FoldWork, images: LabelledImages, *, training: bool) -> None:
-        self.images, self.files, self.settings, self.training = images, work.files, work.spec.images, training
-        model = EmbeddingModel(TrunkSpec(name=work.spec.trunk.name, weights="random"), None)
+        self.images, self.files, self.settings, self.training = (
+            images,
+            work.files,
+            work.spec.conditions.images,
+            training,
+        )
+        model = EmbeddingModel(TrunkSpec(name=work.spec.conditions.trunk.name, weights="random"), None)
         self.mean, self.std, self.channels = model.mean, model.std, model.channels
 
     def __len__(self) -> int:
@@ -102,7 +107,7 @@ class PooledTrunk(nn.Module):
 
 def train_by_pml(work: FoldWork, spec: FoldSpec) -> float:
     """Train with PML's trainer and tester; return the last validation MAP@R."""
-    training = spec.training
+    training = spec.conditions.training
     torch.manual_seed(derive_seed("network", spec.seed))
     model = model_of(spec)
     models = {"trunk": PooledTrunk(model.trunk), "embedder": model.embedder}

@@ -5,7 +5,7 @@ It reads every record of `results/measured` whose methods were searched three ti
 reads. The first k trials of a search are a search of k trials. To measure a record anew::
 
     python -m reproduce run reality_check/glyphs --searches 6 --trials 20
-    python -m reproduce table reality_check/glyphs --format json > results/measured/reality_check_glyphs.json
+    python -m reproduce table reality_check/glyphs --format json | xz > results/measured/reality_check_glyphs.json.xz
 """
 
 import json
@@ -67,7 +67,7 @@ def kept_deviations() -> pd.DataFrame:
         settings = [
             runs
             for _, kept in kept_measurements()
-            if kept.summary.experiment.trunk.is_input_features == on_features
+            if kept.summary.experiment.conditions.trunk.is_input_features == on_features
             for runs in values_of_searches(kept.records, score)
         ]
         about = {"features": "yes" if on_features else "no", "metric": score.metric, "embeddings": score.embeddings}
@@ -83,8 +83,8 @@ def _deviation_line(name: str, kept: MeasuredExperiment, score: PrimaryScore) ->
         "record": name,
         "setting": found.setting,
         "dataset": kept.summary.dataset,
-        "trunk": experiment.trunk.name,
-        "features": "yes" if experiment.trunk.is_input_features else "no",
+        "trunk": experiment.conditions.trunk.name,
+        "features": "yes" if experiment.conditions.trunk.is_input_features else "no",
         "metric": score.metric,
         "embeddings": score.embeddings,
         "trials": found.trials,
@@ -202,7 +202,7 @@ def kept_variation() -> dict[str, dict[str, Any]]:
                 "score": f"{score.embeddings} {HEADLINE_METRICS[score.metric]}",
                 "trials": measured.summary.trials,
             }
-            found[Path(name).stem] = about | varied(measured, score)
+            found[Path(name).name.partition(".")[0]] = about | varied(measured, score)
     return found
 
 

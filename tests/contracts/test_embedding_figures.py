@@ -29,7 +29,7 @@ def final_trainings(name: str, folder: Path, key: str) -> set[str]:
     """Fingerprints of the first run's training on all classes after every epoch that can be chosen."""
     opened = session(name, folder)
     study = opened.studies()[key]
-    epochs = range(1, opened.experiment.training.max_epochs + 1)
+    epochs = range(1, opened.experiment.conditions.training.max_epochs + 1)
     return {opened.problem.final_spec(study.method.method, 0, epoch).fingerprint for epoch in epochs}
 
 
@@ -65,10 +65,14 @@ def test_stages_are_epochs_of_their_training() -> None:
     for name in NAMES:
         (experiment,) = load_experiments(name, {}).values()
         recordings = experiment.recordings or RecordingSettings(epochs=(0,))
-        assert all(0 <= epoch <= experiment.training.max_epochs for epoch in recordings.epochs)
+        assert all(0 <= epoch <= experiment.conditions.training.max_epochs for epoch in recordings.epochs)
         # A training that only makes recordings has one epoch to choose, its last one.
         if experiment.protocol == "standard" and experiment.recordings is not None:
-            assert experiment.training.validate_every == experiment.training.max_epochs == max(recordings.epochs)
+            assert (
+                experiment.conditions.training.validate_every
+                == experiment.conditions.training.max_epochs
+                == max(recordings.epochs)
+            )
 
 
 @pytest.mark.parametrize("key", ["proxy_anchor", "proxy_isa"])

@@ -140,7 +140,11 @@ def test_batches_datasets_and_metrics_are_possible() -> None:
         assert name.partition("/")[2].partition("_")[0] in ("", experiment.dataset.name), name
         for key, method in opened(name).items():
             per_class = method.method.samples_per_class
-            assert method.method.loss is None or not per_class or experiment.training.batch_size % per_class == 0, key
+            assert (
+                method.method.loss is None
+                or not per_class
+                or experiment.conditions.training.batch_size % per_class == 0
+            ), key
         assert all(re.fullmatch(METRICS, metric) for metric in experiment.metrics), name
         assert len(set(experiment.metrics)) == len(experiment.metrics), name
 
@@ -148,7 +152,7 @@ def test_batches_datasets_and_metrics_are_possible() -> None:
 def test_standard_tables_record_test_curves_and_choose_over_the_whole_schedule() -> None:
     for name in STANDARD:
         experiment = LOADED[name]
-        training = experiment.training
+        training = experiment.conditions.training
         assert experiment.test_curves, name
         runs = FIGURES.get(name.partition("/")[0], 5)
         assert (experiment.search.trials, experiment.reproductions) == (0, runs), name
@@ -157,7 +161,7 @@ def test_standard_tables_record_test_curves_and_choose_over_the_whole_schedule()
         assert training.patience == (50 if name == "nir_table1/sop" else training.max_epochs), name
         if training.schedule is not None:
             assert max(training.schedule.milestones or ()) < training.max_epochs, name
-        images = experiment.images
+        images = experiment.conditions.images
         assert (images.resize, images.area, images.ratio, images.flip) == (None, (0.08, 1.0), (0.75, 4 / 3), True), name
         sizes = {224: 256, 256: 292, 324: 361, 448: 512}
         assert images.evaluation_resize == sizes[images.crop], name
@@ -285,4 +289,4 @@ def test_the_embedder_starts_as_in_the_authors_code(name: str) -> None:
     """The other authors leave torch's start. Proxy-ISA's code builds on Proxy-Anchor's."""
     starts = {"proxy_anchor": "kaiming_fan_out", "proxy_isa": "kaiming_fan_out", "ccp": "glorot_uniform"}
     expected = next((start for paper, start in starts.items() if name.startswith(paper)), "random")
-    assert LOADED[name].embedder.init == expected
+    assert LOADED[name].conditions.embedder.init == expected

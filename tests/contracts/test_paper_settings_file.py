@@ -19,8 +19,9 @@ from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.config.method_on_dataset import open_method
 from reproduce.outputs.covered_rows import CoveredRow
 from results.published.tables import read_published
+from results.spec.conditions import RateSchedule
 from results.spec.experiment_spec import Experiment
-from results.spec.training_spec import MethodSpec, RateSchedule
+from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.published_files import covered
 
@@ -102,24 +103,24 @@ def our_input_format(trunk: TrunkSpec) -> object:
 
 # By setting of the file: how its text is read, and our value.
 COMPARED: dict[str, tuple[Callable[[str], object], Callable[[Experiment], object]]] = {
-    "trunk": (word, lambda one: word(one.trunk.name)),
-    "trunk.pooling": (pooling, lambda one: one.trunk.pooling),
-    "trunk.batch_norm": (word, lambda one: word(one.trunk.batch_norm)),
-    "input_format": (input_format, lambda one: our_input_format(one.trunk)),
-    "embedding_size": (number, lambda one: float(one.embedding_size)),
-    "images.resize": (none_or_number, lambda one: floating(one.images.resize)),
-    "images.crop": (number, lambda one: float(one.images.crop)),
+    "trunk": (word, lambda one: word(one.conditions.trunk.name)),
+    "trunk.pooling": (pooling, lambda one: one.conditions.trunk.pooling),
+    "trunk.batch_norm": (word, lambda one: word(one.conditions.trunk.batch_norm)),
+    "input_format": (input_format, lambda one: our_input_format(one.conditions.trunk)),
+    "embedding_size": (number, lambda one: float(one.conditions.embedding_size)),
+    "images.resize": (none_or_number, lambda one: floating(one.conditions.images.resize)),
+    "images.crop": (number, lambda one: float(one.conditions.images.crop)),
     "images.evaluation_resize": (
         none_or_number,
-        lambda one: floating(one.images.evaluation_resize or one.images.resize),
+        lambda one: floating(one.conditions.images.evaluation_resize or one.conditions.images.resize),
     ),
-    "images.area": (span, lambda one: tuple(float(end) for end in one.images.area)),
-    "optimizer": (word, lambda one: word(one.training.optimizer.name)),
-    "lr": (number, lambda one: one.training.optimizer.lr),
-    "weight_decay": (number, lambda one: one.training.optimizer.weight_decay),
-    "batch_size": (number, lambda one: float(one.training.batch_size)),
-    "epochs": (number, lambda one: float(one.training.max_epochs)),
-    "clip": (none_or_number, lambda one: floating(one.training.clip_value)),
+    "images.area": (span, lambda one: tuple(float(end) for end in one.conditions.images.area)),
+    "optimizer": (word, lambda one: word(one.conditions.training.optimizer.name)),
+    "lr": (number, lambda one: one.conditions.training.optimizer.lr),
+    "weight_decay": (number, lambda one: one.conditions.training.optimizer.weight_decay),
+    "batch_size": (number, lambda one: float(one.conditions.training.batch_size)),
+    "epochs": (number, lambda one: float(one.conditions.training.max_epochs)),
+    "clip": (none_or_number, lambda one: floating(one.conditions.training.clip_value)),
 }
 
 
@@ -177,14 +178,14 @@ OF_METHODS: dict[str, tuple[Callable[[str], object], Callable[[MethodSpec, Exper
     ),
     "proxies.lr_multiplier": (
         number,
-        lambda one, all_: None if one.loss_lr is None else one.loss_lr / all_.training.optimizer.lr,
+        lambda one, all_: None if one.loss_lr is None else one.loss_lr / all_.conditions.training.optimizer.lr,
     ),
     "warmup": (warmup, lambda one, _: our_warmup(one)),
-    "trunk.bn_momentum": (number, lambda _, all_: our_momentum(all_.trunk)),
-    "schedule": (schedule, lambda _, all_: our_schedule(all_.training.schedule)),
+    "trunk.bn_momentum": (number, lambda _, all_: our_momentum(all_.conditions.trunk)),
+    "schedule": (schedule, lambda _, all_: our_schedule(all_.conditions.training.schedule)),
     "clip_kind": (
         lambda text: 10.0 if text.startswith("global norm 10") else 0.0,
-        lambda _, all_: all_.training.clip_norm or 0.0,
+        lambda _, all_: all_.conditions.training.clip_norm or 0.0,
     ),
     **{
         f"loss.{name}": (number, lambda one, _, name=name: argument(one, name))

@@ -21,7 +21,8 @@ from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_card import card_names
 from reproduce.config.method_on_dataset import open_method
 from results.records.records import FoldResult
-from results.spec.training_spec import ImageSettings, MethodSpec
+from results.spec.conditions import ImageSettings
+from results.spec.training_spec import MethodSpec
 from tests.support.pretended_device import DEVICE, MixedDevicesError, PretendedTensor, pretended_device
 from tests.support.toys import pattern_dataset, settings, toy_fold
 
@@ -82,7 +83,7 @@ def test_the_test_evaluation_mixes_no_devices(dataset: Dataset) -> None:
         spec, _ = toy_fold(dataset, METHODS["normalized_softmax"], fold=fold, seed=fold)
         torch.manual_seed(fold)
         specs.append(spec)
-        weights.append(EmbeddingModel(spec.trunk, spec.embedding_size).state_dict())
+        weights.append(EmbeddingModel(spec.conditions.trunk, spec.embedding_size).state_dict())
     job = EvaluateJob(tuple(specs), "mlrc", {}, 0, 1, 1.0, (), 1)
     expected = evaluate_run(job, weights, data)
     with pretended_device():

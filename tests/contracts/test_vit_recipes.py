@@ -18,8 +18,8 @@ from protocols.trunks import library_trunks
 from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_on_dataset import open_method
+from results.spec.conditions import ImageSettings
 from results.spec.experiment_spec import Experiment
-from results.spec.training_spec import ImageSettings
 from tests.support.command_line import ask
 from tests.support.toys import pattern_dataset, toy_fold
 
@@ -67,20 +67,23 @@ def panels(name: str) -> dict[str, Experiment]:
 @pytest.mark.parametrize("name", ["vit_cub200", "vit_features"])
 def test_two_sizes_compare_the_methods_of_mlrc_and_later_ones(name: str) -> None:
     both, (mlrc,) = panels(name), load_experiments("mlrc_cub200", {}).values()
-    sizes = {key: both[key].embedding_size for key in ("dimensions_128", "dimensions_384")}
+    sizes = {key: both[key].conditions.embedding_size for key in ("dimensions_128", "dimensions_384")}
     assert sizes == {"dimensions_128": 128, "dimensions_384": 384}
     for key in sizes:
         assert set(both[key].methods) == (set(mlrc.methods) - BEYOND_MLRC) | ADDED
         assert both[key].protocol == "mlrc"
-        assert (both[key].folds, both[key].training.batch_size) == (mlrc.folds, mlrc.training.batch_size)
+        assert (both[key].folds, both[key].conditions.training.batch_size) == (
+            mlrc.folds,
+            mlrc.conditions.training.batch_size,
+        )
 
 
 def test_the_frozen_form_takes_back_what_a_frozen_trunk_has_no_use_for() -> None:
     for one in load_experiments("vit_cub200", {"frozen": True}).values():
-        assert one.trunk.frozen
-        assert one.training.gradient_cache is None
-        assert one.training.optimizer.layer_decay is None
-        assert one.training.optimizer.weight_decay_of == "matrices"
+        assert one.conditions.trunk.frozen
+        assert one.conditions.training.gradient_cache is None
+        assert one.conditions.training.optimizer.layer_decay is None
+        assert one.conditions.training.optimizer.weight_decay_of == "matrices"
 
 
 @pytest.mark.parametrize("panel", ["dimensions_128", "large_batches"])
@@ -88,15 +91,15 @@ def test_the_frozen_form_takes_back_what_a_frozen_trunk_has_no_use_for() -> None
 @pytest.mark.usefixtures("timm")
 def test_a_fold_trains_by_the_recipe(tmp_path: Path, panel: str, method: str) -> None:
     whole = panels("vit_cub200")[panel]
-    check_training(whole.training, whole.trunk)
+    check_training(whole.conditions.training, whole.conditions.trunk)
     short: dict[str, Any] = {"iterations_per_epoch": 1, "max_epochs": 8, "batch_size": 8}
-    if whole.training.gradient_cache:
+    if whole.conditions.training.gradient_cache:
         short["gradient_cache"] = 3
     spec, data = toy_fold(
         pattern_dataset(tmp_path, side=16),
         open_method(whole, load_card(method)).method,
-        whole.training.model_copy(update=short),
-        trunk=whole.trunk.model_copy(update={"weights": "random"}),
+        whole.conditions.training.model_copy(update=short),
+        trunk=whole.conditions.trunk.model_copy(update={"weights": "random"}),
         images=ImageSettings(resize=None, crop=16),
     )
     one, other = train_fold(spec, data), train_fold(spec, data)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from reproduce.execution.run_experiment import unrecorded
 from reproduce.outputs.page import gather
 from reproduce.storage import open_store, storage_paths
 from results.records.artifacts import Recording, recording_path, weights_path
@@ -36,7 +35,6 @@ def test_the_trainings_of_reproductions_are_recorded(problem, where):
         recording = Recording.load(recording_path(weights_path(store.artifacts, spec)))
         assert [shot.epoch for shot in recording.snapshots] == [0, 1]
         assert recording.snapshots[1].proxies.shape == (3, 8)
-    assert unrecorded(store, "experiment") == 0
     # A figure gets the recording of the first fold.
     material = gather("some", "experiment", store)
     first = recording_path(weights_path(store.artifacts, problem.fold_specs(COSFACE, "reproduction", 0)[0]))
@@ -59,4 +57,3 @@ def test_a_training_in_the_store_is_not_repeated_for_a_recording(problem, where)
     (after,) = run(problem, store, ASKED, reproduction(problem, COSFACE))["cosface"]
     assert before == after
     assert gather("some", "experiment", store).recordings == {}
-    assert unrecorded(store, "experiment") == 2

@@ -36,7 +36,7 @@ class TestsFail(InProcess):
 @pytest.fixture(scope="module")
 def problem(tmp_path_factory):
     whole = small_problem(tmp_path_factory.mktemp("cache"), split=named_split("conventional", 16, 8), folds=4)
-    training = whole.training.model_copy(update={"max_epochs": 3, "iterations_per_epoch": None})
+    training = whole.conditions.training.model_copy(update={"max_epochs": 3, "iterations_per_epoch": None})
     return replace(whole, training=training)
 
 

@@ -113,4 +113,6 @@ def test_trainings_with_the_users_weights_file_record_its_name(say, here: Path) 
 
 def weights_in_store(here: Path) -> set[str]:
     store = Store(f"sqlite:///{here}/runs/store.sqlite", here)
-    return {timing.spec.trunk.weights for timing in store.timings() if timing.spec.method.name == "untrained"}
+    return {
+        timing.spec.conditions.trunk.weights for timing in store.timings() if timing.spec.method.name == "untrained"
+    }

@@ -21,9 +21,9 @@ from results.records.artifacts import (
     vectors_path,
     weights_path,
 )
+from results.spec.conditions import ImageSettings
 from results.spec.experiment_spec import RecordingSettings
 from results.spec.source_names import SourceName
-from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 from results.store.store import Store
 from results.whole_files import whole_folder, write_whole

@@ -21,8 +21,9 @@ from reproduce.execution.session import Session, open_session
 from reproduce.outputs.export_studies import _trials
 from reproduce.storage import storage_paths
 from results.records.trials import Trial, TrialsInMemory
+from results.spec.conditions import OptimizerSettings
 from results.spec.search_settings import SamplerSettings
-from results.spec.training_spec import Component, MethodSpec, OptimizerSettings
+from results.spec.training_spec import Component, MethodSpec
 from results.store.searches import StoredStudy
 from results.store.store import Store
 from tests.support.experiment_files import load_experiment
@@ -123,7 +124,7 @@ def test_the_faults_of_all_methods_are_named_in_the_middle_of_their_ranges(tmp_p
 def test_rates_by_depth_need_no_trunk_in_the_first_step(tmp_path):
     method = MethodSpec(name="cosface", loss=Component(name="CosFaceLoss"), samples_per_class=1)
     spec, data = toy_fold(pattern_dataset(tmp_path), method, settings(batch_size=8))
-    training = spec.training.model_copy(
+    training = spec.conditions.training.model_copy(
         update={"optimizer": OptimizerSettings(name="AdamW", arguments={}, layer_decay=0.5)}
     )
     assert try_first_step(method, training, 4, data.train_targets) == ()

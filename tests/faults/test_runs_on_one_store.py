@@ -24,7 +24,9 @@ def begun(folder, name, *more):
 def test_a_second_run_of_an_experiment_is_refused_and_others_use_the_store(tmp_path):
     write_experiment(tmp_path, iterations=60)
     first = begun(tmp_path, "first")
+    os.killpg(first.pid, signal.SIGSTOP)  # It must not end before the second has started.
     out, err = start_run(tmp_path, SQLITE, "second").communicate(timeout=300)
+    os.killpg(first.pid, signal.SIGCONT)
     assert err == f"error: {SQLITE}: another run of this experiment is using it; wait for its end, or stop it\n"
     assert "images of" not in out
     other = start_run(tmp_path, SQLITE, "other", "--seed", "1")

@@ -16,7 +16,8 @@ from torch import nn
 from losses import CCPLoss, Clock, HierarchicalProxyLoss, ProxyISALoss, attach
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.spec.training_spec import Component, MethodSpec, TrainingSettings
+from results.spec.conditions import TrainingSettings
+from results.spec.training_spec import Component, MethodSpec
 from results.values import derive_seed
 from tests.support.plain_loop import parts_of_training
 from tests.support.small_problem import small_problem
@@ -60,7 +61,7 @@ class Trunk(nn.Module):
 @pytest.mark.parametrize("name", METHODS)
 def test_the_values_are_those_of_the_suite_s_loop(name: str, tmp_path: Path) -> None:
     settings = TrainingSettings.model_validate(
-        {**dict(small_problem(tmp_path).training), "max_epochs": 5, "patience": 9}
+        {**dict(small_problem(tmp_path).conditions.training), "max_epochs": 5, "patience": 9}
     )
     problem = small_problem(tmp_path, training=settings)
     method = MethodSpec(name="own", loss=Component(name=name, arguments=METHODS[name]), loss_lr=0.01)

@@ -14,7 +14,8 @@ from losses import CCPLoss, HierarchicalProxyLoss, ProxyISALoss, Schedule
 from losses.plugin import Clock, TrainingPlugin
 from losses.schedule import CALLS
 from protocols.training.train_fold import train_fold
-from results.spec.training_spec import Component, MethodSpec, TrainingSettings
+from results.spec.conditions import TrainingSettings
+from results.spec.training_spec import Component, MethodSpec
 from tests.support.plain_loop import losses_of_plain_loop
 from tests.support.small_problem import small_problem
 
@@ -29,7 +30,7 @@ METHODS = {
 @pytest.mark.parametrize("name", METHODS)
 def test_the_values_are_those_of_the_suite_s_loop(name: str, tmp_path: Path) -> None:
     settings = TrainingSettings.model_validate(
-        {**dict(small_problem(tmp_path).training), "max_epochs": 5, "patience": 9}
+        {**dict(small_problem(tmp_path).conditions.training), "max_epochs": 5, "patience": 9}
     )
     problem = small_problem(tmp_path, training=settings)
     method = MethodSpec(name="own", loss=Component(name=name, arguments=METHODS[name]), loss_lr=0.01)

@@ -4,7 +4,8 @@ import pytest
 
 from results.records.epoch_choice import choose_epoch
 from results.records.records import CurvePoint, FoldResult
-from results.spec.training_spec import TrainingSettings
+from results.spec.conditions import TrainingSettings
+from tests.support.sample_records import some_spec
 from tests.support.toys import made_up_result
 
 SETTINGS = TrainingSettings(max_epochs=5, validate_every=2)
@@ -16,7 +17,7 @@ def fold(*scores: float, reason: str | None = None) -> FoldResult:
         CurvePoint(iteration=10 * number, map_at_r=score, r_precision=score, precision_at_1=score, loss=1.0)
         for number, score in enumerate(scores)
     )
-    return made_up_result("a", max(scores, default=0.0), reason=reason).model_copy(update={"curve": points})
+    return made_up_result(some_spec(), max(scores, default=0.0), reason=reason).model_copy(update={"curve": points})
 
 
 def diverged(*scores: float) -> FoldResult:

@@ -20,12 +20,13 @@ from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.labs import InventedLab
+from tests.support.small_problem import with_changes
 from tests.support.toys import (
     CONTRASTIVE,
-    IMAGES,
     PRETRAINED_PCA,
     PROXIES,
     UNTRAINED,
+    conditions,
     made_up_result,
     pattern_dataset,
     settings,
@@ -45,14 +46,14 @@ IMAGENET = TrunkSpec(name="efficientnet_lite0", weights="imagenet")
 def problem(tmp_path: Path) -> Problem:
     dataset = pattern_dataset(tmp_path)
     trunk = TrunkSpec(name="small_conv", weights="random")
-    return Problem(dataset, mlrc_split(16), 4, IMAGES, trunk, 8, settings(), seed=5)
+    return Problem(dataset, mlrc_split(16), 4, conditions(trunk), seed=5)
 
 
 def _hump(spec: FoldSpec) -> FoldResult:
     assert spec.method.loss is not None
     margin = spec.method.loss.arguments.get("neg_margin", 0.0)
     assert isinstance(margin, float)
-    return made_up_result(spec.fingerprint, 0.5 - 0.1 * abs(margin - 0.6) + 0.01 * spec.fold)
+    return made_up_result(spec, 0.5 - 0.1 * abs(margin - 0.6) + 0.01 * spec.fold)
 
 
 def study(problem: Problem, method: MethodTemplate, budget: Budget) -> Study:
@@ -118,7 +119,7 @@ def test_a_method_without_a_search_gets_as_many_runs_as_the_others(problem: Prob
     assert study(problem, settled, thrice).n_runs == study(problem, OPEN, thrice).n_runs == 9
     # Where no experiment searches, or all runs are equal, there is nothing to repeat.
     assert study(problem, settled, replace(thrice, trials=0)).n_runs == 3
-    downloaded = replace(problem, trunk=problem.trunk.model_copy(update={"weights": "imagenet"}))
+    downloaded = replace(problem, trunk=problem.conditions.trunk.model_copy(update={"weights": "imagenet"}))
     untrained = MethodTemplate(method=CONTRASTIVE.model_copy(update={"loss": None}), space=())
     assert study(downloaded, untrained, thrice).n_runs == 1
 
@@ -155,7 +156,7 @@ def test_no_training_holds_a_test_class(problem: Problem) -> None:
 def test_the_highest_mean_wins(problem: Problem) -> None:
     # Trial 2 has the best mean though trial 1 has the best fold.
     values = iter([0.3] * 4 + [0.9, 0.1, 0.1, 0.1] + [0.4] * 4 + [0.2] * 4 + [0.0] * 12)
-    driven = _drive(problem, score=lambda spec: made_up_result(spec.fingerprint, next(values)))
+    driven = _drive(problem, score=lambda spec: made_up_result(spec, next(values)))
     winner = driven.asked[2][0].spec.method
     assert {job.spec.method.model_dump_json() for job in driven.reproductions} == {winner.model_dump_json()}
     for job in driven.tests:
@@ -175,7 +176,7 @@ def test_a_trial_with_a_fold_that_went_nan_scores_0(problem: Problem) -> None:
         seen.append(spec.fingerprint)
         first = len(seen) <= 4
         reason = "loss not finite at iteration 7" if first and spec.fold == 1 else None
-        return made_up_result(spec.fingerprint, 0.6 if first else 0.4, reason=reason)
+        return made_up_result(spec, 0.6 if first else 0.4, reason=reason)
 
     driven = _drive(problem, score=score)
     assert driven.reproductions[0].spec.method == driven.asked[1][0].spec.method
@@ -213,8 +214,8 @@ def test_seeds_of_two_methods_are_matched(problem: Problem) -> None:
 def test_flags_and_times_are_passed_on(problem: Problem) -> None:
     def score(spec: FoldSpec) -> FoldResult:
         if spec.fold == 1:
-            return made_up_result(spec.fingerprint, 0.3, reason="loss not finite at iteration 7", wall_time=10)
-        return made_up_result(spec.fingerprint, 0.3, beats_untrained=spec.fold != 3, wall_time=10 + spec.fold)
+            return made_up_result(spec, 0.3, reason="loss not finite at iteration 7", wall_time=10)
+        return made_up_result(spec, 0.3, beats_untrained=spec.fold != 3, wall_time=10 + spec.fold)
 
     for job in _drive(problem, score=score).tests:
         assert job.flags == (
@@ -249,7 +250,7 @@ def test_a_pretrained_trunk_is_tested_once(problem: Problem, trunk: TrunkSpec, m
     assert study(changed, opened, Budget(4, 0)).n_reproductions == 0
 
     def score(spec: FoldSpec) -> FoldResult:
-        return made_up_result(spec.fingerprint, 0.3)
+        return made_up_result(spec, 0.3)
 
     driven = _drive(changed, opened, score=score)
     assert len(driven.returned) == runs
@@ -279,7 +280,7 @@ def test_a_larger_budget_goes_on_and_a_smaller_looks_at_the_first_only(problem: 
     rising = iter(range(1000))
 
     def score(spec: FoldSpec) -> FoldResult:
-        return made_up_result(spec.fingerprint, next(rising) / 1000)
+        return made_up_result(spec, next(rising) / 1000)
 
     small = _drive(problem, budget=Budget(2, 1), score=score, log=log)
     large = _drive(problem, budget=Budget(4, 1), score=score, log=log)
@@ -303,7 +304,7 @@ def test_an_exhaustive_parameter_has_its_own_number_of_trials(problem: Problem) 
 @pytest.mark.parametrize("change", [{"seed": 6}, {"folds": 2}, {"embedding_size": 4}, {"training": settings(lr=0.5)}])
 def test_another_problem_is_another_study(problem: Problem, change: dict[str, Any]) -> None:
     one = Study(problem, OPEN, BUDGET, SAMPLER, TrialsInMemory())
-    assert one.name != Study(replace(problem, **change), OPEN, BUDGET, SAMPLER, TrialsInMemory()).name
+    assert one.name != Study(with_changes(problem, **change), OPEN, BUDGET, SAMPLER, TrialsInMemory()).name
 
 
 def test_before_a_search_no_training_is_foreseeable_and_without_one_all_are(problem: Problem) -> None:

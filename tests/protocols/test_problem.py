@@ -8,7 +8,7 @@ import pytest
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.problem import Problem
 from protocols.splits import as_ranges, mlrc_split
-from results.spec.training_spec import FoldSpec
+from results.spec.conditions import Conditions
 from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
 from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, pattern_dataset, settings
@@ -18,7 +18,8 @@ from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, pattern_
 def problem(tmp_path: Path) -> Problem:
     dataset = pattern_dataset(tmp_path)
     trunk = TrunkSpec(name="small_conv", weights="random")
-    return Problem(dataset, mlrc_split(16), 4, IMAGES, trunk, 8, settings(), seed=5)
+    conditions = Conditions(images=IMAGES, trunk=trunk, embedding_size=8, training=settings())
+    return Problem(dataset, mlrc_split(16), 4, conditions, seed=5)
 
 
 def test_a_setting_makes_one_training_per_fold(problem: Problem) -> None:
@@ -53,13 +54,6 @@ def test_seeds_depend_on_purpose_number_and_fold_but_not_on_the_method(problem: 
 def test_an_untrained_trunk_has_no_embedder(problem: Problem) -> None:
     assert {spec.embedding_size for spec in problem.fold_specs(UNTRAINED, "reproduction", 0)} == {None}
     assert {spec.embedding_size for spec in problem.fold_specs(CONTRASTIVE, "reproduction", 0)} == {8}
-
-
-def test_a_specification_survives_json(problem: Problem) -> None:
-    (spec, *_) = problem.fold_specs(CONTRASTIVE, "search", 0)
-    copy = FoldSpec.model_validate_json(spec.model_dump_json())
-    assert copy == spec
-    assert copy.fingerprint == spec.fingerprint
 
 
 def test_test_images_are_those_of_the_test_classes(problem: Problem) -> None:

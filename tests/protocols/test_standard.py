@@ -1,7 +1,6 @@
 """The protocol of the papers' tables: the epoch is chosen on the folds, the model trained on all training classes."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.labs import InventedLab
-from tests.support.toys import CONTRASTIVE, IMAGES, UNTRAINED, made_up_result, pattern_dataset, same_weights, settings
+from tests.support.toys import CONTRASTIVE, UNTRAINED, made_up_result, pattern_dataset, same_weights, settings
 
 SPACE = (SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),)
 
@@ -30,7 +29,9 @@ def problem(tmp_path: Path) -> Problem:
     split = named_split("conventional", 16, 8)
     trunk = TrunkSpec(name="small_conv", weights="random")
     training = settings(iterations_per_epoch=None, max_epochs=5, validate_every=2)
-    return Problem(pattern_dataset(tmp_path), split, 4, IMAGES, trunk, 8, training, seed=5, metrics=("recall@2",))
+    return Problem(
+        pattern_dataset(tmp_path), split, 4, conditions(trunk, training=training), seed=5, metrics=("recall@2",)
+    )
 
 
 def study(problem: Problem, method: MethodTemplate, budget: Budget) -> Study:
@@ -48,8 +49,7 @@ def curve(*scores: float) -> tuple[CurvePoint, ...]:
 
 def validated(spec: FoldSpec) -> FoldResult:
     """Best after epoch 4."""
-    changes = {"curve": curve(0.1, 0.2, 0.4, 0.3), "best_iteration": 12, "best_map_at_r": 0.4}
-    return made_up_result(spec.fingerprint, 0.4).model_copy(update=changes)
+    return made_up_result(spec, 0.4).model_copy(update={"curve": curve(0.1, 0.2, 0.4, 0.3), "iterations": 15})
 
 
 def drive(
@@ -124,7 +124,7 @@ def test_warnings_about_the_choice_reach_the_test(problem: Problem) -> None:
     def one_diverged(spec: FoldSpec) -> FoldResult:
         if spec.checkpoint_epoch is not None or spec.fold != 2:
             return validated(spec)
-        return made_up_result(spec.fingerprint, 0.0, reason="loss not finite at iteration 7")
+        return made_up_result(spec, 0.0, reason="loss not finite at iteration 7")
 
     asked, tests = drive(study(problem, MethodTemplate(method=CONTRASTIVE), Budget(0, 1)), one_diverged)
     assert train_jobs(asked[1])[0].spec.checkpoint_epoch == 4
@@ -148,7 +148,7 @@ def test_with_a_single_candidate_there_are_no_choosing_trainings(
     problem: Problem, max_epochs: int, validate_every: int
 ) -> None:
     update = {"max_epochs": max_epochs, "validate_every": validate_every}
-    short = replace(problem, training=problem.training.model_copy(update=update))
+    short = with_changes(problem, training=problem.conditions.training.model_copy(update=update))
     given = study(short, MethodTemplate(method=CONTRASTIVE), Budget(0, 2))
     asked, tests = drive(given)
     assert [len(jobs) for jobs in asked if jobs] == [2, 2]
@@ -176,7 +176,7 @@ def test_a_training_is_never_handed_test_classes(problem: Problem) -> None:
 
 def test_the_chosen_epochs_model_is_that_of_a_training_stopped_there(problem: Problem) -> None:
     whole = problem.final_spec(CONTRASTIVE, 0, 2)
-    short = whole.model_copy(update={"training": whole.training.model_copy(update={"max_epochs": 2})})
+    short = whole.with_conditions(training=whole.conditions.training.model_copy(update={"max_epochs": 2}))
     data = problem.training_data(whole)
     one, other = train_fold(whole, data), train_fold(short, data)
     assert one.result.iterations == 5 * (32 // 8)

@@ -48,3 +48,17 @@ def test_a_space_of_ones_own_takes_the_place_of_the_cards(objective, tmp_path):
 def test_a_method_without_a_search_space_needs_a_function(objective):
     with pytest.raises(InputError, match="untrained: has no search space"):
         objective("untrained")
+
+
+class AfterTheFirstFold(optuna.pruners.BasePruner):
+    def prune(self, study, trial):
+        return trial.number == 1 and trial.last_step == 0
+
+
+def test_a_pruner_ends_a_trial_between_two_folds(objective, tmp_path):
+    study = optuna.create_study(direction="maximize", pruner=AfterTheFirstFold())
+    study.optimize(objective(), n_trials=2)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "PRUNED"]
+    assert [len(trial.intermediate_values) for trial in study.trials] == [2, 1]
+    assert len(study.trials[1].user_attrs["trainings"]) == 1
+    assert len(Store(tmp_path / "store.sqlite", tmp_path / "artifacts").folds()) == 3

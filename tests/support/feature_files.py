@@ -1,6 +1,5 @@
 """Folders of features, and problems on them."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,10 @@ import numpy as np
 from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.feature_files import open_features
 from protocols.problem import Problem
+from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
-from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
-from tests.support.small_problem import small_problem
+from tests.support.small_problem import small_problem, with_changes
 
 WIDTH = 12
 
@@ -41,4 +40,4 @@ def feature_problem(folder: Path, **changes: Any) -> Problem:
     dataset = opened_features(write_features(folder / "data", some_features(), labels), folder / "cache")
     trunk = TrunkSpec(name="none", weights="none", width=WIDTH)
     problem = small_problem(folder, dataset=dataset, trunk=trunk, images=ImageSettings())
-    return replace(problem, **changes)
+    return with_changes(problem, **changes)

@@ -4,7 +4,7 @@ from reports.page.material import Material
 from results.records.records import CurvePoint, Scores, TestCurve, TestPoint
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import PAPER
-from tests.support.sample_records import some_result, some_run, some_spec, some_summary
+from tests.support.sample_records import changed_run, some_result, some_run, some_summary
 
 
 def sweep(points, *, of="proxy_anchor", title="Proxy-Anchor", name="some", dataset="cars196", settings=None, **more):
@@ -14,15 +14,18 @@ def sweep(points, *, of="proxy_anchor", title="Proxy-Anchor", name="some", datas
         key = "__".join([of, *(f"{target}_{value}" for target, value in values.items())])
         titles[key] = ", ".join([title, *(f"{target} {value}" for target, value in values.items())])
         variants.append({"of": of, "key": key, "title": titles[key], "set": values})
-        records += [_run(key, run, score, dataset) for run, score in enumerate(scores)]
+        records += [_run(name, key, run, score, dataset) for run, score in enumerate(scores)]
     settings = {**PAPER, "variants": variants, "dataset": {"name": dataset}, **(settings or {})}
     summary = some_summary(methods=titles, reproductions=3, settings=settings)
     return Material(name, MeasuredExperiment(summary, tuple(records)), **more)
 
 
-def _run(key, run, score, dataset):
+def _run(name, key, run, score, dataset):
     fields = {"protocol": "standard", "dataset": dataset, "iterations": 10, "hyperparameters": {}}
-    return some_run(key, run, score, fold_fingerprints=(f"{key}-{run}",), **fields)
+    record = some_run(key, run, score, fold_fingerprints=(f"{name}-{key}-{run}",), **fields)
+    (spec,) = record.specs
+    training = spec.conditions.training.model_copy(update={"iterations_per_epoch": None, "validate_every": 1})
+    return changed_run(record, specs=(spec.with_conditions(training=training),))
 
 
 def with_curves(scores, *, name="some", dataset="cars196", steps=7, **more):
@@ -30,23 +33,18 @@ def with_curves(scores, *, name="some", dataset="cars196", steps=7, **more):
     records, trainings, curves = [], {}, {}
     for method, runs in scores.items():
         for run, after_epochs in enumerate(runs):
-            record = _run(method, run, after_epochs[-1], dataset)
+            record = _run(name, method, run, after_epochs[-1], dataset)
             records.append(record)
-            (key,) = record.fold_fingerprints
+            (spec,) = record.specs
+            key = spec.fingerprint
             iterations = [steps * epoch for epoch in range(len(after_epochs) + 1)]
             points = zip(iterations, [0.01, *after_epochs], strict=True)
             curves[key] = TestCurve(fingerprint=key, points=tuple(_point(at, score) for at, score in points))
-            spec = some_spec()
-            spec = spec.model_copy(
-                update={
-                    "training": spec.training.model_copy(update={"iterations_per_epoch": None, "validate_every": 1})
-                }
-            )
             validations = tuple(
                 CurvePoint(iteration=at, map_at_r=None, r_precision=None, precision_at_1=None, loss=None)
                 for at in iterations
             )
-            trainings[key] = (spec, some_result(spec, curve=validations, fingerprint=key))
+            trainings[key] = (spec, some_result(spec, curve=validations))
     settings = {**PAPER, "methods": list(scores), "dataset": {"name": dataset}}
     summary = some_summary(methods={key: key.upper() for key in scores}, reproductions=3, settings=settings)
     return Material(name, MeasuredExperiment(summary, tuple(records), trainings, curves), **more)
@@ -68,6 +66,5 @@ def put_in_store(store, material):
     for curve in measured.test_curves.values():
         store.put_test_curve(curve)
     for record in measured.records:
-        record = record.model_copy(update={"fingerprint": f"{material.name} {record.fingerprint}"})
         store.put_run(record)
         store.enlist(identity, record.method, record)

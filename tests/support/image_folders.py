@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from protocols.datasets.dataset import DataRequest
+from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
-from results.spec.training_spec import ImageSettings
 
 SETTINGS = ImageSettings(resize=8, crop=8)
 BIRDS = tuple(f"{c + 1:03d}.Bird_{c}" for c in range(8))

@@ -8,7 +8,7 @@ from reports.tables.formats import to_csv
 from results.records import records
 from results.records.records import Scores
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.sample_records import some_result, some_run, some_spec, some_summary
+from tests.support.sample_records import some_result, some_run, some_summary
 
 TITLES = {"contrastive": "Contrastive | A_B", "triplet": "Triplet", "cosface": "CosFace", "absent": "Absent"}
 VALUES = {"contrastive": (0.60, 0.62, 0.65), "triplet": (0.59, 0.625, 0.64), "cosface": (0.40, 0.42, 0.46)}
@@ -27,9 +27,9 @@ def with_trainings():
     """Every training of every run is kept, with a test curve whose best point is 0.05 above the chosen one."""
     world, trainings, curves = measured(hyperparameters={"loss.neg_margin": 0.5, "loss_optimizer.lr": 0.01}), {}, {}
     for record in world.records:
-        for fold, name in enumerate(record.fold_fingerprints):
-            result = some_result(some_spec(), map_at_r=record.separated.map_at_r + 0.01 * fold)
-            trainings[name] = (some_spec(), result.model_copy(update={"fingerprint": name}))
+        for spec in record.specs:
+            name = spec.fingerprint
+            trainings[name] = (spec, some_result(spec, map_at_r=record.separated.map_at_r + 0.01 * spec.fold))
             values = ((100, 0.05), (200, 0.0), (300, -0.05))
             points = [
                 records.TestPoint(
@@ -42,6 +42,12 @@ def with_trainings():
             ]
             curves[name] = records.TestCurve(fingerprint=name, points=tuple(points))
     return MeasuredExperiment(world.summary, world.records, trainings, curves)
+
+
+def specs_of(world, method, run=0):
+    """The trainings of a run."""
+    (record,) = (one for one in world.records if (one.method, one.run, one.search) == (method, run, 0))
+    return record.specs
 
 
 def read(table):

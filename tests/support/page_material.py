@@ -8,7 +8,7 @@ from results.records.artifacts import FigureData
 from results.records.records import ClassScores
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
-from tests.support.sample_records import scores, some_run, some_summary
+from tests.support.sample_records import changed_run, scores, some_run, some_summary
 
 A, B, C = [0.60, 0.61, 0.605, 0.602], [0.50, 0.512, 0.503, 0.5], [0.601, 0.607, 0.606, 0.603]
 
@@ -53,7 +53,7 @@ def comparing(how, settings=MLRC):
 
 
 def replace_run(run, **changes):
-    return run.model_copy(update=changes)
+    return changed_run(run, **changes)
 
 
 def figure_data(proxies=True):
@@ -75,6 +75,8 @@ def figure_data(proxies=True):
         class_names=np.array(["<b>x</b>", "y"]),
         neighbour_names=np.array([["<b>x</b>", "y"], ["<b>x</b>", "y"]]),
         class_scores=np.array([0.1, 0.2], np.float32),
+        test_names=np.empty(0, np.str_),
+        train_names=np.empty(0, np.str_),
     )
 
 
@@ -90,7 +92,5 @@ def with_classes(runs, shares):
     for run in runs:
         mean = run.concatenated.map_at_r
         each = tuple(scores(4 * (mean + share)) for share in shares)
-        kept.append(
-            run.model_copy(update={"class_scores": ClassScores(queries=(5,) * 4, separated=each, concatenated=each)})
-        )
+        kept.append(changed_run(run, class_scores=ClassScores(queries=(5,) * 4, separated=each, concatenated=each)))
     return kept

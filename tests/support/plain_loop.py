@@ -23,9 +23,11 @@ def parts_of_training(spec: FoldSpec, data: FoldData) -> tuple[Any, Any, Any, An
     torch.manual_seed(derive_seed("loss", spec.seed))
     targets = data.train_targets
     method = build_method(spec.method, int(targets.max()) + 1, model.dimensions, len(targets))
-    optimizer = build_optimizer(spec.training.optimizer, model, method, spec.method)
-    source = BatchSource(data.train, spec.images, torch.device("cpu"))
-    rows = batches(targets, spec.training.batch_size, spec.method.samples_per_class, derive_seed("batches", spec.seed))
+    optimizer = build_optimizer(spec.conditions.training.optimizer, model, method, spec.method)
+    source = BatchSource(data.train, spec.conditions.images, torch.device("cpu"))
+    rows = batches(
+        targets, spec.conditions.training.batch_size, spec.method.samples_per_class, derive_seed("batches", spec.seed)
+    )
     return model, method, optimizer, source, rows
 
 
@@ -42,9 +44,9 @@ def losses_of_plain_loop(spec: FoldSpec, data: FoldData, suite: FoldResult) -> l
         method.loss,
         model,
         data.train_targets,
-        spec.training.batch_size,
+        spec.conditions.training.batch_size,
         images=pool_images(spec, source),
-        steps_per_epoch=spec.training.iterations_per_epoch,
+        steps_per_epoch=spec.conditions.training.iterations_per_epoch,
         seed=derive_seed("pool", spec.seed),
         generator=torch.Generator().manual_seed(derive_seed("plugin", spec.seed)),
     )
@@ -55,7 +57,7 @@ def losses_of_plain_loop(spec: FoldSpec, data: FoldData, suite: FoldResult) -> l
         values = []
         model.train()
         method.loss.train()
-        for _ in range(spec.training.iterations_per_epoch):
+        for _ in range(spec.conditions.training.iterations_per_epoch):
             schedule.start_step()
             batch = next(rows)
             optimizer.zero_grad()

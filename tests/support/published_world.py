@@ -6,7 +6,7 @@ from typing import Any
 from reports.published.eligibility import StoredExperiment
 from reproduce.config.deviations import mlrc_experiment
 from results.records.records import RunRecord
-from results.spec.training_spec import ImageSettings, TrainingSettings
+from results.spec.conditions import ImageSettings, TrainingSettings
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import scores, some_run, some_summary
 

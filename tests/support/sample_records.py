@@ -4,8 +4,10 @@ from typing import Any
 
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import CurvePoint, FoldResult, Provenance, RunRecord, Scores
-from results.spec.training_spec import Component, FoldSpec, ImageSettings, MethodSpec, TrainingSettings
+from results.spec.conditions import Conditions, ImageSettings
+from results.spec.training_spec import Component, FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
+from results.values import derive_seed
 
 
 def some_provenance() -> Provenance:
@@ -55,29 +57,41 @@ def some_spec(**changes: Any) -> FoldSpec:
         "fold": 1,
         "train_classes": ((2, 6), (0, 0)),
         "validation_classes": ((1, 1),),
-        "images": ImageSettings(resize=None, crop=32),
-        "trunk": TrunkSpec(name="small_conv", weights="random"),
-        "embedding_size": 16,
         "method": MethodSpec(name="triplet", loss=Component(name="TripletMarginLoss", arguments={"margin": 0.1})),
-        "training": TrainingSettings(),
+        "conditions": Conditions(
+            images=ImageSettings(resize=None, crop=32),
+            trunk=TrunkSpec(name="small_conv", weights="random"),
+            embedding_size=16,
+        ),
         "seed": 7,
     }
-    return FoldSpec(**{**fields, **changes})
+    return changed_spec(FoldSpec(**fields), **changes)
 
 
-def some_result(spec: FoldSpec, map_at_r: float = 0.5, **changes: Any) -> FoldResult:
-    losses = (None, 0.4, 0.3)
+def changed_spec(spec: FoldSpec, **changes: Any) -> FoldSpec:
+    """A specification with other values of its fields, or of the fields of its conditions."""
+    conditions = {name: changes.pop(name) for name in [*changes] if name in Conditions.model_fields}
+    return spec.changed(**changes).with_conditions(**conditions)
+
+
+def some_result(
+    spec: FoldSpec, map_at_r: float = 0.5, *, best_iteration: int = 200, beats_untrained: bool = True, **changes: Any
+) -> FoldResult:
+    """A training of 200 iterations whose best validation score is `map_at_r`."""
+    at = {0: 0.0 if beats_untrained else map_at_r, 100: map_at_r / 2, 200: map_at_r / 2, best_iteration: map_at_r}
+    validates = spec.checkpoint_epoch is None
     curve = tuple(
-        CurvePoint(iteration=100 * i, map_at_r=map_at_r * i / 2, r_precision=0.2, precision_at_1=0.7, loss=losses[i])
-        for i in range(3)
+        CurvePoint(
+            iteration=iteration,
+            map_at_r=score if validates else None,
+            r_precision=0.6 if validates else None,
+            precision_at_1=0.7 if validates else None,
+            loss=0.4 if iteration else None,
+        )
+        for iteration, score in at.items()
     )
     fields: dict[str, Any] = {
-        "fingerprint": spec.fingerprint,
-        "status": "ok",
-        "best_iteration": 200,
-        "best_map_at_r": map_at_r,
-        "untrained_map_at_r": 0.0,
-        "beats_untrained": True,
+        "spec": spec,
         "iterations": 200,
         "stopped_by": "max_epochs",
         "curve": curve,
@@ -88,38 +102,47 @@ def some_result(spec: FoldSpec, map_at_r: float = 0.5, **changes: Any) -> FoldRe
 
 
 def scores(first: float) -> Scores:
-    return Scores(precision_at_1=first, r_precision=first / 2, map_at_r=first / 4)
+    """Precision@1 of `first`, at most 1, R-precision of its half, and MAP@R of its quarter."""
+    return Scores(precision_at_1=min(1.0, first), r_precision=min(1.0, first / 2), map_at_r=first / 4)
 
 
-def some_run(method: str = "triplet", run: int = 0, separated: float = 0.5, **changes: Any) -> RunRecord:
-    fields: dict[str, Any] = {
-        "fingerprint": f"{method}-{run}",
-        "protocol": "mlrc",
-        "dataset": "glyphs",
-        "data_fingerprint": "d" * 32,
-        "method": method,
-        "hyperparameters": {"loss.margin": 0.1},
-        "run": run,
-        "search": 0,
-        "study": None,
-        "seed": 0,
-        "fold_fingerprints": tuple(f"{method}-{run}-{fold}" for fold in range(4)),
-        "fold_scores": tuple(scores(separated) for _ in range(4)),
-        "separated": scores(separated),
-        "concatenated": scores(separated + 0.1),
-        "dimensions": 128,
-        "test_classes": 104,
-        "test_images": 1498,
-        "wall_time": 12.0,
-        "flags": (),
-        "steps": None,
-        "iterations": None,
-        "metrics_separated": {},
-        "metrics_concatenated": {},
-        "class_scores": None,
-        "chosen_by": (),
-        "last_epoch": None,
-        "training_version": 1,
-        "provenance": some_provenance(),
+def some_run(method: str = "triplet", run: int = 0, separated: float | Scores = 0.5, **changes: Any) -> RunRecord:
+    """A run of four folds; `changes` are those of `changed_run`."""
+    whole = separated if isinstance(separated, Scores) else scores(separated)
+    record = RunRecord(
+        protocol="mlrc",
+        specs=tuple(some_spec(fold=fold, training_version=1) for fold in range(4)),
+        hyperparameters={"loss.margin": 0.1},
+        run=run,
+        seed=0,
+        fold_scores=(whole,) * 4,
+        concatenated=whole if isinstance(separated, Scores) else scores(separated + 0.1),
+        dimensions=128,
+        test_classes=104,
+        test_images=1498,
+        wall_time=12.0,
+        provenance=some_provenance(),
+    )
+    return changed_run(record, **{"method": method, "run": run, **changes})
+
+
+def changed_run(record: RunRecord, **changes: Any) -> RunRecord:
+    """A run with other values of its fields and of what follows from them.
+
+    Another method, run or search has trainings of its own. So has another `fingerprint`, which may be any text, and
+    stands in no record; `fold_fingerprints` has such a text for each fold.
+    """
+    method, name = changes.pop("method", record.method), changes.pop("fingerprint", "")
+    texts = changes.pop("fold_fingerprints", [name] * len(record.specs))
+    if "separated" in changes:
+        changes["fold_scores"] = (changes.pop("separated"),) * len(record.fold_scores)
+    of_specs = {
+        key: changes.pop(key) for key in [*changes] if key in ("dataset", "data_fingerprint", "training_version")
     }
-    return RunRecord(**{**fields, **changes})
+    specs = record.specs[: len(texts)]
+    if {"run", "search"} & changes.keys() or any(texts):
+        place = [str(changes.get(key, getattr(record, key))) for key in ("run", "search")]
+        specs = tuple(s.changed(seed=derive_seed(text, *place, s.fold)) for s, text in zip(specs, texts, strict=True))
+    named = tuple(spec.changed(method=spec.method.model_copy(update={"name": method}), **of_specs) for spec in specs)
+    fields = {key: getattr(record, key) for key in RunRecord.model_fields}
+    return RunRecord(**{**fields, **changes, "specs": changes.get("specs", named)})

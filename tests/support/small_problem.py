@@ -1,5 +1,6 @@
 """A problem of sixteen classes of noisy stripes that a training is done with in a fraction of a second."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ from protocols.datasets.dataset import from_packing
 from protocols.images.packing import pack_arrays
 from protocols.problem import Problem
 from protocols.splits import mlrc_split
-from results.spec.training_spec import Component, ImageSettings, MethodSpec, OptimizerSettings, TrainingSettings
+from results.spec.conditions import Conditions, ImageSettings, OptimizerSettings, TrainingSettings
+from results.spec.training_spec import Component, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
 
 CLASSES, PER_CLASS, SIDE = 16, 4, 16
@@ -23,23 +25,26 @@ def small_problem(cache: Path, **changes: Any) -> Problem:
     packing = pack_arrays(images.astype(np.uint8)[..., None], cache / "stripes")
     names = [f"{row:02}" for row in range(len(labels))]
     dataset = from_packing("stripes", tuple(f"class {c}" for c in range(CLASSES)), names, labels, packing)
-    fields: dict[str, Any] = {
-        "dataset": dataset,
-        "split": mlrc_split(dataset.n_classes),
-        "folds": 2,
-        "images": ImageSettings(resize=None, crop=SIDE, flip=False),
-        "trunk": TrunkSpec(name="small_conv", weights="random"),
-        "embedding_size": 8,
-        "training": TrainingSettings(
-            batch_size=8,
-            iterations_per_epoch=3,
-            max_epochs=2,
-            validate_every=1,
-            optimizer=OptimizerSettings(name="Adam", lr=1e-3, arguments={}),
-        ),
-        "seed": 5,
-    }
-    return Problem(**{**fields, **changes})
+    training = TrainingSettings(
+        batch_size=8,
+        iterations_per_epoch=3,
+        max_epochs=2,
+        validate_every=1,
+        optimizer=OptimizerSettings(name="Adam", lr=1e-3, arguments={}),
+    )
+    conditions = Conditions(
+        images=ImageSettings(resize=None, crop=SIDE, flip=False),
+        trunk=TrunkSpec(name="small_conv", weights="random"),
+        embedding_size=8,
+        training=training,
+    )
+    return with_changes(Problem(dataset, mlrc_split(dataset.n_classes), 2, conditions, seed=5), **changes)
+
+
+def with_changes(problem: Problem, **changes: Any) -> Problem:
+    """A problem with other values of its fields, or of the fields of its conditions."""
+    conditions = {name: changes.pop(name) for name in [*changes] if name in Conditions.model_fields}
+    return replace(problem, conditions=problem.conditions.model_copy(update=conditions), **changes)
 
 
 TRIPLET = MethodSpec(name="triplet", loss=Component(name="TripletMarginLoss", arguments={"margin": 0.1}))

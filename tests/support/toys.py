@@ -13,17 +13,13 @@ from protocols.images.packing import pack_arrays
 from protocols.splits import as_ranges, mlrc_split
 from protocols.training.fold_data import FoldData, fold_data
 from results.records.provenance import provenance
-from results.records.records import FoldResult
-from results.spec.training_spec import (
-    Component,
-    FoldSpec,
-    ImageSettings,
-    MethodSpec,
-    OptimizerSettings,
-    TrainingSettings,
-)
+from results.records.records import CurvePoint, FoldResult
+from results.spec.conditions import Conditions, ImageSettings, OptimizerSettings, TrainingSettings
+from results.spec.training_spec import Component, FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
+from tests.support.sample_records import changed_spec
 
+TRUNK = TrunkSpec(name="small_conv", weights="random")
 IMAGES = ImageSettings(resize=None, crop=8)
 CONTRASTIVE = MethodSpec(
     name="contrastive",
@@ -68,10 +64,18 @@ def settings(lr: float = 1e-2, **changes: Any) -> TrainingSettings:
     return TrainingSettings(**{**short, **changes})
 
 
+def conditions(trunk: TrunkSpec = TRUNK, **changes: Any) -> Conditions:
+    """Small images, a small trunk and eight dimensions."""
+    return Conditions(**{"images": IMAGES, "trunk": trunk, "embedding_size": 8, "training": settings(), **changes})
+
+
 def toy_fold(
     dataset: Dataset, method: MethodSpec = CONTRASTIVE, training: TrainingSettings | None = None, **changes: Any
 ) -> tuple[FoldSpec, FoldData]:
-    """A fold of the dataset's MLRC split, as a specification and its images; `changes` go into the specification."""
+    """A fold of the dataset's MLRC split, as a specification and its images; `changes` go into the specification.
+
+    Conditions can be changed too.
+    """
     fold = changes.pop("fold", 0)
     classes = mlrc_split(dataset.n_classes).folds[fold]
     whole: dict[str, Any] = {
@@ -81,31 +85,27 @@ def toy_fold(
         "fold": fold,
         "train_classes": as_ranges(classes.train),
         "validation_classes": as_ranges(classes.validation),
-        "images": IMAGES,
-        "trunk": TrunkSpec(name="small_conv", weights="random"),
-        "embedding_size": 8,
         "method": method,
-        "training": training or settings(),
+        "conditions": conditions(training=training or settings()),
         "seed": 1,
     }
-    return FoldSpec(**{**whole, **changes}), fold_data(dataset, classes)
+    return changed_spec(FoldSpec(**whole), **changes), fold_data(dataset, classes)
 
 
 def made_up_result(
-    fingerprint: str, score: float, *, reason: str | None = None, beats_untrained: bool = True, wall_time: float = 1.0
+    spec: FoldSpec, score: float, *, reason: str | None = None, beats_untrained: bool = True, wall_time: float = 1.0
 ) -> FoldResult:
     """A result without a training; with a `reason` one that went NaN."""
+    curve = [(0, 0.0 if beats_untrained else score, None), (100, score, 0.5)]
     return FoldResult(
-        fingerprint=fingerprint,
-        status="ok" if reason is None else "nan",
-        reason=reason,
-        best_iteration=100,
-        best_map_at_r=score,
-        untrained_map_at_r=0.0,
-        beats_untrained=beats_untrained,
-        iterations=100,
+        spec=spec,
         stopped_by="max_epochs" if reason is None else "nan",
-        curve=(),
+        reason=reason,
+        iterations=100,
+        curve=tuple(
+            CurvePoint(iteration=iteration, map_at_r=value, r_precision=value, precision_at_1=value, loss=loss)
+            for iteration, value, loss in curve
+        ),
         wall_time=wall_time,
         provenance=provenance("cpu", 1),
     )

@@ -11,7 +11,7 @@ import pytest
 from protocols.datasets.dataset import DataError, ImageListing, check_listing
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.images.decoding import BrokenImageError, decode
-from results.spec.training_spec import ImageSettings
+from results.spec.conditions import ImageSettings
 from tests.support.image_folders import assert_said, data_request, make_cub, make_folder, paint
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from protocols.datasets import glyphs
 from protocols.datasets.dataset import DataRequest
+from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
-from results.spec.training_spec import ImageSettings
 
 
 def test_glyphs_are_rendered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

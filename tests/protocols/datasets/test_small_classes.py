@@ -53,7 +53,6 @@ def test_a_split_names_all_classes_and_keeps_its_sides(tmp_path: Path) -> None:
 
 
 def test_the_choice_is_a_part_of_the_experiment() -> None:
-    assert "min_images" not in DataChoice(name="folder").model_dump()
     assert DataChoice(name="folder", min_images=3).model_dump()["min_images"] == 3
     with pytest.raises(ValueError, match="cub200 keeps all its classes; remove the key min_images"):
         DataChoice(name="cub200", min_images=3)

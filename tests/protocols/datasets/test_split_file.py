@@ -15,7 +15,7 @@ from protocols.splits import named_split
 from reproduce.execution.run_experiment import notes_on_data
 from reproduce.execution.session import open_session
 from reproduce.storage import storage_paths
-from results.spec.training_spec import ImageSettings
+from results.spec.conditions import ImageSettings
 from tests.support.command_line import ask
 from tests.support.documentation import ROOT, blocks
 from tests.support.experiment_files import load_experiment

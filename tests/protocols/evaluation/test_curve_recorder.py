@@ -56,7 +56,7 @@ def test_the_point_of_the_checkpoint_is_the_evaluations_score(dataset: Dataset) 
 def test_mode_weights_and_random_numbers_stay_as_they_were(dataset: Dataset, training: bool) -> None:
     spec, _ = toy_fold(dataset)
     recorder = CurveRecorder(spec, data_for_testing(dataset, mlrc_split(dataset.n_classes)))
-    model = EmbeddingModel(spec.trunk, spec.embedding_size).train(training)
+    model = EmbeddingModel(spec.conditions.trunk, spec.embedding_size).train(training)
     before = {key: value.clone() for key, value in model.state_dict().items()}
     state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
     recorder(model, 7)
@@ -70,7 +70,7 @@ def test_mode_weights_and_random_numbers_stay_as_they_were(dataset: Dataset, tra
 def test_a_diverged_model_leaves_no_point(dataset: Dataset) -> None:
     spec, _ = toy_fold(dataset)
     recorder = CurveRecorder(spec, data_for_testing(dataset, mlrc_split(dataset.n_classes)))
-    model = EmbeddingModel(spec.trunk, spec.embedding_size)
+    model = EmbeddingModel(spec.conditions.trunk, spec.embedding_size)
     recorder(model, 0)
     with torch.no_grad():
         next(iter(model.parameters())).fill_(torch.nan)

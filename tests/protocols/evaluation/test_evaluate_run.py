@@ -51,7 +51,7 @@ def _reproduction(dataset: Dataset, method: MethodSpec = CONTRASTIVE, size: int 
     for fold in range(4):
         spec, _ = toy_fold(dataset, method, fold=fold, embedding_size=size, seed=fold)
         torch.manual_seed(fold)
-        model = EmbeddingModel(spec.trunk, size)
+        model = EmbeddingModel(spec.conditions.trunk, size)
         specs.append(spec)
         weights.append({key: value.clone() for key, value in model.state_dict().items()})
         embeddings.append(embed(model, data.images, IMAGES, torch.device("cpu")).double().numpy())
@@ -151,7 +151,7 @@ def test_most_methods_are_compared_on_the_unit_sphere(name: str | None) -> None:
     loss = None if name is None else Component(name=name)
     spec = some_spec(method=MethodSpec(name="any", loss=loss))
     assert normalization_of(spec) == "unit"
-    assert normalization_of(spec.model_copy(update={"normalization": "ball"})) == "ball"
+    assert normalization_of(spec.with_conditions(normalization="ball")) == "ball"
 
 
 @pytest.mark.parametrize("fold", [0, 3])
@@ -212,7 +212,7 @@ def test_random_numbers_stay_as_they_were(dataset: Dataset) -> None:
 
 def test_embedding_restores_the_mode_and_keeps_the_order(dataset: Dataset) -> None:
     spec, _ = toy_fold(dataset)
-    model = EmbeddingModel(spec.trunk, 8)
+    model = EmbeddingModel(spec.conditions.trunk, 8)
     for mode in (True, False):
         model.train(mode)
         embeddings = embed(model, dataset.images, IMAGES, torch.device("cpu"))

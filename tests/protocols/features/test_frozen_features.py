@@ -10,7 +10,7 @@ from protocols.features.frozen_features import FrozenTrunk, with_features, with_
 from protocols.images.batch_source import EvaluationCrops
 from protocols.training.torch_state import use_precision
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.spec.training_spec import ImageSettings
+from results.spec.conditions import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.image_folders import data_request, make_folder
 

@@ -15,7 +15,7 @@ from protocols.images.crops import training_batch
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_arrays
 from protocols.training.train_fold import train_fold
-from results.spec.training_spec import ImageSettings
+from results.spec.conditions import ImageSettings
 from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, same_weights, settings, toy_fold
 
 CPU = torch.device("cpu")

@@ -13,7 +13,7 @@ from scipy.stats import ks_2samp
 from protocols.images.crops import centre_crop, evaluation_batch, random_box, random_cuts, training_batch
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_arrays, pack_files
-from results.spec.training_spec import ImageSettings
+from results.spec.conditions import ImageSettings
 
 Box = tuple[int, int, int, int]
 

@@ -11,7 +11,7 @@ from PIL import Image
 from protocols.images import device_crops as batched
 from protocols.images.device_crops import Windows, resized_windows
 from protocols.training.torch_state import use_precision
-from results.spec.training_spec import Precision
+from results.spec.conditions import Precision
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 

@@ -79,7 +79,7 @@ def test_a_training_crops_its_validation_images_once(tmp_path: Path, made: list[
 def test_a_runs_folds_share_the_test_crops(tmp_path: Path, made: list[int]) -> None:
     dataset = pattern_dataset(tmp_path)
     folds = [toy_fold(dataset, CONTRASTIVE, fold=fold) for fold in range(4)]
-    weights = [EmbeddingModel(spec.trunk, 8).state_dict() for spec, _ in folds]
+    weights = [EmbeddingModel(spec.conditions.trunk, 8).state_dict() for spec, _ in folds]
     job = EvaluateJob(tuple(spec for spec, _ in folds), "mlrc", {}, 0, 0, 1.0)
     evaluate_run(job, weights, data_for_testing(dataset, mlrc_split(dataset.n_classes)))
     assert made == [0]

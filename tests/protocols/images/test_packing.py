@@ -19,7 +19,7 @@ from protocols.images.crops import evaluation_batch
 from protocols.images.decoding import BrokenImageError, Decoded, decode, decoded
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_arrays, pack_files
-from results.spec.training_spec import ImageSettings
+from results.spec.conditions import ImageSettings
 
 
 def _picture(mode: str, width: int, height: int, seed: int = 0) -> Image.Image:

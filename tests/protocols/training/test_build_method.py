@@ -13,7 +13,8 @@ from protocols.training import build_method as methods
 from protocols.training.build_method import MethodError, build_component, build_method, check_component
 from protocols.training.build_method import component_class as class_of
 from protocols.training.optimizer import build_optimizer
-from results.spec.training_spec import Component, MethodSpec, OptimizerSettings, WeightedComponent
+from results.spec.conditions import OptimizerSettings
+from results.spec.training_spec import Component, MethodSpec, WeightedComponent
 
 SIZES = {"num_classes": 5, "embedding_size": 3}
 

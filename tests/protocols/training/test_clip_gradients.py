@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from protocols.training.train_fold import clip_gradients
-from results.spec.training_spec import TrainingSettings
+from results.spec.conditions import TrainingSettings
 
 
 def trained():

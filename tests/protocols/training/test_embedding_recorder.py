@@ -59,7 +59,7 @@ def test_a_snapshot_has_the_embeddings_and_the_proxies_of_its_epoch(dataset: Dat
     trained = train_fold(spec, data, record=recorder)
     shot = recorder.recording().at_epoch(2)
     assert shot is not None
-    expected = embed(trained_model(spec, trained.weights, CPU), data.train, spec.images, CPU)
+    expected = embed(trained_model(spec, trained.weights, CPU), data.train, spec.conditions.images, CPU)
     np.testing.assert_allclose(shot.embeddings, torch.nn.functional.normalize(expected).numpy(), atol=1e-6)
     np.testing.assert_array_equal(shot.labels, data.train_targets)
     assert trained.class_vectors is not None

@@ -13,8 +13,9 @@ from protocols.training.optimizer import LearningRates, build_optimizer, check_t
 from reproduce.config.checked_card import load_card
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
+from results.spec.conditions import OptimizerSettings, RateSchedule, TrainingSettings
 from results.spec.experiment_spec import Experiment
-from results.spec.training_spec import Component, MethodSpec, OptimizerSettings, RateSchedule, TrainingSettings
+from results.spec.training_spec import Component, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
 
 CONV = TrunkSpec(name="small_conv", weights="random")

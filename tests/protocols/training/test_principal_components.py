@@ -1,6 +1,5 @@
 """The embedder of the pretrained trunk: principal components of the features of a fold's training images."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,16 +24,17 @@ from protocols.trunks.embedding_model import trained_model
 from reproduce.errors import InputError
 from reproduce.execution.check_settings import check_components
 from results.spec.trunk_spec import TrunkSpec
+from tests.support.small_problem import with_changes
 from tests.support.toys import (
     CONTRASTIVE,
     IMAGES,
     PRETRAINED_PCA,
     TEST_COMPONENTS,
     UNTRAINED,
+    conditions,
     pattern_dataset,
     patterns,
     same_weights,
-    settings,
     toy_fold,
 )
 
@@ -49,7 +49,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 @pytest.fixture
 def problem(dataset: Dataset) -> Problem:
     trunk = TrunkSpec(name="small_conv", weights="random")
-    return Problem(dataset, mlrc_split(16), 4, IMAGES, trunk, 8, settings(), seed=5)
+    return Problem(dataset, mlrc_split(16), 4, conditions(trunk), seed=5)
 
 
 def some_features(images: int = 60, width: int = 12) -> Tensor:
@@ -104,7 +104,7 @@ def test_a_fold_without_training_gets_the_components_of_its_training_images(data
     spec, data = toy_fold(dataset, PRETRAINED_PCA)
     trained = train_fold(spec, data)
     model = trained_model(spec, trained.weights, CPU)
-    features = features_of_crops(model, EvaluationCrops(data.train, spec.images, CPU))
+    features = features_of_crops(model, EvaluationCrops(data.train, spec.conditions.images, CPU))
     expected = leading_directions(features, 8)
     np.testing.assert_allclose(trained.weights["embedder.weight"].numpy(), expected, atol=1e-5)
     assert trained.result.stopped_by == "untrained"
@@ -148,7 +148,7 @@ def test_folds_have_different_components_and_join_to_a_wider_embedding(problem: 
 
 
 def test_components_of_the_test_images_are_those_of_pmls_tester(problem: Problem) -> None:
-    problem = replace(problem, embedding_size=6)
+    problem = with_changes(problem, embedding_size=6)
     specs = problem.fold_specs(TEST_COMPONENTS, "reproduction", 0)
     data = data_for_testing(problem.dataset, problem.split)
     weights = [train_fold(spec, problem.training_data(spec)).weights for spec in specs]
@@ -168,7 +168,7 @@ def test_components_of_the_test_images_are_those_of_pmls_tester(problem: Problem
 
 
 def test_too_few_test_images_for_their_components_are_refused_before_any_training(problem: Problem) -> None:
-    check_components(replace(problem, embedding_size=7), TEST_COMPONENTS)
+    check_components(with_changes(problem, embedding_size=7), TEST_COMPONENTS)
     with pytest.raises(InputError, match="32 test images have at most 31 principal components, fewer than the 32"):
         check_components(problem, TEST_COMPONENTS)
 
@@ -178,8 +178,8 @@ def test_the_specification_has_the_embedder_and_other_methods_keep_theirs(proble
         problem.fold_specs(PRETRAINED_PCA, "reproduction", 0)[0].method.model_dump()["embedder"]
         == "principal_components"
     )
-    assert "embedder" not in problem.fold_specs(CONTRASTIVE, "reproduction", 0)[0].method.model_dump()
-    without_bias = replace(problem, embedder_bias=False)
+    assert problem.fold_specs(CONTRASTIVE, "reproduction", 0)[0].method.embedder is None
+    without_bias = with_changes(problem, embedder_bias=False)
     assert {spec.embedder_bias for spec in without_bias.fold_specs(PRETRAINED_PCA, "reproduction", 0)} == {True}
     assert {spec.embedder_bias for spec in without_bias.fold_specs(CONTRASTIVE, "reproduction", 0)} == {False}
 
@@ -189,5 +189,5 @@ def test_the_final_model_of_protocol_standard_has_its_components(problem: Proble
     trained = train_fold(spec, problem.training_data(spec))
     assert trained.result.best_map_at_r is None
     model = trained_model(spec, trained.weights, CPU)
-    features = features_of_crops(model, EvaluationCrops(problem.training_data(spec).train, spec.images, CPU))
+    features = features_of_crops(model, EvaluationCrops(problem.training_data(spec).train, spec.conditions.images, CPU))
     np.testing.assert_allclose(trained.weights["embedder.weight"].numpy(), leading_directions(features, 8), atol=1e-5)

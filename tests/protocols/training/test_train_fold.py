@@ -28,7 +28,8 @@ from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import TRUNKS, SmallConv
 from results.records.records import FoldResult
-from results.spec.training_spec import Component, MethodSpec, OptimizerSettings
+from results.spec.conditions import OptimizerSettings
+from results.spec.training_spec import Component, MethodSpec
 from results.values import derive_seed
 from tests.support.toys import (
     CONTRASTIVE,
@@ -203,7 +204,7 @@ def test_whatever_the_specification_says_matters(dataset: Dataset, change: str) 
         "seed": {"seed": 2},
         "fold": {"fold": 1},
         "lr": {"training": short(lr=2e-2)},
-        "crops": {"images": toy_fold(dataset)[0].images.model_copy(update={"area": (0.9, 1.0)})},
+        "crops": {"images": toy_fold(dataset)[0].conditions.images.model_copy(update={"area": (0.9, 1.0)})},
     }
     one = train_fold(*toy_fold(dataset))
     other = train_fold(*toy_fold(dataset, **changes[change]))
@@ -433,7 +434,7 @@ def test_a_network_broken_from_the_start_is_a_failure_with_its_weights(
     assert trained.result.reason == "validation embeddings not finite at iteration 0"
     assert trained.result.curve == ()
     assert trained.result.untrained_map_at_r == 0.0
-    EmbeddingModel(spec.trunk, spec.embedding_size).load_state_dict(trained.weights)
+    EmbeddingModel(spec.conditions.trunk, spec.embedding_size).load_state_dict(trained.weights)
 
 
 # The untrained trunk
@@ -449,7 +450,7 @@ def test_an_untrained_trunk_is_scored_as_it_is(dataset: Dataset) -> None:
     assert result.best_map_at_r == result.untrained_map_at_r == result.curve[0].map_at_r > 0
     assert not result.beats_untrained
     assert result.flag is None
-    model = EmbeddingModel(spec.trunk, None)
+    model = EmbeddingModel(spec.conditions.trunk, None)
     model.load_state_dict(trained.weights)
     assert not any(key.startswith("embedder") for key in trained.weights)
 
@@ -509,7 +510,7 @@ def test_batches_reach_the_loss_as_the_method_wants_them(dataset: Dataset) -> No
 def test_the_context_lends_the_network(dataset: Dataset) -> None:
     train_fold(*toy_fold(dataset, RECORDING, short(max_epochs=1)))
     (context,) = RecordingLoss.contexts
-    model = EmbeddingModel(toy_fold(dataset)[0].trunk, 8)
+    model = EmbeddingModel(toy_fold(dataset)[0].conditions.trunk, 8)
     assert [p.shape for p in context.trunk_parameters] == [p.shape for p in model.parameters()]
     assert context.embed_pool(3).shape == (6, 3, 8)
     assert context.generator.initial_seed() == derive_seed("plugin", 1)

@@ -15,8 +15,8 @@ from protocols.trunks.efficientnet_lite import EfficientNetLite0, SamePadConv2d,
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.library_trunks import IMAGENET_FORMAT
+from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
-from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 
 

@@ -8,8 +8,9 @@ import pytest
 from protocols.training.build_method import MethodError, RefusedError, build_method
 from protocols.training.check_method import check_method, with_versions
 from protocols.training.first_step import try_first_step
+from results.spec.conditions import TrainingSettings
 from results.spec.source_names import sources_of
-from results.spec.training_spec import Component, MethodSpec, TrainingSettings
+from results.spec.training_spec import Component, MethodSpec
 from tests.support.toys import pattern_dataset, settings, toy_fold
 
 GOOD = """\

@@ -34,9 +34,9 @@ def test_the_rows_of_a_sweep_have_its_numbers(name):
         for target in filter(None, (sweep.parameter, sweep.line)):
             values = set()
             for experiment, chosen in rows(figure):
-                value = chosen.get(target, experiment)
-                for name in target.split(".") if value is experiment else ():
-                    value = getattr(value, name, None)
+                value = chosen.get(target, settings := experiment.model_dump())
+                for name in target.split(".") if value is settings else ():
+                    value = value.get(name) if isinstance(value, dict) else None
                 values.add(value)
             assert len(values - {None}) >= 2, target
 

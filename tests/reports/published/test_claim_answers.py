@@ -9,6 +9,7 @@ from results.published.claims_file import read_claims, shipped_claims
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import read
 from tests.support.published_world import MLRC, PAPER, changed, experiment, runs_of, single_runs
+from tests.support.sample_records import changed_run
 
 HEADER = "a,b,dataset,score,value_a,value_b,setting\n"
 HIGH, LOW = [0.70, 0.701, 0.702], [0.60, 0.601, 0.602]
@@ -156,8 +157,7 @@ def test_an_own_card_from_a_file_is_found_by_its_name():
 
 def test_repeated_searches_answer_before_many_runs():
     again = [
-        run.model_copy(update={"search": 1, "fingerprint": f"{run.fingerprint}-1"})
-        for run in of_paper().measured.records
+        changed_run(run, **{"search": 1, "fingerprint": f"{run.fingerprint}-1"}) for run in of_paper().measured.records
     ]
     repeated = experiment(
         "mine", changed(PAPER, search={"trials": 20, "searches": 2}), [*of_paper().measured.records, *again]

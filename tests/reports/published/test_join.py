@@ -12,6 +12,7 @@ from reports.tables.result_table import table_of
 from reproduce.config.deviations import mlrc_experiment
 from results.published.tables import PublishedColumn, published_table, published_tables
 from tests.support.published_world import MLRC, NOT_FILLED, PAPER, changed, experiment, runs_of, single_runs
+from tests.support.sample_records import changed_run
 
 P1 = PublishedColumn("cub200", "precision_at_1", "separated")
 JOINED_P1 = PublishedColumn("cub200", "precision_at_1", "concatenated")
@@ -62,7 +63,7 @@ IMAGENET_FORMAT = {"channels": "RGB", "mean": [0.485, 0.456, 0.406], "std": [0.2
 
 def test_repeated_searches_are_the_unit_of_our_interval():
     runs = [
-        run.model_copy(update={"search": search, "fingerprint": f"{run.fingerprint}-{search}"})
+        changed_run(run, **{"search": search, "fingerprint": f"{run.fingerprint}-{search}"})
         for search, values in enumerate(([0.59, 0.60], [0.62, 0.63], [0.55, 0.56]))
         for run in runs_of("contrastive", values)
     ]
@@ -177,7 +178,9 @@ def test_runs_of_the_shipped_file_fill_mlrcs_table_of_that_dataset(dataset):
 
 def test_the_rhythm_of_another_dataset_is_not_that_of_cars196():
     shipped = mlrc_experiment("cars196")
-    cubs = changed(shipped.without_folder(), training=mlrc_experiment("cub200").training.model_dump(mode="json"))
+    cubs = changed(
+        shipped.without_folder(), training=mlrc_experiment("cub200").conditions.training.model_dump(mode="json")
+    )
     runs = runs_of("contrastive", NEAR, dataset="cars196")
     joined = join(published_table("mlrc_cars196"), [experiment("mlrc_cars196", cubs, runs)])
     assert "other training settings" in joined.notes[0]

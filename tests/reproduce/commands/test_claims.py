@@ -52,9 +52,9 @@ def quickstart(tmp_path):
     store.put_experiment("f", "quickstart", summary)
     for method, mean in MEANS.items():
         for search in range(3):
-            made_up = scores(4 * mean + 0.04 * (search - 1))
+            made_up = scores(2 * mean + 0.02 * (search - 1))
             changes = {"fingerprint": f"{method}-{search}", "separated": made_up, "concatenated": made_up}
-            record = some_run(method, search=search).model_copy(update=changes)
+            record = some_run(method, search=search, **changes)
             store.put_run(record)
             store.enlist("f", record.method, record)
 

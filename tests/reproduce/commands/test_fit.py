@@ -16,8 +16,9 @@ from protocols.splits import SplitError, named_split
 from reproduce.outputs.find_runs import find_run
 from reproduce.outputs.fit_model import UNTESTED, best_search, checkpoint_epochs
 from results.records.records import FoldResult
+from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
-from results.spec.training_spec import FoldSpec, ImageSettings
+from results.spec.training_spec import FoldSpec
 from results.store.store import Store
 from tests.support.command_line import ask
 from tests.support.feature_files import some_features, write_features
@@ -133,7 +134,7 @@ def test_the_training_gets_every_class_and_no_test_takes_its_model(finished, say
     tested.check_unseen(stored)
     with pytest.raises(SplitError):
         tested.check_unseen(spec)
-    assert (stored.trunk, stored.embedding_size) == (spec.trunk, spec.embedding_size)
+    assert (stored.conditions.trunk, stored.embedding_size) == (spec.conditions.trunk, spec.embedding_size)
 
 
 def test_an_ensemble_and_a_fitted_model_of_features_run_without_the_suite(finished, say, tmp_path):
@@ -197,7 +198,7 @@ def test_what_is_fitted_is_no_training_that_a_store_or_a_search_takes():
 
 def test_epochs_are_counted_in_passes_where_an_epoch_is_a_pass(tmp_path):
     dataset = open_dataset(DataRequest(DataChoice(name="glyphs"), ImageSettings(resize=None, crop=32), tmp_path))
-    settings = some_spec().training.model_copy(update={"iterations_per_epoch": None, "batch_size": 10})
+    settings = some_spec().conditions.training.model_copy(update={"iterations_per_epoch": None, "batch_size": 10})
     spec = some_spec(train_classes=((0, 9),), training=settings)
     steps = len(dataset.images.of_classes(tuple(range(10))).labels) // 10
     trainings = [(spec, some_result(spec, best_iteration=epochs * steps)) for epochs in (2, 4, 5)]

@@ -94,7 +94,7 @@ def test_only_trainings_under_the_same_conditions_are_measurements_and_own_ones_
 
 def test_steps_are_those_of_all_epochs(planned):
     experiment = load_experiment("quickstart", {})
-    training = experiment.training
+    training = experiment.conditions.training
     assert training.iterations_per_epoch is not None
     for one in planned().values():
         assert one.steps == training.max_epochs * training.iterations_per_epoch

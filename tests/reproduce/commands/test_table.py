@@ -17,12 +17,13 @@ from reproduce.config.deviations import deviations
 from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.outputs.tables import KINDS
 from results.published.tables import published_table, published_tables
+from results.spec.conditions import Conditions
 from results.spec.experiment_spec import Experiment
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from tests.support.command_line import REFUSE_TORCH, ask, environment
 from tests.support.published_world import MLRC, NOT_FILLED, changed, runs_of, single_runs
-from tests.support.sample_records import some_summary
+from tests.support.sample_records import changed_run, some_summary
 
 NEAR = [0.59, 0.60, 0.605]
 SETTINGS = {
@@ -130,7 +131,7 @@ def test_mlrcs_table_shows_the_stored_runs(say, store):
 
 def test_a_later_short_run_does_not_hide_the_complete_run(say, store):
     keep(store, "mlrc_cub200", summary(MLRC), runs_of("contrastive", NEAR), "whole")
-    short = [run.model_copy(update={"fingerprint": f"short-{run.run}"}) for run in runs_of("contrastive", NEAR[:1])]
+    short = [changed_run(run, **{"fingerprint": f"short-{run.run}"}) for run in runs_of("contrastive", NEAR[:1])]
     keep(store, "mlrc_cub200", summary(changed(MLRC, search={"trials": 1})), short, "short")
     frame = cells(say("mlrc_cub200", "--format", "csv"))
     assert set(frame[frame["row"] == "Contrastive"]["n"]) == {3}
@@ -190,7 +191,11 @@ def test_no_experiment_of_the_suite_deviates_from_its_file():
             assert deviations(name, summary(json.loads(json.dumps(one.without_folder())))) == (), name
 
 
-@pytest.mark.parametrize("key", sorted(Experiment.model_fields))
+NOT_IN_FILES = {"conditions", "changes"}
+"""Files have the conditions key by key, and call the changes `with`."""
+
+
+@pytest.mark.parametrize("key", sorted({*Experiment.model_fields, *Conditions.model_fields, "with"} - NOT_IN_FILES))
 def test_every_setting_is_compared_or_listed_as_free(own_files, key):
     """A new setting of `Experiment` must not be forgotten in the comparison."""
     name = "proxy_isa_table1/cub200"
@@ -215,7 +220,7 @@ def test_every_setting_is_compared_or_listed_as_free(own_files, key):
         "settings": {"proxy_isa": {"loss.k": 0.5}},
         "metrics": ("nmi",),
         "test_curves": True,
-        "conditions": {"proxy_isa": {"embedding_size": 64}},
+        "with": {"proxy_isa": {"embedding_size": 64}},
         "peeking_metric": "precision_at_1",
         "primary": {"metric": "precision_at_1"},
         "recordings": {"epochs": [1]},

@@ -23,8 +23,10 @@ def test_every_experiment_loads_and_names_existing_things():
             assert experiment.dataset.name in DATASETS, name
             assert set(experiment.methods) <= cards, name
             # Whether timm knows its trunks is for tests/reproduce/execution/test_open_sessions.py.
-            if experiment.trunk.name != NO_TRUNK and not experiment.trunk.name.startswith("timm:"):
-                trunk_entry(experiment.trunk)
+            if experiment.conditions.trunk.name != NO_TRUNK and not experiment.conditions.trunk.name.startswith(
+                "timm:"
+            ):
+                trunk_entry(experiment.conditions.trunk)
 
 
 def test_quickstart_compares_three_trained_methods_with_the_untrained_trunk():
@@ -40,8 +42,8 @@ def test_quickstart_compares_three_trained_methods_with_the_untrained_trunk():
 def test_mlrcs_experiment_has_the_papers_settings():
     experiment = load_experiment("mlrc_cub200", {})
     assert (experiment.search.trials, experiment.reproductions, experiment.folds) == (50, 10, 4)
-    assert (experiment.embedding_size, experiment.search.bounds) == (128, "widened")
-    training, images = experiment.training, experiment.images
+    assert (experiment.conditions.embedding_size, experiment.search.bounds) == (128, "widened")
+    training, images = experiment.conditions.training, experiment.conditions.images
     assert (training.batch_size, training.optimizer.name, training.optimizer.lr) == (32, "RMSprop", 1e-6)
     assert (training.optimizer.weight_decay, training.optimizer.arguments) == (1e-4, {"momentum": 0.9})
     assert (images.resize, images.crop, images.area, images.ratio) == (256, 227, (0.16, 1.0), (0.75, 4 / 3))
@@ -113,8 +115,12 @@ def test_the_keys_of_a_panel_replace_the_common_keys(tmp_path):
     experiments = load_experiments(path, {"seed": 3})
     assert list(experiments) == ["both/small", "both/wide"]
     small, wide = experiments.values()
-    assert (small.training.batch_size, small.training.max_epochs, small.embedding_size) == (8, 2, 16)
-    assert (wide.training.batch_size, wide.embedding_size, wide.protocol) == (16, 32, "standard")
+    assert (
+        small.conditions.training.batch_size,
+        small.conditions.training.max_epochs,
+        small.conditions.embedding_size,
+    ) == (8, 2, 16)
+    assert (wide.conditions.training.batch_size, wide.conditions.embedding_size, wide.protocol) == (16, 32, "standard")
     assert small.seed == wide.seed == 3
     assert load_experiments(f"{path}/wide", {}).keys() == {"both/wide"}
     assert load_experiment(f"{path}/wide", {"seed": 3}) == wide

@@ -9,8 +9,8 @@ import yaml
 from reproduce.commands.options import Choices
 from reproduce.config.experiment_file import load_experiments, panels_by_size
 from reproduce.errors import InputError
+from results.spec.conditions import ImageSettings
 from results.spec.experiment_spec import Experiment, PrimaryScore
-from results.spec.training_spec import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 from results.statistics.primary_comparison import planned_score
 from tests.support.experiment_files import load_experiment
@@ -60,8 +60,8 @@ def test_another_trunk_has_its_own_weights_and_stays_frozen() -> None:
 
 def test_a_frozen_trunk_takes_back_what_has_no_effect_then() -> None:
     experiment = changed("quickstart", "trunk=resnet50", "trunk.frozen=true")
-    assert experiment.trunk == TrunkSpec(name="resnet50", frozen=True)
-    assert experiment.images == ImageSettings(resize=None, crop=32)
+    assert experiment.conditions.trunk == TrunkSpec(name="resnet50", frozen=True)
+    assert experiment.conditions.images == ImageSettings(resize=None, crop=32)
 
 
 def test_a_plus_sign_adds_to_a_list() -> None:

@@ -33,7 +33,7 @@ def test_a_sweep_has_a_variant_for_each_combination(load):
     assert variant.key == "proxy_anchor__loss.alpha_4__loss.margin_0.0__embedding_size_8"
     assert variant.title == "Proxy-Anchor, loss.alpha 4, loss.margin 0.0, embedding_size 8"
     assert variant.set == {"batch.samples_per_class": 0, "loss.alpha": 4, "loss.margin": 0.0}
-    sizes = [experiment.for_row(variant.key).embedding_size for variant in experiment.variants[1:]]
+    sizes = [experiment.for_row(variant.key).conditions.embedding_size for variant in experiment.variants[1:]]
     assert sizes == [8, 16] * 4
     assert len(experiment.comparable_rows()) == len(TINY_FILE["methods"]) + 1 + 4, "16 is the experiment's own size"
 
@@ -50,7 +50,11 @@ def test_panels_inherit_conditions_and_sweeps(tmp_path):
     a, b = load_experiments(str(path), {}).values()
     assert [variant.key for variant in a.variants] == ["triplet__loss.margin_0.1"]
     assert b.variants == ()
-    assert b.for_row("contrastive").embedding_size == b.for_row("contrastive").training.batch_size == 8
+    assert (
+        b.for_row("contrastive").conditions.embedding_size
+        == b.for_row("contrastive").conditions.training.batch_size
+        == 8
+    )
 
 
 @pytest.mark.parametrize(

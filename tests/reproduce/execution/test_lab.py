@@ -27,7 +27,6 @@ from reproduce.monitoring.observer import Tick
 from results.records.artifacts import weights_path
 from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
-from results.whole_files import ChangedFileError
 from tests.support.labs import Observer, reproduction, run_lab, trainings
 from tests.support.sample_records import some_result, some_run, some_summary
 from tests.support.small_problem import COSFACE, TRIPLET, small_problem
@@ -155,7 +154,7 @@ def test_a_failure_is_recorded_and_the_job_tried_again(problem, store):
     assert first.status == "ok"
     assert len(executor.submitted) == 4
     failures = store.failures()
-    assert set(failures["fold_fingerprint"]) == {first.fingerprint}
+    assert set(failures["training"]) == {first.fingerprint}
     assert ["cable" in failures["reason"][0], failures["reason"][1]] == [True, "WorkerDiedError: SIGKILL"]
 
 
@@ -188,7 +187,6 @@ def test_an_error_of_a_method_is_not_tried_again(problem, store, error):
     ("error", "said"),
     [
         (OSError(errno.ENOSPC, "No space left on device"), "the disk is full; free some space"),
-        (ChangedFileError("images.bin has changed"), "images.bin has changed"),
         (InputError("cuda:0 has too little memory"), "cuda:0 has too little memory"),
     ],
 )

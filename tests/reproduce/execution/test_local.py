@@ -113,7 +113,9 @@ class KillsOneWorker(LocalProcesses):
 
 def test_a_killed_worker_is_replaced_and_changes_no_number(tmp_path):
     # The trainings are so long that one is always running when the first progress is reported.
-    training = small_problem(tmp_path).training.model_copy(update={"iterations_per_epoch": 30, "max_epochs": 3})
+    training = small_problem(tmp_path).conditions.training.model_copy(
+        update={"iterations_per_epoch": 30, "max_epochs": 3}
+    )
     problem = small_problem(tmp_path, training=training)
     stores, found = {}, {}
     for name, executor in (("calm", InProcess("cpu")), ("killed", KillsOneWorker("cpu", 2))):
@@ -142,7 +144,9 @@ def test_an_idle_process_that_died_is_replaced(problem):
 
 
 def test_closing_ends_running_and_waiting_tasks(tmp_path):
-    endless = small_problem(tmp_path).training.model_copy(update={"max_epochs": 100_000, "patience": 100_000})
+    endless = small_problem(tmp_path).conditions.training.model_copy(
+        update={"max_epochs": 100_000, "patience": 100_000}
+    )
     problem = small_problem(tmp_path, training=endless)
     executor = LocalProcesses("cpu", 1)
     running, waiting = (executor.submit(task_of(problem, trial=trial)) for trial in range(2))

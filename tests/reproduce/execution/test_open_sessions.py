@@ -27,7 +27,7 @@ WRONG = [
 def test_every_name_in_the_suites_files_is_known():
     for file in experiment_names():
         for name, experiment in load_experiments(file, {}).items():
-            if experiment.trunk.name.startswith("timm:") and find_spec("timm") is None:
+            if experiment.conditions.trunk.name.startswith("timm:") and find_spec("timm") is None:
                 with pytest.raises(InputError, match=r"needs the package timm: pip install -e '\.\[timm\]'"):
                     checked(name, experiment)
             else:

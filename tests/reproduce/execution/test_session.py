@@ -94,11 +94,16 @@ def quickstart(**overrides):
 def test_a_session_has_the_experiments_problem(where):
     opened = open_session("quickstart", quickstart(folds=3, seed=4), where, None)
     problem = opened.problem
-    assert (problem.dataset.name, problem.folds, problem.seed, problem.embedding_size) == ("glyphs", 3, 4, 128)
+    assert (problem.dataset.name, problem.folds, problem.seed, problem.conditions.embedding_size) == (
+        "glyphs",
+        3,
+        4,
+        128,
+    )
     assert problem.dataset.n_classes >= 200
     assert list(opened.titles) == list(opened.methods) == list(quickstart().methods)
     kept = opened.summary().model_dump(mode="json")
-    assert list(kept) == ["methods", "runs", "experiment", "seen_after", "data", "ranges"]
+    assert list(kept) == ["methods", "runs", "experiment", "interim_looks", "data", "ranges"]
     assert kept["experiment"] == opened.experiment.without_folder()
     assert "untrained" not in kept["ranges"]
     assert kept["ranges"]["contrastive"] == {

@@ -79,11 +79,11 @@ def test_an_empty_store_gives_one_line(tmp_path):
 
 
 def test_a_run_of_a_repeated_search_is_found_by_both_numbers(store):
-    for search in range(2):
-        run = some_run(run=0, search=search, fingerprint=f"of search {search}")
+    runs = [some_run(run=0, search=search, fingerprint="another") for search in range(2)]
+    for run in runs:
         store.put_run(run)
         store.enlist("id of quickstart", "triplet", run)
-    assert find_run(store, "quickstart", "triplet", 0).record.fingerprint == "of search 0"
+    assert find_run(store, "quickstart", "triplet", 0).record == runs[0]
     second = find_run(store, "quickstart", "triplet", 0, 1)
     assert (second.record.fingerprint, second.called) == ("of search 1", "quickstart, triplet, run 0 of search 1")
     with pytest.raises(
@@ -114,7 +114,7 @@ def test_an_identity_or_its_beginning_names_one_experiment(of_one_name):
         assert find_experiment(of_one_name, asked).fingerprint == IDENTITIES[expected]
     both = find_experiments(of_one_name, ["abcd1", "mine", "eeeee"])
     assert [one.fingerprint for one in both] == [IDENTITIES[0], IDENTITIES[2]]
-    assert find_run(of_one_name, "abcd5", "b", 0).record.fingerprint == "abcd5678-b"
+    assert find_run(of_one_name, "abcd5", "b", 0).record == some_run("b", fingerprint="abcd5678-b")
 
 
 @pytest.mark.parametrize("asked", ["abcd", "eee"])

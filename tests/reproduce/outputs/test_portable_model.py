@@ -19,6 +19,7 @@ from reproduce.outputs.portable_model import (
     write_onnx,
     write_program,
 )
+from results.spec.conditions import ImageSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from tests.support.toys import pattern_dataset, toy_fold
@@ -41,7 +42,7 @@ def test_a_program_gives_the_normalized_embeddings_of_any_batch(tmp_path, traine
     assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
     program = torch.export.load(tmp_path / "model.pt2").module()
     for number in (1, 2, 7):
-        batch = images(number, spec.images.crop)
+        batch = images(number, spec.conditions.images.crop)
         with torch.no_grad():
             expected = normalized(trained_model(spec, weights, torch.device("cpu"))(batch), normalization)
         torch.testing.assert_close(program(batch), expected, rtol=0, atol=1e-6)
@@ -49,14 +50,14 @@ def test_a_program_gives_the_normalized_embeddings_of_any_batch(tmp_path, traine
 
 def test_a_model_of_mixed_precision_can_be_exported(tmp_path, trained):
     spec, weights = trained
-    training = spec.training.model_copy(update={"precision": "amp"})
-    model = normalized_ensemble([spec.model_copy(update={"training": training})], [weights], "unit")
+    training = spec.conditions.training.model_copy(update={"precision": "amp"})
+    model = normalized_ensemble([spec.with_conditions(training=training)], [weights], "unit")
     assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
 
 
 def test_a_model_of_features_takes_features(tmp_path, trained):
     spec, _ = trained
-    spec = spec.model_copy(update={"trunk": TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK, width=5)})
+    spec = spec.with_conditions(trunk=TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK, width=5), images=ImageSettings())
     weights = {
         "embedder.weight": torch.randn(spec.embedding_size or 0, 5),
         "embedder.bias": torch.randn(spec.embedding_size or 0),
@@ -74,7 +75,7 @@ def test_onnx_gives_the_embeddings_of_any_batch(tmp_path, trained):
     assert write_onnx(model, tmp_path / "model.onnx") <= TOLERANCE
     assert [path.name for path in tmp_path.glob("model.onnx*")] == ["model.onnx"], "the weights are in the file"
     session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
-    batch = images(3, spec.images.crop)
+    batch = images(3, spec.conditions.images.crop)
     (embeddings,) = session.run(["embeddings"], {"inputs": batch.numpy()})
     torch.testing.assert_close(torch.from_numpy(embeddings), model(batch), rtol=0, atol=TOLERANCE)
 
@@ -108,13 +109,13 @@ def test_an_exported_model_that_differs_is_refused(tmp_path, trained, monkeypatc
 def test_an_ensemble_concatenates_its_models_and_holds_a_frozen_trunk_once(tmp_path, trained):
     spec, weights = trained
     embedder = {name: torch.randn_like(weights[name]) for name in weights if name.startswith("embedder")}
-    frozen = spec.model_copy(update={"trunk": spec.trunk.model_copy(update={"frozen": True})})
+    frozen = spec.with_conditions(trunk=spec.conditions.trunk.model_copy(update={"frozen": True}))
     sizes = []
     for each in (spec, frozen):
         model = normalized_ensemble([each] * 2, [weights, weights | embedder], "unit")
         assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
         sizes.append((tmp_path / "model.pt2").stat().st_size)
-        batch = images(3, spec.images.crop)
+        batch = images(3, spec.conditions.images.crop)
         parts = [normalized_ensemble([each], [state], "unit")(batch) for state in (weights, weights | embedder)]
         expected = normalized(torch.cat(parts, dim=1))
         torch.testing.assert_close(torch.export.load(tmp_path / "model.pt2").module()(batch), expected)

@@ -22,6 +22,8 @@ def figure_data(value: float) -> FigureData:
         class_names=np.asarray(["a"]),
         neighbour_names=np.asarray([["a", "b"]]),
         class_scores=np.ones(1, dtype=np.float32),
+        test_names=np.asarray(["a"]),
+        train_names=np.asarray(["b"]),
     )
 
 

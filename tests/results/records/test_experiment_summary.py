@@ -17,16 +17,15 @@ EXPERIMENT = {
 }
 
 
-def test_the_store_keeps_the_experiment_without_the_folder_and_without_unused_options(tmp_path):
+def test_the_store_keeps_the_experiment_without_the_folder(tmp_path):
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
     summary = some_summary(methods={"b": "B", "a": "A"}, runs={"b": 1, "a": 3}, settings=EXPERIMENT)
     store.put_experiment("x", "name", summary)
     (row,) = store.database.rows("SELECT content FROM experiments")
     kept = json.loads(row["content"])
-    assert list(kept) == ["methods", "runs", "experiment", "seen_after", "data", "ranges"]
+    assert list(kept) == ["methods", "runs", "experiment", "interim_looks", "data", "ranges"]
     assert list(kept["methods"]) == ["b", "a"]
     assert "root" not in kept["experiment"]["dataset"]
-    assert "split" not in kept["experiment"], "options are not written at their default, for the fingerprint"
     read = store.experiment("x")
     assert read.experiment == summary.experiment.model_copy(update={"dataset": read.experiment.dataset})
     assert read.experiment.without_folder() == kept["experiment"]
@@ -47,7 +46,7 @@ def test_a_method_with_one_planned_run_among_several_is_constant():
 def test_a_method_that_knows_the_test_images_is_compared_with_no_other():
     summary = some_summary(methods={"a": "A", "b": "B"}, runs={"a": 1, "b": 1})
     assert list(summary.compared) == ["a", "b"]
-    marked = summary.model_copy(update={"know_test_images": ("b",)})
+    marked = summary.model_copy(update={"transductive": ("b",)})
     assert list(marked.compared) == ["a"]
     assert marked.left_out["b"].note.startswith("Knows the test images")
 

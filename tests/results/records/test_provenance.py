@@ -114,22 +114,6 @@ def test_the_checkout_knows_its_commit_better_than_the_variable(elsewhere, monke
     assert origin._commit()[0] == git(elsewhere, "rev-parse", "HEAD")
 
 
-def test_a_variable_without_a_commit_is_told_in_one_line(elsewhere, monkeypatch):
-    monkeypatch.setenv("REPRODUCE_COMMIT", "main")
-    with pytest.warns(UserWarning, match="^REPRODUCE_COMMIT=main: not 40 digits of a commit.*records have none$"):
-        assert origin._commit() == ("unknown", True)
-
-
-def test_a_torch_without_its_build_may_be_any_build():
-    def made(version):
-        return some_provenance().model_copy(update={"versions": {"torch": version}})
-
-    older, build, other = made("2.11.0"), made("2.11.0+cu130"), made("2.11.0+cu126")
-    assert mixed_versions([older, build]) == {}
-    assert mixed_versions([older, build, other]) == {"torch": ["2.11.0+cu126", "2.11.0+cu130"]}
-    assert mixed_versions([made("2.9.0"), build]) == {"torch": ["2.11.0+cu130", "2.9.0"]}
-
-
 def test_only_known_settings_of_rounding_are_compared():
     unknown = some_provenance()
     exact, fast = (unknown.model_copy(update={"math": {"products": kind}}) for kind in ("ieee", "tf32"))

@@ -2,148 +2,88 @@
 
 import json
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from results.records.records import FoldResult, RunRecord, run_fingerprint
-from results.spec.training_spec import (
-    Component,
-    FoldSpec,
+from results.records.records import FoldResult, RunRecord, Scores, mean_scores, run_fingerprint
+from results.spec.conditions import (
+    Conditions,
     ImageSettings,
-    MethodSpec,
     OptimizerSettings,
     RateSchedule,
     TrainingSettings,
-    WeightedComponent,
 )
+from results.spec.training_spec import Component, FoldSpec, MethodSpec, WeightedComponent
 from results.spec.trunk_spec import EmbedderSpec, InputFormat, TrunkSpec
-from results.values import canonical_json, derive_seed, fingerprint_of
-from tests.support.sample_records import some_result, some_run, some_spec
+from results.values import Record, canonical_json, derive_seed, fingerprint_of
+from tests.support.sample_records import scores, some_result, some_run, some_spec
 
 SPEC = some_spec()
 LOSS = Component(name="TripletMarginLoss", arguments={"margin": 0.1})
 
 
-def method(**changes):
-    return SPEC.method.model_copy(update=changes)
-
-
-def training(**changes):
-    return SPEC.training.model_copy(update=changes)
-
-
-def images(**changes):
-    return SPEC.images.model_copy(update=changes)
-
-
-# By the path of the field, another value of the field of FoldSpec that holds it.
-CHANGES = {
-    "training_version": SPEC.training_version + 1,
+# Another value for each field of a specification; None for a field that holds others.
+CHANGES: dict[str, Any] = {
+    "training_version": 99,
     "dataset": "cub200",
     "data_fingerprint": "e" * 32,
     "split": "other",
     "fold": 2,
     "train_classes": ((0, 6),),
-    "train_classes (order)": ((0, 0), (2, 6)),
     "validation_classes": ((7, 7),),
-    "images.resize": images(resize=256),
-    "images.crop": images(crop=31),
-    "images.area": images(area=(0.2, 1.0)),
-    "images.ratio": images(ratio=(0.8, 4 / 3)),
-    "images.flip": images(flip=False),
-    "images.evaluation_resize": images(evaluation_resize=9),
-    "images.augmentation": images(augmentation="device"),
-    "trunk.name": TrunkSpec(name="efficientnet_lite0", weights="random"),
-    "trunk.weights": TrunkSpec(name="small_conv", weights="imagenet"),
-    "trunk.batch_norm": TrunkSpec(name="small_conv", weights="random", batch_norm="frozen"),
-    "trunk.pooling": TrunkSpec(name="small_conv", weights="random", pooling="average_max"),
-    "trunk.input_format": TrunkSpec(
-        name="small_conv", weights="random", input_format=InputFormat(channels="grey", mean=(0,), std=(1,))
-    ),
-    "trunk.batch_norm_momentum": TrunkSpec(
-        name="small_conv", weights="random", batch_norm="training", batch_norm_momentum=0.9
-    ),
-    "trunk.frozen": TrunkSpec(name="efficientnet_lite0", weights="imagenet", frozen=True),
-    "trunk.width": TrunkSpec(name="none", weights="none", width=4),
-    "embedder.hidden": EmbedderSpec(hidden=(8,)),
-    "embedder.init": EmbedderSpec(init="pca"),
-    "embedding_size": None,
-    "embedder_bias": False,
-    "normalization": "ball",
-    "method.name": method(name="contrastive"),
-    "method.loss": method(loss=Component(name="TripletMarginLoss", arguments={"margin": 0.1000001})),
-    "method.miner": method(miner=Component(name="MultiSimilarityMiner")),
-    "method.embedding_regularizer": method(embedding_regularizer=WeightedComponent(name="LpRegularizer", weight=0.1)),
-    "method.samples_per_class": method(samples_per_class=1),
-    "method.loss_lr": method(loss_lr=0.01),
-    "method.loss_weight_decay": method(loss_weight_decay=0.0),
-    "method.warmup_passes": method(warmup_passes=1),
-    "method.warmup_steps": method(warmup_steps=1),
-    "method.embedder": method(embedder="principal_components"),
-    "method.lr": method(lr=1e-4),
-    "method.whole_passes": method(whole_passes=True),
-    "method.versions": method(versions={"TripletMarginLoss": "meaning 2"}),
-    "training.batch_size": training(batch_size=16),
-    "training.iterations_per_epoch": training(iterations_per_epoch=50),
-    "training.max_epochs": training(max_epochs=10),
-    "training.validate_every": training(validate_every=1),
-    "training.patience": training(patience=3),
-    "training.optimizer.name": training(optimizer=OptimizerSettings(name="Adam")),
-    "training.optimizer.lr": training(optimizer=OptimizerSettings(lr=2e-6)),
-    "training.optimizer.weight_decay": training(optimizer=OptimizerSettings(weight_decay=0.0)),
-    "training.optimizer.arguments": training(optimizer=OptimizerSettings(arguments={})),
-    "training.optimizer.layer_decay": training(optimizer=OptimizerSettings(layer_decay=0.75)),
-    "training.optimizer.weight_decay_of": training(optimizer=OptimizerSettings(weight_decay_of="matrices")),
-    "training.schedule.milestones": training(schedule=RateSchedule(milestones=(1,), factor=0.5)),
-    "training.schedule.factor": training(schedule=RateSchedule(milestones=(1,), factor=0.25)),
-    "training.schedule.name": training(schedule=RateSchedule(name="LinearLR")),
-    "training.schedule.arguments": training(schedule=RateSchedule(name="LinearLR", arguments={"total_iters": 3})),
-    "training.schedule.schedulers": training(
-        schedule=RateSchedule(name="LinearLR", schedulers=(RateSchedule(name="StepLR"),))
-    ),
-    "training.schedule.every": training(schedule=RateSchedule(name="LinearLR", every="step")),
-    "training.clip_value": training(clip_value=10.0),
-    "training.clip_norm": training(clip_norm=10.0),
-    "training.precision": training(precision="amp"),
-    "training.gradient_cache": training(gradient_cache=8),
     "seed": 8,
+    "conditions.images": {"resize": 256, "crop": 31, "area": (0.2, 1.0), "ratio": (0.8, 1.2), "flip": False}
+    | {"evaluation_resize": 9, "augmentation": "device"},
+    "conditions.trunk": {"name": "other", "weights": "imagenet", "batch_norm": "frozen", "pooling": "average_max"}
+    | {"input_format": InputFormat(channels="grey", mean=(0,), std=(1,)), "batch_norm_momentum": 0.9}
+    | {"frozen": True, "width": 4},
+    "conditions.embedder": {"hidden": (8,), "init": "pca"},
+    "conditions": {"embedding_size": 8, "embedder_bias": False, "normalization": "ball"},
+    "conditions.training": {"batch_size": 16, "iterations_per_epoch": 50, "max_epochs": 10, "validate_every": 1}
+    | {"patience": 3, "clip_value": 10.0, "clip_norm": 10.0, "precision": "amp", "gradient_cache": 8}
+    | {"schedule": RateSchedule(name="LinearLR", every="step")},
+    "conditions.training.optimizer": {"name": "Adam", "lr": 2e-6, "weight_decay": 0.0, "arguments": {}}
+    | {"layer_decay": 0.75, "weight_decay_of": "matrices"},
+    "method": {"name": "contrastive", "loss": Component(name="TripletMarginLoss", arguments={"margin": 0.2})}
+    | {"miner": Component(name="MultiSimilarityMiner"), "samples_per_class": 1, "loss_lr": 0.01, "lr": 1e-4}
+    | {"embedding_regularizer": WeightedComponent(name="LpRegularizer", weight=0.1), "loss_weight_decay": 0.0}
+    | {"warmup_passes": 1, "warmup_steps": 1, "embedder": "principal_components", "whole_passes": True}
+    | {"versions": {"TripletMarginLoss": "2"}},
 }
+PATHS = [
+    (*path.split("."), *key)
+    for path, change in CHANGES.items()
+    for key in ([(name,) for name in change] if isinstance(change, dict) else [()])
+]
 
 
-@pytest.mark.parametrize("path", CHANGES)
-def test_every_field_of_a_spec_changes_its_fingerprint(path):
-    field = path.split(".")[0].split(" ")[0]
-    changed = some_spec(**{field: CHANGES[path]})
-    assert changed != SPEC
-    assert changed.fingerprint != SPEC.fingerprint
+def with_another(value: Record, path: tuple[str, ...], new: Any) -> Record:
+    first, *rest = path
+    part = with_another(getattr(value, first), tuple(rest), new) if rest else new
+    return value.changed(**{first: part}) if isinstance(value, FoldSpec) else value.model_copy(update={first: part})
 
 
-def test_no_field_of_a_spec_is_forgotten_above():
-    paths = {path.split(" ")[0] for path in CHANGES}
-    parts = {
-        "": FoldSpec,
-        "images.": ImageSettings,
-        "trunk.": TrunkSpec,
-        "embedder.": EmbedderSpec,
-        "method.": MethodSpec,
-        "training.": TrainingSettings,
-        "training.optimizer.": OptimizerSettings,
-        "training.schedule.": RateSchedule,
-    }
-    holders = {prefix.removesuffix(".") for prefix in parts}
-    wanted = {prefix + name for prefix, model in parts.items() for name in model.model_fields} - holders
-    # It comes with the absence of validation classes only; tests/protocols/training/train_fold/test_schedules.py.
-    assert paths == wanted - {"checkpoint_epoch"}
-    assert len({some_spec(**{p.split(".")[0].split(" ")[0]: v}).fingerprint for p, v in CHANGES.items()}) == len(
-        CHANGES
-    )
+def test_every_field_of_a_specification_changes_its_fingerprint():
+    names = {SPEC.fingerprint}
+    for path in PATHS:
+        change = CHANGES[".".join(path)] if ".".join(path) in CHANGES else CHANGES[".".join(path[:-1])][path[-1]]
+        names.add(with_another(SPEC, path, change).fingerprint)
+    assert len(names) == len(PATHS) + 1
+    assert set(PATHS) == set(_fields(SPEC)) - {("checkpoint_epoch",)}, "a field is forgotten above"
+
+
+def _fields(value: Record) -> Iterator[tuple[str, ...]]:
+    holds = (Conditions, ImageSettings, TrunkSpec, EmbedderSpec, TrainingSettings, OptimizerSettings, MethodSpec)
+    for name in type(value).model_fields:
+        part = getattr(value, name)
+        yield from ((name, *path) for path in _fields(part)) if isinstance(part, holds) else [(name,)]
 
 
 @pytest.mark.parametrize(
-    "record", [SPEC, some_result(SPEC), some_result(SPEC, status="nan", reason="loss not finite"), some_run()]
+    "record", [SPEC, some_result(SPEC), some_result(SPEC, stopped_by="nan", reason="loss not finite"), some_run()]
 )
 def test_records_survive_json_unchanged(record):
     again = type(record).model_validate_json(record.model_dump_json())
@@ -151,21 +91,7 @@ def test_records_survive_json_unchanged(record):
     assert json.loads(record.model_dump_json()) == record.model_dump(mode="json")
 
 
-@given(margin=st.floats(allow_nan=False, allow_infinity=False), seed=st.integers(0, 2**63 - 1))
-def test_a_spec_keeps_its_name_through_json(margin, seed):
-    spec = some_spec(seed=seed, method=method(loss=Component(name="L", arguments={"margin": margin})))
-    again = FoldSpec.model_validate_json(spec.model_dump_json())
-    assert again.fingerprint == spec.fingerprint
-    assert again.method.loss.arguments["margin"] == margin
-
-
-def test_a_fingerprint_is_32_hexadecimal_digits_and_computed_once():
-    assert len(SPEC.fingerprint) == 32
-    int(SPEC.fingerprint, 16)
-    assert some_spec().fingerprint == SPEC.fingerprint == fingerprint_of(SPEC.model_dump(mode="json"))
-
-
-@pytest.mark.parametrize("record", [SPEC, SPEC.method, SPEC.training, some_result(SPEC), some_run()])
+@pytest.mark.parametrize("record", [SPEC, SPEC.method, SPEC.conditions.training, some_result(SPEC), some_run()])
 def test_records_are_frozen(record):
     field = next(iter(type(record).model_fields))
     with pytest.raises(ValidationError, match="frozen"):
@@ -213,28 +139,47 @@ def test_seeds_differ_by_purpose_number_and_fold():
     assert derive_seed("a", 1) != derive_seed("a", "1") != derive_seed("a1")
 
 
-def test_a_run_is_named_by_its_trainings_in_their_order():
-    assert run_fingerprint(("a", "b")) != run_fingerprint(("b", "a"))
-    assert run_fingerprint(("a", "b")) == run_fingerprint(("a", "b"))
-
-
 def test_a_diverged_training_scores_nothing_and_is_flagged():
-    diverged = some_result(SPEC, 0.4, status="nan", reason="loss not finite at iteration 3", beats_untrained=False)
-    assert diverged.objective == 0.0
+    diverged = some_result(SPEC, 0.4, stopped_by="nan", reason="loss not finite at iteration 3")
+    assert (diverged.status, diverged.objective, diverged.best_iteration, diverged.beats_untrained) == (
+        "nan",
+        0,
+        0,
+        False,
+    )
     assert "loss not finite at iteration 3" in diverged.flag
+    assert some_result(SPEC, curve=(), stopped_by="nan").untrained_map_at_r == 0.0
     fine = some_result(SPEC, 0.4)
     assert (fine.objective, fine.flag) == (0.4, None)
 
 
+def test_the_checkpoint_is_the_first_of_the_best_validations_after_the_start():
+    best = some_result(SPEC, 0.4, best_iteration=100)
+    assert (best.best_iteration, best.best_map_at_r, best.untrained_map_at_r, best.cut_off) == (100, 0.4, 0.0, False)
+    start, first, last = best.curve
+    tied = some_result(SPEC, curve=(start, first, last.model_copy(update={"map_at_r": 0.4})))
+    assert tied.best_iteration == 100
+    falling = some_result(SPEC, curve=(start.model_copy(update={"map_at_r": 0.9}), first, last))
+    assert (falling.best_iteration, falling.best_map_at_r, falling.beats_untrained) == (100, 0.4, False)
+    assert some_result(SPEC, 0.4).cut_off
+
+
+def test_a_training_of_a_chosen_epoch_has_its_model_there_and_no_objective():
+    spec = SPEC.changed(validation_classes=(), checkpoint_epoch=250)  # of 1000 epochs, in 200 iterations
+    settled = some_result(spec)
+    assert (settled.best_iteration, settled.best_map_at_r, settled.beats_untrained) == (50, None, True)
+    with pytest.raises(ValueError, match="no objective"):
+        _ = settled.objective
+
+
 def test_a_training_whose_steps_were_skipped_is_flagged():
     fine = some_result(SPEC, 0.4)
-    start, first, *others = fine.curve
-    stuck = [point.model_copy(update={"loss": None}) for point in others]
-    flag = fine.model_copy(update={"curve": (start, first, *stuck)}).flag
-    assert flag == f"the method skipped all steps before {len(stuck)} of {len(stuck) + 1} validations"
-    untrained = some_result(SPEC, beats_untrained=False)
-    both = untrained.model_copy(update={"curve": (start, first, *stuck)}).flag
-    assert both == f"no trained epoch beat the untrained network; {flag}"
+    start, first, last = fine.curve
+    stuck = last.model_copy(update={"loss": None})
+    flag = some_result(SPEC, curve=(start, first, stuck)).flag
+    assert flag == "the method skipped all steps before 1 of 2 validations"
+    high = start.model_copy(update={"map_at_r": 0.9})
+    assert some_result(SPEC, curve=(high, first, stuck)).flag == f"no trained epoch beat the untrained network; {flag}"
 
 
 def test_a_training_that_no_epoch_improved_is_flagged_unless_it_was_never_trained():
@@ -242,9 +187,19 @@ def test_a_training_that_no_epoch_improved_is_flagged_unless_it_was_never_traine
     assert some_result(SPEC, beats_untrained=False, stopped_by="untrained").flag is None
 
 
-def test_a_training_without_validation_classes_has_no_objective():
-    with pytest.raises(ValueError, match="no objective"):
-        _ = some_result(SPEC).model_copy(update={"best_map_at_r": None}).objective
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan, math.inf])
+def test_scores_that_no_model_can_have_are_refused(wrong):
+    with pytest.raises(ValidationError):
+        Scores(precision_at_1=wrong, r_precision=0.2, map_at_r=0.1)
+
+
+def test_what_follows_from_a_runs_measurements():
+    run = some_run("margin", fold_scores=(scores(0.2), scores(0.4)), dataset="cub200", training_version=2)
+    assert (run.method, run.dataset, run.training_version) == ("margin", "cub200", 2)
+    assert run.separated == mean_scores(run.fold_scores)
+    assert run.separated.precision_at_1 == pytest.approx(0.3)
+    assert run.fold_fingerprints == tuple(spec.fingerprint for spec in run.specs)
+    assert run.fingerprint == run_fingerprint(run.fold_fingerprints)
 
 
 def test_a_run_is_named_in_messages_by_its_number_and_by_a_search_that_is_not_the_first():

@@ -5,7 +5,7 @@ from dataclasses import replace
 from results.records.records import CurvePoint
 from results.statistics.cut_off import CutOff, cut_offs
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.measured_experiment import measured, with_trainings
+from tests.support.measured_experiment import measured, specs_of, with_trainings
 from tests.support.sample_records import some_result, some_spec
 
 
@@ -37,9 +37,9 @@ def test_trainings_are_counted_by_method():
     world = with_trainings()
     assert cut_offs(world)[0] == CutOff("contrastive", 12, 12)
     stopped = dict(world.trainings)
-    for name, (spec, result) in stopped.items():
-        if name.startswith("triplet") or name == "cosface-0-2":
-            stopped[name] = (spec, result.model_copy(update={"best_iteration": 100}))
+    for name, (spec, _) in stopped.items():
+        if spec.method.name == "triplet" or spec == specs_of(world, "cosface")[2]:
+            stopped[name] = (spec, some_result(spec, best_iteration=100))
     found = cut_offs(replace(world, trainings=stopped))
     assert found == [CutOff("contrastive", 12, 12), CutOff("cosface", 11, 12)]
     assert cut_offs(measured()) == [], "of runs without trainings nothing is known"
@@ -47,8 +47,8 @@ def test_trainings_are_counted_by_method():
 
 def test_a_record_whose_trainings_were_left_out_keeps_their_counts():
     world = with_trainings()
-    name, (spec, result) = next(iter(world.trainings.items()))
-    stopped = {**world.trainings, name: (spec, result.model_copy(update={"best_iteration": 100}))}
+    name, (spec, _) = next(iter(world.trainings.items()))
+    stopped = {**world.trainings, name: (spec, some_result(spec, best_iteration=100))}
     world = replace(world, trainings=stopped)
     kept_world = MeasuredExperiment.from_json(world.without_trainings().to_json())
     assert not kept_world.trainings

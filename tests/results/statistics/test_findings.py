@@ -86,14 +86,16 @@ def test_few_runs_are_called_weak(runs, weak):
 def test_a_method_below_the_untrained_trunk_is_named_and_features_are_no_trunk():
     world = given(untrained=A, b=B)
     assert "B has no higher mean than the untrained trunk." in texts(world, "warning")
-    trunk = world.summary.experiment.trunk.model_copy(update={"name": NO_TRUNK})
-    features = world.summary.experiment.model_copy(update={"trunk": trunk})
+    trunk = world.summary.experiment.conditions.trunk.model_copy(update={"name": NO_TRUNK})
+    features = world.summary.experiment.with_conditions(trunk=trunk)
     on_features = replace(world, summary=world.summary.model_copy(update={"experiment": features}))
     assert "B has no higher mean than the features as given." in texts(on_features)
 
 
 def test_a_look_before_more_was_asked_for_is_a_warning():
-    looked = replace(measured(), summary=measured().summary.model_copy(update={"seen_after": ("2 searches", "3 runs")}))
+    looked = replace(
+        measured(), summary=measured().summary.model_copy(update={"interim_looks": ("2 searches", "3 runs")})
+    )
     assert "Searches or runs were added after results were known (2 searches and 3 runs)." in texts(looked, "warning")
 
 

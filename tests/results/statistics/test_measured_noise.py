@@ -7,7 +7,7 @@ from results.records.records import Scores
 from results.statistics.measured_noise import measured_noise
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC, changed
-from tests.support.sample_records import some_run, some_summary
+from tests.support.sample_records import changed_run, some_run, some_summary
 
 
 def one_score(value):
@@ -22,10 +22,9 @@ def simulated(name, deviation, seed=0, runs=40, **changes):
         folds = np.array([0.5, 0.52, 0.55, 0.6]) + rng.normal(0, deviation, 4)
         scores = {
             "fold_scores": tuple(map(one_score, folds)),
-            "separated": one_score(folds.mean()),
             "concatenated": one_score(0.7 + rng.normal(0, deviation)),
         }
-        records.append(some_run("contrastive", run, 0.5, dataset="cub200").model_copy(update=scores))
+        records.append(changed_run(some_run("contrastive", run, 0.5, dataset="cub200"), **scores))
     summary = some_summary(settings=changed(MLRC, **changes))
     return name, MeasuredExperiment(summary, tuple(records))
 
@@ -67,6 +66,6 @@ def test_nothing_is_said_without_repeated_runs_or_for_another_metric():
 
 def test_untrained_networks_are_left_out():
     _, one = simulated("one", 0.01)
-    records = tuple(record.model_copy(update={"method": "untrained"}) for record in one.records)
+    records = tuple(changed_run(record, **{"method": "untrained"}) for record in one.records)
     untrained = ("untrained", MeasuredExperiment(one.summary, records))
     assert measured_noise([untrained], "cub200", "map_at_r", "single") is None

@@ -9,7 +9,7 @@ from results.records import records
 from results.records.records import Scores
 from results.statistics.peeking import peeking
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.sample_records import some_result, some_run, some_spec, some_summary
+from tests.support.sample_records import changed_run, some_result, some_run, some_spec, some_summary
 
 SPEC = some_spec()
 
@@ -30,13 +30,20 @@ def world(runs, best_iteration=200):
     """Runs of one method; each of them a list of folds, each of those its test scores by iteration."""
     kept, trainings, curves = [], {}, {}
     for number, folds in enumerate(runs):
-        names = tuple(f"{number}-{fold}" for fold in range(len(folds)))
-        kept.append(some_run(run=number, fold_fingerprints=names))
-        for name, points in zip(names, folds, strict=True):
-            result = some_result(SPEC, best_iteration=best_iteration)
-            trainings[name] = (SPEC, result.model_copy(update={"fingerprint": name}))
-            curves[name] = curve_of(name, points)
+        record = some_run(run=number, fold_fingerprints=tuple(f"fold {fold}" for fold in range(len(folds))))
+        kept.append(record)
+        for spec, points in zip(record.specs, folds, strict=True):
+            trainings[spec.fingerprint] = (spec, result_of(spec, best_iteration))
+            curves[spec.fingerprint] = curve_of(spec.fingerprint, points)
     return MeasuredExperiment(some_summary(), tuple(kept), trainings, curves)
+
+
+def result_of(spec, best_iteration):
+    """A training with this checkpoint; a best iteration of 0 is that of a network that is not trained."""
+    if best_iteration:
+        return some_result(spec, best_iteration=best_iteration)
+    result = some_result(spec, stopped_by="untrained", iterations=0)
+    return result.model_copy(update={"curve": result.curve[:1]})
 
 
 RISING = [(0, 0.1), (100, 0.3), (200, 0.4), (300, 0.6)]
@@ -71,9 +78,10 @@ def test_the_untrained_network_counts_where_it_is_the_model():
 
 def test_runs_that_were_not_tested_all_along_are_left_out():
     measured = world([[RISING, FALLING], [RISING, RISING], [RISING, RISING], [RISING, RISING]])
-    del measured.test_curves["1-1"]
-    del measured.trainings["2-0"]
-    measured.test_curves["3-0"] = curve_of("3-0", RISING[:2])
+    names = [record.fold_fingerprints for record in measured.records]
+    del measured.test_curves[names[1][1]]
+    del measured.trainings[names[2][0]]
+    measured.test_curves[names[3][0]] = curve_of(names[3][0], RISING[:2])
     (found,) = peeking(measured)
     assert (found.n, found.left_out) == (1, 3)
     assert found.gain.mean == pytest.approx(0.15)
@@ -93,6 +101,14 @@ def test_a_gain_that_is_zero_because_all_trainings_were_cut_off_is_known():
 
 def test_methods_come_in_their_order():
     measured = world([[RISING], [FALLING]])
-    renamed = (measured.records[0], measured.records[1].model_copy(update={"method": "margin"}))
-    found = peeking(replace(measured, records=renamed))
+    record = measured.records[1]
+    renamed = changed_run(record, method="margin")
+    trainings, curves = dict(measured.trainings), dict(measured.test_curves)
+    for spec, old in zip(renamed.specs, record.fold_fingerprints, strict=True):
+        trainings[spec.fingerprint] = (spec, some_result(spec))
+        curves[spec.fingerprint] = curve_of(
+            spec.fingerprint, [(p.iteration, p.scores.map_at_r) for p in curves[old].points]
+        )
+    changed = replace(measured, records=(measured.records[0], renamed), trainings=trainings, test_curves=curves)
+    found = peeking(changed)
     assert [one.method for one in found] == ["triplet", "margin"]

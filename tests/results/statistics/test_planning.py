@@ -68,7 +68,7 @@ def test_a_budget_follows_from_the_experiments_own_searches():
 
 def test_a_budget_of_one_search_is_that_of_the_nearest_record():
     sees = detectable(FROZEN.summary.experiment, 21, PrimaryScore(), FROZEN)
-    assert sees.source.endswith("search_variance_birds_subset.json")
+    assert sees.source.endswith("search_variance_birds_subset.json.xz")
     assert sees.one_more < sees.smallest
     unknown = detectable(searched({"a": []}, searches=1, trials=3).summary.experiment, 2, PrimaryScore())
     assert (unknown.deviation, unknown.smallest, unknown.needed) == (None, None, None)

@@ -7,7 +7,7 @@ import pytest
 
 from results.records.trials import SearchTrials
 from results.statistics.cut_off import RunnerUp, runners_up, validation_scores
-from tests.support.measured_experiment import VALUES, with_trainings
+from tests.support.measured_experiment import VALUES, specs_of, with_trainings
 
 
 def test_the_noise_is_that_of_the_reproductions():
@@ -29,7 +29,7 @@ def test_a_single_reproduction_shows_no_noise():
 def test_runs_without_validation_scores_are_left_out():
     world = with_trainings()
     trainings = dict(world.trainings)
-    del trainings["triplet-1-3"]
+    del trainings[specs_of(world, "triplet", 1)[3].fingerprint]
     runs = [run for run in world.records if run.method == "triplet"]
     assert len(validation_scores(world, runs)) == 3
     assert len(validation_scores(replace(world, trainings=trainings), runs)) == 2

@@ -50,7 +50,7 @@ def experiment(of=GLYPHS, **search):
 
 
 def test_the_nearest_record_has_the_same_kind_of_training_and_data():
-    assert nearest_search_deviation(experiment(GLYPHS), PrimaryScore()).record.endswith("three_searches.json")
+    assert nearest_search_deviation(experiment(GLYPHS), PrimaryScore()).record.endswith("three_searches.json.xz")
     assert "search_variance_birds" in nearest_search_deviation(experiment(BIRDS), PrimaryScore()).record, (
         "most searches"
     )

@@ -13,16 +13,12 @@ from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.store.store import Store
 from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
 
-OTHERS = (
-    *("calibration", "board_calibration", "racing", "same_method", "bench_cpu", "bench_gpu"),
-    *("deviations", "search_variance"),
-)
-FILES = [path for path in sorted(FOLDER.glob("*.json")) if path.stem not in OTHERS]
+NAMES = [path.name.removesuffix(".json.xz") for path in sorted(FOLDER.glob("*.json.xz"))]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_kept_records_make_a_whole_table(path):
-    measured = MeasuredExperiment.from_json(path.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", NAMES)
+def test_kept_records_make_a_whole_table_and_say_where_they_come_from(name):
+    measured = MeasuredExperiment.kept(name)
     table = table_of(measured)
     assert [row.key for row in table.rows] == list(measured.summary.methods)
     for row in table.rows:
@@ -32,29 +28,25 @@ def test_kept_records_make_a_whole_table(path):
         assert row.lines[0].cells[0].value == (searches if searches > 1 and row.key != "untrained" else runs)
         # A pretrained trunk that is not trained is the same in every run and tested once.
         assert runs in (1 if row.key == "untrained" else runs, searches * measured.summary.reproductions)
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_kept_records_say_where_they_come_from(path):
-    measured = MeasuredExperiment.from_json(path.read_text(encoding="utf-8"))
     for record in measured.records:
         assert not record.provenance.tree_dirty
         assert len(record.provenance.commit) == 40
         # The protocol `standard` tests one training on all classes.
         folds = measured.summary.experiment.folds if record.protocol == "mlrc" else 1
-        assert len(record.fold_fingerprints) == folds
-    assert measured.to_json() == MeasuredExperiment.from_json(measured.to_json()).to_json()
-    assert json.loads(measured.to_json())["summary"] == json.loads(path.read_text(encoding="utf-8"))["summary"]
+        assert len(record.specs) == folds
+        conditions = measured.summary.experiment.for_row(record.method).conditions
+        assert {spec.conditions == conditions for spec in record.specs} == {True}
+    assert MeasuredExperiment.from_json(measured.to_json()) == measured
 
 
 def test_there_are_records():
-    assert {"quickstart", "all_methods_glyphs"} <= {path.stem for path in FILES}
+    assert {"quickstart", "all_methods_glyphs"} <= set(NAMES)
 
 
 def test_trainings_and_test_curves_can_be_carried(tmp_path):
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
     specs = [some_spec(fold=fold) for fold in range(2)]
-    run = some_run(fold_fingerprints=tuple(spec.fingerprint for spec in specs))
+    run = some_run(specs=tuple(specs))
     points = (records.TestPoint(iteration=100, scores=scores(0.4)),)
     curve = records.TestCurve(fingerprint=specs[1].fingerprint, points=points)
     for spec in specs:
@@ -84,9 +76,9 @@ def test_trainings_and_test_curves_can_be_carried(tmp_path):
 
 def test_methods_that_the_summary_does_not_name_are_left_out(tmp_path):
     store, kept, titles = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path), "triplet", {}
-    for fold, method in enumerate(("contrastive", kept, "cosface")):
-        spec = some_spec(fold=fold)
-        run = some_run(method, fold_fingerprints=(spec.fingerprint,))
+    for method in ("contrastive", kept, "cosface"):
+        run = some_run(method, fold_fingerprints=(method,))
+        (spec,) = run.specs
         store.put_fold(spec, some_result(spec))
         point = records.TestPoint(iteration=100, scores=scores(0.4))
         store.put_test_curve(records.TestCurve(fingerprint=spec.fingerprint, points=(point,)))
@@ -123,7 +115,8 @@ def test_methods_of_other_starts_with_the_same_settings_are_named_and_used(tmp_p
             store.put_run(run)
             store.enlist(start, method, run)
     measured = MeasuredExperiment.from_store(store, "2")
-    assert [record.fingerprint for record in measured.records] == ["2a"]
+    assert [record.fingerprint for record in measured.records] == [some_run("a", fingerprint="2a").fingerprint]
     assert measured.others == ("b", "c")
     found = [[record.fingerprint for record in one.measured.records] for one in stored_experiments(store)]
-    assert found == [["5a", "5y"], ["4a", "4z"], ["3a", "3c", "1b"]]
+    expected = [["5a", "5y"], ["4a", "4z"], ["3a", "3c", "1b"]]
+    assert found == [[some_run(text[1], fingerprint=text).fingerprint for text in texts] for texts in expected]

@@ -9,7 +9,8 @@ from protocols.evaluation.test_data import test_data as data_of_test
 from protocols.splits import SplitError
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import trained_model
-from results.spec.training_spec import MethodSpec, OptimizerSettings
+from results.spec.conditions import OptimizerSettings
+from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import EmbedderSpec
 from tests.support.feature_files import WIDTH, feature_problem, some_features
 from tests.support.small_problem import COSFACE, TRIPLET, UNTRAINED
@@ -85,7 +86,7 @@ def test_a_training_cannot_reach_the_rows_of_test_classes(tmp_path):
 
 
 def test_the_learning_rate_is_that_of_the_embedder(tmp_path):
-    settings = feature_problem(tmp_path).training
+    settings = feature_problem(tmp_path).conditions.training
     still = settings.model_copy(update={"optimizer": OptimizerSettings(name="SGD", lr=0.0, arguments={})})
     _, fold = trained(feature_problem(tmp_path, training=still), TRIPLET)
     scores = [point.map_at_r for point in fold.result.curve]

@@ -13,8 +13,9 @@ from protocols.datasets.dataset import Dataset
 from protocols.training.torch_state import embed_in_chunks
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
+from results.spec.conditions import OptimizerSettings
 from results.spec.experiment_spec import Experiment
-from results.spec.training_spec import Component, MethodSpec, OptimizerSettings
+from results.spec.training_spec import Component, MethodSpec
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, pattern_dataset, same_weights, settings, toy_fold
 

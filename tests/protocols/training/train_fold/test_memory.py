@@ -10,7 +10,7 @@ import torch
 from protocols.training import train_fold as training
 from protocols.training.torch_state import isolated_random_numbers
 from protocols.training.train_fold import train_fold
-from results.spec.training_spec import OptimizerSettings
+from results.spec.conditions import OptimizerSettings
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, same_weights, settings, toy_fold
 

@@ -13,7 +13,8 @@ from protocols.splits import mlrc_split
 from protocols.training.torch_state import use_precision
 from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.spec.training_spec import MethodSpec, TrainingSettings
+from results.spec.conditions import TrainingSettings
+from results.spec.training_spec import MethodSpec
 from tests.support.toys import (
     CONTRASTIVE,
     IMAGES,
@@ -49,7 +50,7 @@ def _flat(trained: TrainedFold) -> torch.Tensor:
 @pytest.mark.parametrize("method", [CONTRASTIVE, PROXIES], ids=lambda method: method.name)
 def test_a_mixed_training_goes_where_the_exact_one_goes(dataset: Dataset, method: MethodSpec) -> None:
     exact, mixed = _trained(dataset, method, "float32"), _trained(dataset, method, "amp")
-    start = _flat(train_fold(*toy_fold(dataset, UNTRAINED, images=IMAGES_16)))
+    start = _flat(train_fold(*toy_fold(dataset, method, settings(lr=0.0, max_epochs=1), images=IMAGES_16)))
     ways = [_flat(trained) - start for trained in (exact, mixed)]
     assert torch.nn.functional.cosine_similarity(*ways, dim=0) > 0.97
     assert not torch.equal(*ways)
