@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart example test test-fast test-long test-cluster test-faults check docs diagrams bench bench-gpu calibrate mutants durations clean
+.PHONY: quickstart example test tests test-fast test-long test-late test-cluster test-faults check docs diagrams bench bench-gpu calibrate mutants durations clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -18,21 +18,32 @@ example: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce report quickstart --to docs/_build/example $(ARGS)
 	cp docs/_build/example/quickstart/index.html docs/example.html
 
-test: $(VENV)/dev.stamp check docs
-	$(RUN) -m pytest -n 2 --dist worksteal
+# Tests that share a run or a module's fixtures are in one process, the longest groups first (tests/support/durations.py).
+PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+
+# Linters, types and docs run beside the tests. All three end, and it fails if one of them does.
+test: $(VENV)/dev.stamp
+	@$(MAKE) --no-print-directory --keep-going --output-sync=line -j 3 tests check docs
+
+tests: $(VENV)/dev.stamp
+	$(PYTEST)
 
 test-fast: $(VENV)/dev.stamp
-	$(RUN) -m pytest -n 2 --dist worksteal -m "not slow and not long and not faults and not cluster" $(ARGS)
+	$(PYTEST) -m "not slow and not long and not faults and not cluster and not late" $(ARGS)
+
+# Kills, and audits of every shipped file. CI runs it after `make test`.
+test-late: $(VENV)/dev.stamp
+	$(PYTEST) -m "late and not long and not faults" --durations 5 $(ARGS)
 
 # Whole runs, simulations of coverage, every card in every experiment. For a change of what they cover, and releases.
 test-long: $(VENV)/dev.stamp
-	$(RUN) -m pytest -m long -n 2 --dist worksteal --durations 5 $(ARGS)
+	$(PYTEST) -m long --durations 5 $(ARGS)
 
 # Nodes of Ray; some are killed. CI runs it after `make test`.
 test-cluster: $(VENV)/dev.stamp
 	$(RUN) -m pytest -m "cluster and not long" --durations 5 tests/reproduce tests/results tests/faults $(ARGS)
 
-# Kills, power cuts, damaged input and concurrent runs in large numbers. `make test` runs a few of each.
+# Kills, interrupts and damaged input in large numbers. `make test-late` runs a few of each.
 test-faults: $(VENV)/dev.stamp
 	$(RUN) -m pytest -m faults --durations 0 tests/faults $(ARGS)
 
@@ -53,7 +64,7 @@ docs/images/%.svg: docs/images/%.dot
 
 # Measures the suite beside other code for some minutes; writes results/measured/bench_cpu.json and its tables in the docs.
 bench: $(VENV)/dev.stamp
-	$(RUN) -m tests.benchmarks $(ARGS)
+	$(RUN) -m tests.benchmarks.cpu $(ARGS)
 
 # On a GPU; goes on with results/measured/bench_gpu.json. Installs nothing: packaging/gpu_machine.sh is for machines without
 # network, and a machine that has all packages needs no $(VENV).

@@ -13,7 +13,7 @@ from .memory_queue import MemoryQueue
 from .memvir import MemVirLoss
 from .nir import NIRLoss
 from .pair_losses import CosineContrastiveLoss, SignalToNoiseRatioContrastiveLoss
-from .plugin import Clock, Needs, TrainingContext, TrainingPlugin, meaning_of
+from .plugin import Clock, Needs, TrainingContext, TrainingPlugin, version_of
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_gml import ProxyGMLLoss
 from .proxy_isa import ProxyISALoss
@@ -56,5 +56,5 @@ __all__ = [
     "XBMLoss",
     "attach",
     "greedy_k_center",
-    "meaning_of",
+    "version_of",
 ]

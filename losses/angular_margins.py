@@ -23,13 +23,10 @@ class _ByIndex:
     W: torch.nn.Parameter
     cross_entropy: torch.nn.CrossEntropyLoss
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the losses (B,) for embeddings (B, d) and labels (B,)."""
         loss: Any = self
         c_f.labels_required(labels)
-        c_f.ref_not_supported(embeddings, labels, ref_emb, ref_labels)
         loss.cast_types(embeddings.dtype, embeddings.device)
         labels = labels.long()
         cosine = loss.get_cosine(embeddings)

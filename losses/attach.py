@@ -18,8 +18,8 @@ from .schedule import Schedule
 class AttachedSchedule(Schedule):
     """The schedule of a loss in a trainer, made by `attach`, which has its arguments.
 
-    Nothing hangs on model or loss, so they can be copied, pickled and saved at any time. The trainer calls the hooks
-    while it trains; at the end of every `trainer.train` it is as before.
+    It stands in for the trainer's `train`. Nothing hangs on model or loss, so they can be copied, pickled and saved at
+    any time; at the end of every `trainer.train` the trainer is as before.
     """
 
     def __init__(
@@ -41,75 +41,48 @@ class AttachedSchedule(Schedule):
             steps_per_epoch=trainer.iterations_per_epoch,
             seed=seed,
         )
-        self._trainer, self._validate = trainer, validate
-        self.validated()
-        _TrainWithHooks.of(trainer).add(self)
-
-    def detach(self) -> None:
-        """Let the trainer train without these hooks from its next `train` on."""
-        _TrainWithHooks.of(self._trainer).remove(self)
-
-    def validated(self) -> None:
-        """Validate, and pass the scores on."""
-        if self._validate is not None:
-            self.evaluated(self._validate(self._trainer))
-
-    def gradients_passed(self) -> None:
-        """What the trainer calls among its gradient clippers: a skipped step loses its gradients."""
-        if not self.gradients_ready():
-            for optimizer in self._trainer.optimizers.values():
-                optimizer.zero_grad(set_to_none=True)
-
-
-class _TrainWithHooks:
-    """Stands in for the `train` of a trainer to which losses are attached: installs their hooks and removes them."""
-
-    def __init__(self, trainer: Any) -> None:
-        self.trainer, self.train = trainer, trainer.train
-        self.schedules: list[AttachedSchedule] = []
-
-    @classmethod
-    def of(cls, trainer: Any) -> "_TrainWithHooks":
-        return trainer.train if isinstance(trainer.train, cls) else cls(trainer)
-
-    def add(self, schedule: AttachedSchedule) -> None:
-        """A loss that is attached again has the new schedule only."""
-        self.schedules = [other for other in self.schedules if other.loss is not schedule.loss] + [schedule]
-        self.trainer.train = self
-
-    def remove(self, schedule: AttachedSchedule) -> None:
-        self.schedules = [other for other in self.schedules if other is not schedule]
-        if not self.schedules:
-            self.trainer.train = self.train
+        self.trainer, self.validate = trainer, validate
+        self._validate()
+        link = trainer
+        while isinstance(link.train, AttachedSchedule):
+            if link.train.loss is loss:  # A loss that is attached again has the new schedule only.
+                link.train = link.train.train
+            else:
+                link = link.train
+        self.train: Callable[..., Any] = trainer.train
+        trainer.train = self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        trainer, attributes = self.trainer, vars(self.trainer)
-        clippers = {f"hooks of loss {n}": schedule.gradients_passed for n, schedule in enumerate(self.schedules)}
-        hooks = {
-            "calculate_loss": partial(self._calculate_loss, trainer.calculate_loss),
-            "gradient_clippers": {**clippers, **(trainer.gradient_clippers or {})},
-            "end_of_epoch_hook": partial(self._end_of_epoch, trainer.end_of_epoch_hook),
-        }
-        before = {name: attributes[name] for name in hooks if name in attributes}
-        attributes.update(hooks)
+        """Train with the hooks of the loss."""
+        trainer = self.trainer
+        before = trainer.calculate_loss, trainer.gradient_clippers, trainer.end_of_epoch_hook
+        calculate_loss, clippers, end_of_epoch = before
+
+        def step(batch: Any) -> None:
+            self.start_step()
+            calculate_loss(batch)
+
+        def ended(trainer: Any) -> Any:
+            self._validate()
+            return end_of_epoch(trainer)
+
+        trainer.calculate_loss, trainer.end_of_epoch_hook = step, ended
+        trainer.gradient_clippers = {f"hooks of loss {id(self.loss)}": self._after_backward, **(clippers or {})}
         try:
             return self.train(*args, **kwargs)
         finally:
-            for name in hooks:
-                del attributes[name]
-            attributes.update(before)
-            for schedule in self.schedules:
-                schedule.release()
+            trainer.calculate_loss, trainer.gradient_clippers, trainer.end_of_epoch_hook = before
+            self.release()
 
-    def _calculate_loss(self, calculate_loss: Callable[[Any], None], batch: Any) -> None:
-        for schedule in self.schedules:
-            schedule.start_step()
-        calculate_loss(batch)
+    def _validate(self) -> None:
+        if self.validate is not None:
+            self.evaluated(self.validate(self.trainer))
 
-    def _end_of_epoch(self, hook: Callable[[Any], Any], trainer: Any) -> Any:
-        for schedule in self.schedules:
-            schedule.validated()
-        return hook(trainer)
+    def _after_backward(self) -> None:
+        """Among the trainer's gradient clippers: a skipped step loses its gradients."""
+        if not self.gradients_ready():
+            for optimizer in self.trainer.optimizers.values():
+                optimizer.zero_grad(set_to_none=True)
 
 
 def attach(
@@ -140,7 +113,7 @@ def attach(
         seed: seed of the loss's own draws; default 0.
 
     Returns:
-        The schedule that calls the hooks. `schedule.detach()` ends that for good.
+        The schedule that calls the hooks.
 
     Raises:
         ValueError: if the labels are not known, or the loss needs `validate`.

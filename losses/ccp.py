@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 import torch
 from pytorch_metric_learning import losses as pml_losses
@@ -149,9 +149,10 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
     code.
     """
 
-    MEANING = 2
+    VERSION = 2
     """Version 1 compared the samples with all proxies in one list of pairs, with other rounding errors."""
 
+    sub_losses = ("proxy_loss", "sample_loss")
     needs = Needs(samples_per_class=4, normalization="ball", validation=True)
     named_bases = MappingProxyType({"c1": _c1, "c2": _c2, "ms": _ms, "triplet": _triplet})
     default_base = "c2"
@@ -160,7 +161,7 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
     best_proxies: Tensor
     best_weights: Tensor
     previous_weights: Tensor
-    best_score: Tensor
+    bits_of_best_score: Tensor
     instance: Tensor
     stale: Tensor
     started: Tensor
@@ -191,17 +192,17 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         self.register_buffer("best_proxies", torch.zeros_like(self.proxies.data))
         self.register_buffer("best_weights", torch.zeros(0))
         self.register_buffer("previous_weights", torch.zeros(0))
-        self.register_buffer("best_score", torch.tensor(-torch.inf, dtype=torch.float64))
+        # As an integer, which `half()` leaves alone: a rounded score would make an equal one look like a rise.
+        self.register_buffer("bits_of_best_score", torch.tensor(-torch.inf, dtype=torch.float64).view(torch.int64))
         self.register_buffer("instance", torch.tensor(0))
         self.register_buffer("stale", torch.tensor(0))
         self.register_buffer("started", torch.tensor(False))
+        self.register_load_state_dict_pre_hook(_take_sizes)
         self._context: TrainingContext | None = None
         recorded = ["embedding_size", "proxies_per_class", "pool_size", "lam", "w_sample", "patience"]
         self.add_to_recordable_attributes(list_of_names=recorded, is_stat=False)
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the weighted sub-losses `proxy_loss` and `sample_loss`, both already reduced."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         if self.training:
@@ -220,8 +221,10 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         listed: Tensor = self.base_loss(samples, labels, None, ball(proxies), proxy_labels)
         return listed
 
-    def _sub_loss_names(self) -> list[str]:
-        return ["proxy_loss", "sample_loss"]
+    @property
+    def best_score(self) -> Tensor:
+        """The best score of the current problem in float64, which a change in place changes in the buffer."""
+        return self.bits_of_best_score.view(torch.float64)
 
     def strength(self) -> float:
         """The coefficient of the proximal term in the current problem."""
@@ -284,19 +287,12 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
             points = points.gather(1, picks.unsqueeze(2).expand(-1, -1, points.shape[2]))
         self.proxies.copy_(points.transpose(0, 1).reshape(self.proxies.shape))
 
-    def _apply(self, fn: Any, recurse: bool = True) -> Self:
-        """Torch's hook behind `half()` and `to()`. A rounded best score would make an equal score look like a rise."""
-        score = self.best_score
-        super()._apply(fn, recurse)
-        self.best_score = score.to(self.best_score.device)
-        return self
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
-        # The size of these buffers is that of the trunk; a loss that is not bound yet has them empty.
-        for name in ("best_weights", "previous_weights"):
-            if (stored := state_dict.get(prefix + name)) is not None:
-                setattr(self, name, getattr(self, name).new_zeros(stored.shape))
-        super()._load_from_state_dict(state_dict, prefix, *args)
+def _take_sizes(loss: CCPLoss, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Torch calls it before a state is loaded: give the buffers the size of the trunk, which the state knows."""
+    for name in ("best_weights", "previous_weights"):
+        if (stored := state_dict.get(prefix + name)) is not None:
+            setattr(loss, name, getattr(loss, name).new_zeros(stored.shape))
 
 
 def _in_one_vector(parameters: Sequence[nn.Parameter]) -> Tensor:

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 import torch
+from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 
@@ -37,6 +38,16 @@ class FullPrecisionForward:
     takes_references = False
     """Whether the loss compares a batch with other rows, `ref_emb`."""
 
+    sub_losses: tuple[str, ...] = ()
+    """Names of what `compute_loss` returns, without regularizers; empty where PML's class says them."""
+
+    def sub_loss_names(self) -> list[str]:
+        """PML's method: the names of all sub-losses, for each of which it makes a reducer."""
+        loss: Any = self
+        if not self.sub_losses:
+            return super().sub_loss_names()  # type: ignore[misc, no-any-return]
+        return [*self.sub_losses, *loss.all_regularization_loss_names()]
+
     def forward(
         self,
         embeddings: Tensor,
@@ -62,6 +73,14 @@ class FullPrecisionForward:
         with without_autocast(embeddings):
             # `forward` of the next class in the order of resolution, which is PML's loss.
             return super().forward(at_least_float32(embeddings), labels, indices_tuple, *references)  # type: ignore[misc]
+
+
+class ByCosine(FullPrecisionForward):
+    """Mix-in for a loss that compares embeddings by their cosines unless it is given another distance."""
+
+    def get_default_distance(self) -> CosineSimilarity:
+        """Cosine similarity, which normalises what it compares."""
+        return CosineSimilarity()
 
 
 _VALUES_ARE_CHECKED = ContextVar("values_are_checked", default=False)

@@ -9,11 +9,11 @@ from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 from torch.nn import functional
 
-from .checks import FullPrecisionForward, checked_labels
+from .checks import ByCosine, checked_labels
 from .sub_losses import already_reduced
 
 
-class ClusteringLoss(FullPrecisionForward, BaseMetricLossFunction):
+class ClusteringLoss(ByCosine, BaseMetricLossFunction):
     """The classes of a batch must score higher than every other clustering, by a margin that grows with its error.
 
     With the Euclidean distances D between the unit embeddings, the K classes y of the batch, and medoids S among its
@@ -55,9 +55,7 @@ class ClusteringLoss(FullPrecisionForward, BaseMetricLossFunction):
         self.gamma, self.sweeps = gamma, sweeps
         self.add_to_recordable_attributes(list_of_names=["gamma"], is_stat=False)
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-loss `loss` of embeddings (B, d) and labels (B,), already reduced."""
         labels = checked_labels(embeddings, labels)
         if indices_tuple is not None:
@@ -91,13 +89,6 @@ class ClusteringLoss(FullPrecisionForward, BaseMetricLossFunction):
                 gain = self.gamma * (1 - agreement) - distances @ members.to(distances.dtype)
                 chosen[cluster] = gain.where(members, -torch.inf).argmax()
         return chosen
-
-    def get_default_distance(self) -> CosineSimilarity:
-        """Cosine similarity, by which embeddings are compared; the loss has its own distances."""
-        return CosineSimilarity()
-
-    def _sub_loss_names(self) -> list[str]:
-        return ["loss"]
 
 
 def _additions(distances: Tensor, own: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,13 +3,12 @@
 from typing import Any
 
 import torch
-from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from .checks import FullPrecisionForward, checked_labels, require_similarity
+from .checks import ByCosine, checked_labels, require_similarity
 from .pair_losses import mean_margin_violations
 from .plugin import TrainingPlugin
 from .sub_losses import already_reduced
@@ -18,7 +17,7 @@ _SLOPE = 10.0
 """Of the steps, for the gradient: the authors' value."""
 
 
-class ContextualLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
+class ContextualLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
     """Rows are alike in context if they share neighbours and their close neighbours share them too.
 
     With s_ij the cosine, `d_ij = max(0, 2 - 2 s_ij)` and v_r(i) the r-th smallest of row i of d, of which the first is
@@ -72,6 +71,8 @@ class ContextualLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunctio
     ICML 2023, and the settings of the authors' code (Chris210634/metric-learning-using-contextual-similarity).
     """
 
+    sub_losses = ("context_loss", "contrastive_loss", "reg_loss")
+
     distance: Any
 
     def __init__(
@@ -107,9 +108,7 @@ class ContextualLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunctio
         """The head at twice `lr`, as the authors' at twice the rate of the network."""
         return super().param_groups(2 * lr, weight_decay)
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the weighted sub-losses `context_loss` (B,), `contrastive_loss` and `reg_loss`."""
         labels = checked_labels(embeddings, labels, embedding_size=self.embedding_size)
         c_f.indices_tuple_not_supported(indices_tuple)
@@ -150,13 +149,6 @@ class ContextualLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunctio
         farthest = ascending[:, min(rank, len(ascending)) - 1].unsqueeze(1)
         within = (distances.detach() <= farthest + self.eps).to(distances.dtype)
         return within - _SLOPE * (distances - distances.detach())
-
-    def get_default_distance(self) -> CosineSimilarity:
-        """Cosine similarity."""
-        return CosineSimilarity()
-
-    def _sub_loss_names(self) -> list[str]:
-        return ["context_loss", "contrastive_loss", "reg_loss"]
 
 
 def _head(embedding_size: int | None, head_size: int) -> nn.Linear:

@@ -107,6 +107,7 @@ class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
     Source: idea after Yang et al., Hierarchical Proxy-based Loss for Deep Metric Learning, WACV 2022.
     """
 
+    sub_losses = ("pos_loss", "neg_loss", "coarse_pos_loss", "coarse_neg_loss")
     needs = Needs(warmup_epochs=1)
 
     alpha: float
@@ -183,11 +184,9 @@ class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
         similarity: Tensor = self.distance(embeddings, rows)
         return similarity
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the two sub-losses of Proxy-Anchor for classes, and the same two for groups."""
-        terms = super().compute_loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        terms = super().compute_loss(embeddings, labels, indices_tuple)
         if self.training:
             self._count_call()
         if not self._grouped():
@@ -200,6 +199,3 @@ class HierarchicalProxyLoss(HookReminder, ProxyAnchorLoss):
         terms["coarse_pos_loss"] = of_classes(self.coarse_weight * attraction, members.any(dim=0).sum())
         terms["coarse_neg_loss"] = of_classes(self.coarse_weight * repulsion, self.num_groups)
         return terms
-
-    def _sub_loss_names(self) -> list[str]:
-        return ["pos_loss", "neg_loss", "coarse_pos_loss", "coarse_neg_loss"]

@@ -10,12 +10,12 @@ from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .checks import FullPrecisionForward, at_least_float32, checked_labels
+from .checks import ByCosine, at_least_float32, checked_labels
 from .plugin import Needs, TrainingPlugin
 from .sub_losses import of_samples
 
 
-class HISTLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
+class HISTLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
     """Distances scaled by learned variances, plus a classification of samples by their relations in the batch.
 
     With unit embeddings u_i, unit means mu_c and variances `v_c = exp(min(max(V_c, 0), 6))` per dimension::
@@ -64,6 +64,7 @@ class HISTLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin, Bas
     the authors' code (ljin0429/HIST).
     """
 
+    sub_losses = ("distribution_loss", "network_loss")
     needs = Needs(warmup_epochs=1)
 
     weight_init_func: Any
@@ -104,9 +105,7 @@ class HISTLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin, Bas
             },
         ]
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-losses (B,) for embeddings (B, d) and labels (B,)."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         distances = self.class_distances(embeddings)
@@ -137,16 +136,9 @@ class HISTLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin, Bas
         """Logits (B, C) of the distributions, `-tau D`."""
         return -self.tau * self.class_distances(at_least_float32(embeddings))
 
-    def get_default_distance(self) -> CosineSimilarity:
-        """Cosine similarity, by which embeddings are compared; the loss has its own distances."""
-        return CosineSimilarity()
-
     def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
         """Normal with variance 2/C."""
         return c_f.TorchInitWrapper(nn.init.kaiming_normal_, mode="fan_out")
-
-    def _sub_loss_names(self) -> list[str]:
-        return ["distribution_loss", "network_loss"]
 
 
 class _HypergraphNetwork(nn.Module):

@@ -1,7 +1,5 @@
 """A queue of past embeddings with their labels, stored in buffers."""
 
-from typing import Any, Self
-
 import torch
 from torch import Tensor, nn
 
@@ -79,9 +77,9 @@ class MemoryQueue(nn.Module):
 class SummedMemoryQueue(MemoryQueue):
     """A `MemoryQueue` with running sums: reading a class costs the same, however many rows the memory has.
 
-    A push adds the new rows to the sums of their classes and subtracts the rows that they replace. The sums stay in
-    float64, so the error of a million pushes is far below the rounding error of the rows. They are part of
-    `state_dict`, so that a resumed training continues with the same bits.
+    A push adds the new rows to the sums of their classes and subtracts the rows that they replace. The sums are in
+    float64, so the error of a million pushes is far below the rounding error of the rows. `state_dict` holds their
+    bits as integers, which `half()` and `to()` leave alone, so that a resumed training continues with the same bits.
 
     Args:
         memory_size: T, number of slots, at least 1.
@@ -89,20 +87,25 @@ class SummedMemoryQueue(MemoryQueue):
         num_classes: C; labels must be in 0..C-1.
 
     Attributes:
-        sums: buffer (C, d) of float64, the sum of the rows of each class.
+        sums: (C, d) of float64, the sum of the rows of each class; a view of the buffer `bits_of_sums`.
         numbers: buffer (C,) of int64, the number of these rows.
 
     Raises:
         ValueError: for a size below 1.
     """
 
-    sums: Tensor
+    bits_of_sums: Tensor
     numbers: Tensor
 
     def __init__(self, memory_size: int, embedding_size: int, num_classes: int) -> None:
         super().__init__(memory_size, embedding_size)
-        self.register_buffer("sums", torch.zeros(num_classes, embedding_size, dtype=torch.float64))
+        self.register_buffer("bits_of_sums", torch.zeros(num_classes, embedding_size, dtype=torch.int64))
         self.register_buffer("numbers", torch.zeros(num_classes, dtype=torch.long))
+
+    @property
+    def sums(self) -> Tensor:
+        """The sums in float64, which a change in place changes in the buffer."""
+        return self.bits_of_sums.view(torch.float64)
 
     def class_sums(self, classes: Tensor) -> tuple[Tensor, Tensor]:
         """Sums (n, d) in float64 of the rows of some classes (n,), and the numbers of these rows (n,)."""
@@ -118,10 +121,3 @@ class SummedMemoryQueue(MemoryQueue):
     def _add(self, rows: Tensor, labels: Tensor, counts: Tensor) -> None:
         self.sums.index_add_(0, labels, rows)
         self.numbers.index_add_(0, labels, counts)
-
-    def _apply(self, fn: Any, recurse: bool = True) -> Self:
-        """Torch's hook behind `half()` and `to()`. The sums stay in float64."""
-        sums = self.sums
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        self.sums = sums.to(self.sums.device)
-        return self

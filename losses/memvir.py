@@ -100,9 +100,7 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.collects.fill_(clock.passes >= self.warmup_passes)
         super().on_step_start(clock)
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-loss `loss`, already reduced by the base loss."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         if indices_tuple is not None:
@@ -147,6 +145,3 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.past_labels[slot, :number] = labels
         self.past_labels[slot, number:] = -1
         self.stored += 1
-
-    def _sub_loss_names(self) -> list[str]:
-        return ["loss"]

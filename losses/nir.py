@@ -83,7 +83,7 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     4.6 for self-regularisation.
     """
 
-    MEANING = 3
+    VERSION = 3
     """Version 1 was around SoftTriple's version 1. Version 2 had a flow that rounded differently."""
 
     needs = Needs(warmup_epochs=1)
@@ -117,7 +117,9 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     ) -> None:
         _check_names(preset, sigma, self_regularization)
         _check_base(base_loss, embedding_size)
-        self.self_regularization = self_regularization  # PML's constructor needs the names of the sub-losses
+        self.self_regularization = self_regularization
+        # PML's constructor asks for the names.
+        self.sub_losses = ("base_loss", "nir_loss", *(("self_loss",) if self_regularization else ()))
         super().__init__(**wrapper_keywords(NIRLoss, kwargs))
         self.base_loss = base_loss
         sizes = zip((n_blocks, depth, width), _PRESETS[preset], strict=True)
@@ -154,9 +156,7 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
             warnings.warn(f"NIRLoss skipped {CALLS} steps in a row, without finite gradients; {_REMEDY}", stacklevel=2)
         return super().on_gradients(clock) and finite
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: sub-losses `base_loss` (times omega), `nir_loss` and `self_loss`, all already reduced."""
         labels = checked_labels(embeddings, labels, embedding_size=self.embedding_size)
         terms = {"base_loss": self.omega * self.base_loss(embeddings, labels, indices_tuple)}
@@ -212,9 +212,6 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
             samples = samples.detach()
         matched: Tensor = self.base_loss(samples, labels)
         return matched
-
-    def _sub_loss_names(self) -> list[str]:
-        return ["base_loss", "nir_loss"] + ["self_loss"] * (self.self_regularization is not None)
 
 
 _REMEDY = (

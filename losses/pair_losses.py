@@ -4,11 +4,11 @@ from typing import Any
 
 import torch
 from pytorch_metric_learning import losses as pml_losses
-from pytorch_metric_learning.distances import CosineSimilarity, LpDistance
+from pytorch_metric_learning.distances import LpDistance
 from pytorch_metric_learning.reducers import BaseReducer
 from torch import Tensor
 
-from .checks import FullPrecisionForward, at_least_float32, float32_sum, without_autocast
+from .checks import ByCosine, FullPrecisionForward, at_least_float32, float32_sum, without_autocast
 
 COPY = 1e-5  # from the authors' code of XBM: a positive pair with a cosine of 1 - COPY or more is a sample and its copy
 _ROUNDING = 32.0  # in units of eps; we measured up to 15 between equal vectors of 2048 coordinates
@@ -45,7 +45,7 @@ class EuclideanDistance(LpDistance):
         return squared.masked_fill(equal, 1.0).sqrt().masked_fill(equal, 0.0)
 
 
-class CosineContrastiveLoss(FullPrecisionForward, pml_losses.ContrastiveLoss):
+class CosineContrastiveLoss(ByCosine, pml_losses.ContrastiveLoss):
     """Contrastive loss on cosines, as in the code of XBM's authors.
 
     With S the cosine: `[ sum_{same label, S < 1 - 1e-5} (1 - S) + sum_{other label, S > margin} S ] / B`. A positive
@@ -72,10 +72,6 @@ class CosineContrastiveLoss(FullPrecisionForward, pml_losses.ContrastiveLoss):
         """Losses of negative pairs from their cosines, elementwise."""
         return torch.where(neg_pair_dist > margin, neg_pair_dist, 0.0)
 
-    def get_default_distance(self) -> CosineSimilarity:
-        """Cosine similarity."""
-        return CosineSimilarity()
-
     def get_default_reducer(self) -> BatchSumReducer:
         """Sum over pairs, divided by B."""
         return BatchSumReducer()
@@ -101,7 +97,7 @@ class SignalToNoiseRatioContrastiveLoss(FullPrecisionForward, pml_losses.SignalT
 
     takes_references = True
 
-    MEANING = 2
+    VERSION = 2
     """Version 1 was pytorch-metric-learning's class, with raw embeddings in the regulariser."""
 
     def add_embedding_regularization_to_loss_dict(self, loss_dict: dict[str, Any], embeddings: Tensor) -> None:

@@ -13,17 +13,17 @@ import torch
 from torch import Tensor, nn
 
 
-def meaning_of(loss_class: type) -> int:
+def version_of(loss_class: type) -> int:
     """Version of the numbers that a loss class computes from its arguments.
 
-    The version is the class attribute `MEANING`. Raise it by one with every change after which the same arguments give
+    The version is the class attribute `VERSION`. Raise it by one with every change after which the same arguments give
     other numbers (loss, gradient or starting values). A class without it, like every class of pytorch-metric-learning,
-    has version 1. A fingerprint contains the version only if it is above 1, so older fingerprints stay valid.
+    has version 1. The fingerprint of a training contains it.
 
     If the version of a base loss in a wrapper's `named_bases` rises, the wrapper's version must rise too: a card that
     names its base loss this way does not show the class.
     """
-    version: int = getattr(loss_class, "MEANING", 1)
+    version: int = getattr(loss_class, "VERSION", 1)
     return version
 
 

@@ -50,9 +50,7 @@ class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnch
     def cast_types(self, dtype: torch.dtype, device: torch.device) -> None:
         """Do nothing. Here PML would cast the proxies in place to the dtype of the embeddings."""
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-losses (C,) for embeddings (B, d) and labels (B,)."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         cosine = self.get_logits(embeddings)

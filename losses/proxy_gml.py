@@ -5,14 +5,13 @@ import warnings
 from typing import Any
 
 import torch
-from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.losses import BaseMetricLossFunction
 from pytorch_metric_learning.losses.mixins import WeightRegularizerMixin
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 from torch.nn.functional import cross_entropy, log_softmax
 
-from .checks import FullPrecisionForward, at_least_float32, checked_labels, require_similarity
+from .checks import ByCosine, at_least_float32, checked_labels, require_similarity
 from .plugin import TrainingPlugin
 from .sub_losses import already_reduced, of_samples
 
@@ -67,7 +66,7 @@ class _BlockCrossEntropy(torch.autograd.Function):
         return scale * row_gradient, scale * column_gradient, None
 
 
-class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
+class ProxyGMLLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
     """N proxies per class; each sample uses its k nearest proxies, those of its class first (ProxyGML, Eqs. 3-12).
 
     With S_ij the cosine of sample i and proxy j (class j // N), and I_i the k = ceil(r C N) proxies selected for i::
@@ -106,7 +105,7 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
     Source: ProxyGML, Eqs. 3-12, Table 1. The authors train the proxies with Adam at eps = 0.01, part of their rates.
     """
 
-    MEANING = 2
+    VERSION = 2
     """Version 1 computed L_p as a whole; with more than 2 million logits the blocks have other rounding errors."""
 
     def __init__(
@@ -120,7 +119,9 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         masked_softmax: bool = True,
         **kwargs: Any,
     ) -> None:
-        self.reg_weight = reg_weight  # PML's constructor needs the names of the sub-losses
+        self.reg_weight = reg_weight
+        # PML's constructor asks for the names.
+        self.sub_losses = ("loss", "reg_loss") if reg_weight else ("loss",)
         super().__init__(**kwargs)
         require_similarity(self.distance)
         if not 0 < r <= 1:
@@ -143,20 +144,11 @@ class ProxyGMLLoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
             list_of_names=["num_classes", "proxies_per_class", "r", "k", "reg_weight"], is_stat=False
         )
 
-    def get_default_distance(self) -> CosineSimilarity:
-        """Cosine similarity, which normalises embeddings and proxies."""
-        return CosineSimilarity()
-
     def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
         """Uniform in ±1/sqrt(C N): the authors' layout is (d, C N), so their fan-in is the fan-out of ours."""
         return c_f.TorchInitWrapper(torch.nn.init.kaiming_uniform_, a=math.sqrt(5), mode="fan_out")
 
-    def _sub_loss_names(self) -> list[str]:
-        return ["loss", "reg_loss"] if self.reg_weight else ["loss"]
-
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: -log P (B,) and the weighted proxy term, for embeddings (B, d) and labels (B,)."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         proxies = self.proxies.to(embeddings.dtype)

@@ -85,7 +85,7 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
     Source: Proxy-ISA, Eqs. 8-17, Algorithm 1, Table 3.
     """
 
-    MEANING = 2
+    VERSION = 2
     """Version 1 summed the similarities of the stored rows anew in every step, with other rounding errors."""
 
     memory_on: Tensor
@@ -193,9 +193,7 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
             return torch.zeros_like(labels, dtype=torch.bool)
         return similarity.gather(1, labels.unsqueeze(1)).squeeze(1) < status.outlier_below[labels]
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-losses (C,). In training mode the batch then updates the state."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         similarity = self.get_logits(embeddings)

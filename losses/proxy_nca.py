@@ -6,7 +6,6 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import torch
-from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
 from pytorch_metric_learning.losses.mixins import WeightRegularizerMixin
 from pytorch_metric_learning.utils import common_functions as c_f
@@ -14,7 +13,7 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn import functional
 
-from .checks import FullPrecisionForward, at_least_float32, checked_labels, require_similarity
+from .checks import ByCosine, at_least_float32, checked_labels, require_similarity
 from .plugin import TrainingPlugin
 from .sub_losses import of_samples
 
@@ -41,7 +40,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )
 
 
-class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
+class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
     """Softmax over one proxy per class, in the form of ProxyNCA++, of Proxy-NCA, of its port, or of Proxy-Anchor.
 
     With s_ic the cosine between sample i and proxy c, and logits `l_ic = 2 softmax_scale s_ic` (which is
@@ -127,9 +126,7 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
             setattr(self, name, value)  # pytorch-metric-learning records attributes
         self.add_to_recordable_attributes(list_of_names=["num_classes", "variant", *self.settings], is_stat=False)
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: sub-loss `loss` (B,)."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         losses = self._sample_losses(self.get_logits(embeddings), labels)
@@ -165,10 +162,6 @@ class ProxyNCALoss(FullPrecisionForward, TrainingPlugin, WeightRegularizerMixin,
         embeddings = at_least_float32(embeddings)
         similarity: Tensor = self.distance(embeddings, self.proxies.to(embeddings.dtype))
         return similarity
-
-    def get_default_distance(self) -> CosineSimilarity:
-        """Cosine similarity."""
-        return CosineSimilarity()
 
     def get_default_weight_init_func(self) -> Any:
         """Normal with standard deviation 1/8, as in the code of ProxyNCA++, of the port of Proxy-NCA and of NIR."""

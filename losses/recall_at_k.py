@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from pytorch_metric_learning.distances import CosineSimilarity, DotProductSimilarity
+from pytorch_metric_learning.distances import DotProductSimilarity
 from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
-from .checks import FullPrecisionForward, checked_labels
+from .checks import ByCosine, checked_labels
 from .plugin import TrainingContext, TrainingPlugin
 from .smooth_ap import smooth_steps
 
 
-class RecallAtKLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
+class RecallAtKLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
     """Ranks and the cut at k are sigmoids, so that recall@k of a batch has a gradient.
 
     With unit embeddings u, `s_ij = u_i . u_j`, P_q the other rows of the class of q, and n rows in the batch::
@@ -81,9 +81,7 @@ class RecallAtKLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction
         """Keep the context, whose generator draws the mixtures."""
         self._context = context
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: sub-loss `loss` with one value per query."""
         labels = checked_labels(embeddings, labels)
         c_f.indices_tuple_not_supported(indices_tuple)
@@ -139,7 +137,3 @@ class RecallAtKLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction
         weights = shares.to(rows.dtype).unsqueeze(1)
         mixed = weights * rows[first] + (1 - weights) * rows[second]
         return torch.cat([rows, mixed]), torch.cat([torch.arange(len(rows), device=rows.device), first])
-
-    def get_default_distance(self) -> CosineSimilarity:
-        """Cosine similarity."""
-        return CosineSimilarity()

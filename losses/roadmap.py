@@ -3,12 +3,11 @@
 from typing import Any, Literal
 
 import torch
-from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
-from .checks import FullPrecisionForward, checked_labels, require_similarity
+from .checks import ByCosine, checked_labels, require_similarity
 from .pair_losses import mean_margin_violations
 from .plugin import TrainingPlugin
 from .sub_losses import already_reduced
@@ -16,7 +15,7 @@ from .sub_losses import already_reduced
 SupAPStep = Literal["paper", "first_release"]
 
 
-class RoadmapLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
+class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
     """Average precision of a batch with smooth ranks of the negatives, plus margins for similarities.
 
     With `s_ij` the cosine, and for a query q the rows P of its class, itself included, and the others N::
@@ -63,6 +62,8 @@ class RoadmapLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
     code (elias-ramzi/ROADMAP).
     """
 
+    sub_losses = ("supap_loss", "calibration_loss")
+
     distance: Any
 
     def __init__(
@@ -92,9 +93,7 @@ class RoadmapLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
         names = ["tau", "rho", "delta", "start", "lam", "pos_margin", "neg_margin"]
         self.add_to_recordable_attributes(list_of_names=names, is_stat=False)
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the weighted sub-losses `supap_loss` (B,) and `calibration_loss`."""
         labels = checked_labels(embeddings, labels)
         c_f.indices_tuple_not_supported(indices_tuple)
@@ -139,10 +138,3 @@ class RoadmapLoss(FullPrecisionForward, TrainingPlugin, BaseMetricLossFunction):
     def calibration(self, similarity: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """L_C of similarities (B, R) with masks (B, R) of positive and negative pairs."""
         return mean_margin_violations(similarity, positive, negative, self.pos_margin, self.neg_margin)
-
-    def get_default_distance(self) -> CosineSimilarity:
-        """Cosine similarity."""
-        return CosineSimilarity()
-
-    def _sub_loss_names(self) -> list[str]:
-        return ["supap_loss", "calibration_loss"]

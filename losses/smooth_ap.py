@@ -7,10 +7,10 @@ from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
-from .checks import FullPrecisionForward, checked_labels
+from .checks import ByCosine, checked_labels
 
 
-class SmoothAPLoss(FullPrecisionForward, pml_losses.BaseMetricLossFunction):
+class SmoothAPLoss(ByCosine, pml_losses.BaseMetricLossFunction):
     """One minus a smooth average precision, with every image of the batch as a query among all.
 
     With cosines S, the sigmoid s and the images P(q) of the query's class, the query itself among them (eq. 6)::
@@ -35,9 +35,7 @@ class SmoothAPLoss(FullPrecisionForward, pml_losses.BaseMetricLossFunction):
         c_f.assert_distance_type(self, CosineSimilarity)
         self.temperature = temperature
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor | None, indices_tuple: Any, ref_emb: Any, ref_labels: Any
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """Losses (B,) of the queries; `labels` (B,) may hold any integers."""
         c_f.indices_tuple_not_supported(indices_tuple)
         labels = checked_labels(embeddings, labels)
@@ -55,10 +53,6 @@ class SmoothAPLoss(FullPrecisionForward, pml_losses.BaseMetricLossFunction):
                 "reduction_type": "element",
             }
         }
-
-    def get_default_distance(self) -> CosineSimilarity:
-        """Cosine similarity."""
-        return CosineSimilarity()
 
 
 def smooth_steps(similarity: Tensor, queries: Tensor, images: Tensor, temperature: float) -> Tensor:

@@ -130,8 +130,10 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
     Source: Qian et al., SoftTriple Loss, ICCV 2019, as in the authors' code; pytorch-metric-learning 0.9.86 for `mean`.
     """
 
-    MEANING = 2
+    VERSION = 2
     """Version 1 normalised the centres before the products, with other rounding errors."""
+
+    sub_losses = ("loss", "center_loss")
 
     fc: torch.nn.Parameter
     distance: Any
@@ -217,9 +219,7 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         by_center = similarity.view(-1, self.num_classes, self.centers_per_class).transpose(1, 2).contiguous()
         return (functional.softmax(by_center * self.gamma, dim=1) * by_center).sum(dim=1)
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: sub-losses `loss` (B,) and `center_loss` (already reduced)."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         similarity, spread = self._similarity_and_spread(embeddings)
@@ -230,9 +230,6 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         self.add_weight_regularization_to_loss_dict(terms, self.fc.t())
         factor = 2 if self.regularizer == "mean" else 1
         return {**terms, **already_reduced(center_loss=factor * self.tau * spread)}
-
-    def _sub_loss_names(self) -> list[str]:
-        return ["loss", "center_loss"]
 
 
 def _is_cosine(distance: Any) -> bool:

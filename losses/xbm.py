@@ -58,6 +58,7 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     first-out as in the paper; the queue of the authors' code is not.
     """
 
+    sub_losses = ("batch_loss", "memory_loss")
     named_bases = MappingProxyType({"c1": CosineContrastiveLoss, "c2": _c2})
     default_base = "c1"
 
@@ -90,9 +91,7 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.iteration.fill_(clock.step)
         super().on_step_start(clock)
 
-    def compute_loss(
-        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
-    ) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: sub-losses `batch_loss` and `memory_loss`, both already reduced."""
         labels = checked_labels(embeddings, labels, embedding_size=self.embedding_size)
         if len(labels) > self.memory_size:
@@ -117,6 +116,3 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         pairs = (anchors, positives, others, negatives)
         loss: Tensor = self.base_loss(unit, labels, pairs, memory, memory_labels)
         return self.weight * loss
-
-    def _sub_loss_names(self) -> list[str]:
-        return ["batch_loss", "memory_loss"]

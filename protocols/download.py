@@ -17,7 +17,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from protocols.progress import Progress
-from results.whole_files import partial_name, put_in_place
+from results.atomic_files import partial_name, put_in_place
 
 
 class DownloadError(ValueError):

@@ -10,7 +10,6 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from protocols.problem import Problem
 from results.records.records import FoldResult, RunRecord, run_fingerprint, run_name
 from results.spec.training_spec import FoldSpec
 
@@ -37,42 +36,70 @@ class TrainJob:
 
 @dataclass(frozen=True)
 class EvaluateJob:
-    """The test evaluation of one reproduction. Its trainings are done.
+    """The test evaluation of one reproduction.
 
     Attributes:
-        specs: The trainings whose models are tested, one per fold.
+        trainings: The finished trainings whose models are tested, one per fold.
         protocol: Name of the protocol.
         hyperparameters: The setting that was trained, by target.
         run: Number of the reproduction, from 0 in every search.
         seed: The experiment's seed.
-        training_time: Seconds of all trainings, summed.
-        flags: Warnings about the trainings.
-        steps: Iterations up to the checkpoints of the models, summed.
-        iterations: Iterations up to the end of the models' trainings, summed.
-        metrics: Names of further metrics to measure.
-        chosen_by: Fingerprints of the trainings that chose the epoch of the models; empty if nothing was chosen.
         search: Number of the search that found the setting, from 0.
         study: Fingerprint of the study that found it; None if nothing was searched.
+        metrics: Names of further metrics to measure.
+        choosers: The finished trainings that chose the epoch of the models; empty if nothing was chosen.
+        choice_flags: Warnings about this choice.
     """
 
-    specs: tuple[FoldSpec, ...]
+    trainings: tuple[FoldResult, ...]
     protocol: str
     hyperparameters: dict[str, JsonValue]
     run: int
     seed: int
-    training_time: float
-    flags: tuple[str, ...] = ()
-    steps: int = 0
-    iterations: int = 0
-    metrics: tuple[str, ...] = ()
-    chosen_by: tuple[str, ...] = ()
     search: int = 0
     study: str | None = None
+    metrics: tuple[str, ...] = ()
+    choosers: tuple[FoldResult, ...] = ()
+    choice_flags: tuple[str, ...] = ()
+
+    @property
+    def specs(self) -> tuple[FoldSpec, ...]:
+        """The specifications of the trainings whose models are tested."""
+        return tuple(training.spec for training in self.trainings)
+
+    @property
+    def chosen_by(self) -> tuple[str, ...]:
+        """Fingerprints of the trainings that chose the epoch."""
+        return tuple(training.fingerprint for training in self.choosers)
 
     @property
     def fingerprint(self) -> str:
         """Fingerprint of the run record that the evaluation makes."""
         return run_fingerprint(tuple(spec.fingerprint for spec in self.specs), self.metrics, self.chosen_by)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Warnings about the choice of the epoch and about the trainings."""
+        named = [
+            ("training on all classes" if each.spec.checkpoint_epoch is not None else f"fold {each.spec.fold}", each)
+            for each in self.trainings
+        ]
+        return (*self.choice_flags, *(f"{name}: {each.flag}" for name, each in named if each.flag))
+
+    @property
+    def steps(self) -> int:
+        """Iterations up to the checkpoints of the models, summed."""
+        return sum(training.best_iteration for training in self.trainings)
+
+    @property
+    def iterations(self) -> int:
+        """Iterations up to the end of the models' trainings, summed."""
+        return sum(training.iterations for training in self.trainings)
+
+    @property
+    def training_time(self) -> float:
+        """Seconds of all trainings, summed."""
+        return sum(training.wall_time for training in (*self.trainings, *self.choosers))
 
     @property
     def run_name(self) -> str:
@@ -96,45 +123,3 @@ class Lab(Protocol):
 
     def test(self, jobs: Sequence[EvaluateJob]) -> list[RunRecord]:
         """Make test evaluations, whose trainings are done, and return their records in the same order."""
-
-
-def evaluation_job(
-    problem: Problem,
-    protocol: str,
-    specs: tuple[FoldSpec, ...],
-    results: Sequence[tuple[str, FoldResult]],
-    hyperparameters: dict[str, JsonValue],
-    run: int,
-    study: str | None,
-    *,
-    chosen_by: Sequence[FoldResult] = (),
-    flags: tuple[str, ...] = (),
-) -> EvaluateJob:
-    """Describe the test evaluation of one reproduction, with the times, warnings and iterations of its trainings.
-
-    Args:
-        problem: Data, split, network and training settings of the experiment.
-        protocol: Name of the protocol.
-        specs: The trainings whose models are tested, one per fold.
-        results: Results of `specs`, each with a name for its warnings.
-        hyperparameters: The setting that was trained, by target.
-        run: Number of the reproduction, from 0.
-        study: Fingerprint of the study that found the setting; None if nothing was searched.
-        chosen_by: Results of the trainings that chose the epoch of the models.
-        flags: Warnings about this choice, which come before those about the models.
-    """
-    return EvaluateJob(
-        specs,
-        protocol,
-        hyperparameters,
-        run,
-        problem.seed,
-        training_time=sum(result.wall_time for _, result in results) + sum(fold.wall_time for fold in chosen_by),
-        flags=(*flags, *(f"{name}: {result.flag}" for name, result in results if result.flag)),
-        steps=sum(result.best_iteration for _, result in results),
-        iterations=sum(result.iterations for _, result in results),
-        metrics=problem.metrics,
-        chosen_by=tuple(fold.fingerprint for fold in chosen_by),
-        search=problem.search,
-        study=study,
-    )

@@ -1,11 +1,14 @@
-"""The protocols by name."""
+"""The protocols by name, and what a plan needs to know of each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from protocols import mlrc, standard
+from pydantic import JsonValue
+
 from protocols.jobs import Lab
+from protocols.mlrc import mlrc, reproductions
 from protocols.search.study import Study
+from protocols.standard import has_choice, known_trainings, standard
 from results.records.records import RunRecord
 from results.spec.training_spec import FoldSpec
 
@@ -17,21 +20,44 @@ class Protocol:
     Attributes:
         split: Name of the class split for experiments that name none.
         run: Runs one search of a method and its reproductions in a lab, and returns the run records.
-        trainings_of: Total number of trainings for one method.
-        foreseeable: The trainings that are determined by the results in the store.
-        kinds: One example of each kind of training that the protocol makes, for estimates of their length.
+        known: The trainings of each reproduction of a setting that are determined before any is made.
+        final: Whether a run trains on all training classes in the end, after its folds chose the epoch.
     """
 
     split: str
     run: Callable[[Study, Lab], list[RunRecord]]
-    trainings_of: Callable[[Study], int]
-    foreseeable: Callable[[Study], list[FoldSpec]]
-    kinds: Callable[[Study], list[FoldSpec]]
+    known: Callable[[Study, dict[str, JsonValue]], list[tuple[FoldSpec, ...]]]
+    final: bool
+
+    def _trainings_per_run(self, study: Study) -> int:
+        folds = study.setup.folds if not self.final or has_choice(study) else 0
+        return folds + self.final
+
+    def trainings_of(self, study: Study) -> int:
+        """Return the number of trainings for one method: of all trials and runs of its searches; less with racing."""
+        in_runs = self._trainings_per_run(study) * study.n_reproductions
+        return len(study.searches()) * (study.setup.folds * study.n_trials + in_runs)
+
+    def foreseeable(self, study: Study) -> list[FoldSpec]:
+        """List the trainings that are determined now: later trials depend on the scores of earlier ones."""
+        specs: list[FoldSpec] = []
+        for search in study.searches():
+            specs += search.known_specs()
+            hyperparameters = search.found_hyperparameters()
+            if hyperparameters is not None:
+                specs += [spec for run in self.known(search, hyperparameters) for spec in run]
+        return specs
+
+    def kinds(self, study: Study) -> list[FoldSpec]:
+        """Return an example of each kind of training: of a fold, and on all training classes."""
+        setup, method = study.setup, study.method.method
+        folds = not self.final or has_choice(study) or study.n_trials
+        kinds = [setup.fold_specs(method, "reproduction", 0)[0]] if folds else []
+        last = setup.conditions.training.max_epochs
+        return [*kinds, setup.final_spec(method, 0, last)] if self.final else kinds
 
 
 PROTOCOLS = {
-    mlrc.PROTOCOL: Protocol(mlrc.SPLIT, mlrc.mlrc, mlrc.trainings_of, mlrc.foreseeable, mlrc.kinds),
-    standard.PROTOCOL: Protocol(
-        standard.SPLIT, standard.standard, standard.trainings_of, standard.foreseeable, standard.kinds
-    ),
+    "mlrc": Protocol("mlrc", mlrc, reproductions, final=False),
+    "standard": Protocol("conventional", standard, known_trainings, final=True),
 }

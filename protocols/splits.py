@@ -17,8 +17,11 @@ SPLITS = ("mlrc", "mlrc_conventional", "conventional")
 
 _DRAWN = "_drawn_"
 
-MIN_CLASSES = 8
-"""With fewer classes, floor(n / 8) is 0 and there is no validation class."""
+LEAST = 2
+"""Validation classes of a fold, and test classes, at least: among images of one class, every neighbour is right."""
+
+MIN_CLASSES = 8 * LEAST
+"""With fewer classes, floor(n / 8) is too small."""
 
 
 class SplitError(ValueError):
@@ -72,13 +75,17 @@ def mlrc_split(n_classes: int, trainval: int | None = None) -> ClassSplit:
     """
     if trainval is None:
         if n_classes < MIN_CLASSES:
-            raise SplitError(f"{n_classes} classes: the MLRC split needs at least {MIN_CLASSES}; add classes")
+            raise SplitError(
+                f"{n_classes} classes: the MLRC split needs at least {MIN_CLASSES}, so that every fold has {LEAST} "
+                "classes for validation; add classes"
+            )
         name, n_trainval, n_validation = "mlrc", n_classes - n_classes // 2, n_classes // 8
     else:
-        if not FOLDS <= trainval < n_classes:
+        if not FOLDS * LEAST <= trainval <= n_classes - LEAST:
             raise SplitError(
-                f"{trainval} of {n_classes} classes for training and validation: the split needs at least {FOLDS} of "
-                "them and one more for the test; add classes"
+                f"{trainval} of {n_classes} classes for training and validation: the split needs at least "
+                f"{FOLDS * LEAST} of them, so that every fold has {LEAST} for validation, and {LEAST} others for the "
+                "test; add classes"
             )
         name, n_trainval, n_validation = "mlrc_conventional", trainval, trainval // FOLDS
     n_train = n_trainval - n_validation

@@ -4,10 +4,9 @@ All claims are those of the experiment's one comparison, on its primary score. W
 nothing is claimed.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 
-from results.statistics.comparison_result import ComparedPair, ComparisonResult
+from results.statistics.comparison import ComparedPair, ComparisonResult
 from results.statistics.finding import titles_of
 from results.statistics.planning import detectable
 from results.statistics.primary_comparison import primary_comparison, primary_score
@@ -29,8 +28,6 @@ def headline(measured: MeasuredExperiment) -> str:
         interim = {run.method for run in measured.records} & measured.summary.compared.keys()
         return "Interim: no search is complete yet." if interim else "No method has runs under the common conditions."
     titles = titles_of(measured)
-    if math.isnan(comparison.means[comparison.highest]):
-        return "No method has a score that is a number."
     if len(comparison.values) == 1:
         return f"{_means(comparison, titles)}: there is no other method to compare it with."
     if comparison.interim:

@@ -11,26 +11,15 @@ import typer
 from rich.console import Console
 
 from reproduce import interrupts
-from reproduce.commands.board import board
-from reproduce.commands.claims import claims
-from reproduce.commands.coverage import coverage
-from reproduce.commands.data import app as data_app
-from reproduce.commands.datasets import datasets
-from reproduce.commands.experiments import experiments
-from reproduce.commands.export import app as export_app
-from reproduce.commands.export import fit
-from reproduce.commands.figure import figure
-from reproduce.commands.methods import methods
-from reproduce.commands.new import app as new_app
+from reproduce.commands import data, export, new, store
+from reproduce.commands.lists import coverage, datasets, experiments, methods, status
 from reproduce.commands.plan import plan
-from reproduce.commands.report import report
+from reproduce.commands.report import figure, report
 from reproduce.commands.run import run
-from reproduce.commands.status import status
-from reproduce.commands.store import app as store_app
-from reproduce.commands.table import table
+from reproduce.commands.table import board, claims, table
 from reproduce.commands.verify import verify
-from reproduce.errors import InputError
-from results.store.errors import StoreError
+from reproduce.errors import InputError, WorkFailedError
+from results.store import StoreError
 
 app = typer.Typer(
     name="reproduce",
@@ -42,24 +31,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-app.command()(run)
-app.command()(plan)
-app.command()(status)
-app.command()(table)
-app.command()(report)
-app.command()(figure)
-app.command()(coverage)
-app.command()(claims)
-app.command()(board)
-app.command()(methods)
-app.command()(datasets)
-app.command()(experiments)
-app.command()(verify)
-app.command()(fit)
-app.add_typer(data_app)
-app.add_typer(export_app)
-app.add_typer(new_app)
-app.add_typer(store_app)
+_COMMANDS = (run, plan, status, table, report, figure, coverage, claims, board, methods, datasets, experiments, verify)
+for command in (*_COMMANDS, export.fit):
+    app.command()(command)
+for group in (data, export, new, store):
+    app.add_typer(group.app)
 
 _INTERRUPTED = 130
 """Exit code that typer returns after Ctrl-C."""
@@ -71,8 +47,6 @@ _USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
     """Print errors that the user can fix as one line and exit with code 2. After Ctrl-C say that nothing is lost."""
-    from reproduce.errors import WorkFailedError
-
     console = Console(stderr=True, soft_wrap=True, emoji=False)  # `./losses.py:A:` is no emoji.
 
     def say(line: str) -> None:

@@ -1,6 +1,8 @@
 """Errors that the command line prints as one line."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 _Item = TypeVar("_Item")
@@ -26,3 +28,39 @@ def all_of(items: Iterable[_Item], make: Callable[[_Item], _Made]) -> list[_Made
     if faults:
         raise InputError("; ".join(faults))
     return made
+
+
+def read_text(path: Path) -> str:
+    """Read a user's text file; raise InputError if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not text in UTF-8; save it in UTF-8") from error
+
+
+@contextmanager
+def writing_to(folder: Path) -> Iterator[None]:
+    """Raise InputError if the folder that `--to` names cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"{folder}: cannot be written ({error.strerror or error})"
+        raise InputError(f"{reason}; choose another folder with --to") from error
+
+
+@contextmanager
+def as_input_errors() -> Iterator[None]:
+    """Raise what is wrong with users' data, splits, weights and methods as InputError."""
+    from protocols.datasets.listing import DataError
+    from protocols.download import DownloadError
+    from protocols.images.decoding import BrokenImageError
+    from protocols.splits import SplitError
+    from protocols.training.build_method import MethodError
+    from protocols.trunks.weights import TrunkError
+
+    try:
+        yield
+    except (DataError, DownloadError, BrokenImageError, SplitError, MethodError, TrunkError) as error:
+        raise InputError(str(error)) from error

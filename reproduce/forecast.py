@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from protocols.problem import Problem
+from protocols.setup import Setup
 from protocols.splits import from_ranges
-from reproduce.execution.session import Session
-from results.records.frames import Timing
+from reproduce.run.session import Session
 from results.spec.training_spec import FoldSpec
-from results.store.store import Store
+from results.store.store import Store, Timing
 
 
 @dataclass(frozen=True)
@@ -55,19 +54,19 @@ def plan(session: Session, store: Store | None, timings: Sequence[Timing] = ()) 
     """Plan each method of an opened experiment. The store is only read; None where there is none yet."""
     plans = []
     for key, study in session.studies(store.searches if store else None).items():
-        problem = study.problem
+        setup = study.setup
         specs = [] if store is None else session.protocol.foreseeable(study)
         kinds = session.protocol.kinds(study)
         alike = [timing for timing in timings if any(_conditions(timing.spec) == _conditions(kind) for kind in kinds)]
         own = [timing for timing in alike if timing.spec.method.name == key]
-        steps = max(_steps(problem, kind) for kind in kinds)
+        steps = max(_steps(setup, kind) for kind in kinds)
         plans.append(
             MethodPlan(
                 title=session.titles[key],
                 trainings=session.protocol.trainings_of(study) - study.skipped(),
                 in_store=0 if store is None else len(store.finished_folds([spec.fingerprint for spec in specs])),
                 steps=steps,
-                images=steps * problem.conditions.training.batch_size,
+                images=steps * setup.conditions.training.batch_size,
                 measured=tuple(timing.seconds for timing in own or alike if timing.iterations),
             )
         )
@@ -82,13 +81,13 @@ def seconds_to_do(plans: Sequence[MethodPlan], workers: int, rate: float | None 
 
 
 def _conditions(spec: FoldSpec) -> tuple[object, ...]:
-    return spec.dataset, spec.conditions.trunk, spec.conditions.images, spec.conditions.training, spec.embedding_size
+    return spec.dataset, spec.conditions
 
 
-def _steps(problem: Problem, spec: FoldSpec) -> int:
+def _steps(setup: Setup, spec: FoldSpec) -> int:
     if spec.method.loss is None:
         return 0
-    training_images = len(problem.dataset.images.of_classes(from_ranges(spec.train_classes)))
+    training_images = len(setup.dataset.images.of_classes(from_ranges(spec.train_classes)))
     return spec.conditions.training.max_epochs * spec.conditions.training.steps_per_epoch(training_images)
 
 

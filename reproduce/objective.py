@@ -11,16 +11,16 @@ import optuna
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from pydantic import JsonValue
 
-from protocols.jobs import Job, Lab, Outcome, TrainJob
+from protocols.jobs import Lab, TrainJob
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import RefusedError
 from reproduce.config.experiment_file import load_experiments
 from reproduce.errors import InputError
-from reproduce.execution.devices import check_device, default_workers
-from reproduce.execution.lab import MethodSearch, SharedLab
-from reproduce.execution.local import open_executor
-from reproduce.execution.session import Session, open_session
-from reproduce.monitoring.observer import Tick
+from reproduce.monitoring.observer import Observers
+from reproduce.run.devices import check_device, default_workers
+from reproduce.run.lab import MethodSearch, SharedLab
+from reproduce.run.local import open_executor
+from reproduce.run.session import Session, open_session
 from reproduce.storage import storage_paths
 from results.records.records import FoldResult
 from results.records.trials import Trial, mean_of
@@ -50,7 +50,7 @@ class Objective:
         workers: How many folds are trained at the same time; None takes what fits the machine.
 
     Attributes:
-        study: The method with its problem and its search space.
+        study: The method with its setup and its search space.
 
     Raises:
         InputError: Something is missing or wrong; the message is one line with the remedy.
@@ -117,9 +117,9 @@ class Objective:
         def train(lab: Lab) -> None:
             made.extend(lab.train(jobs))
 
-        lab = SharedLab(self.session.store, self._executor, _Silent())
+        lab = SharedLab(self.session.store, self._executor, Observers())  # Optuna shows the progress.
         with self._lock:
-            failed = lab.run([MethodSearch(self.key, self.study.problem, train)])
+            failed = lab.run([MethodSearch(self.key, self.study.setup, train)])
         if failed:
             raise failed[self.key]
         return made
@@ -134,11 +134,3 @@ def suggested(trial: optuna.Trial, parameter: SearchParameter) -> JsonValue:
         return trial.suggest_int(target, range_.low, range_.high, log=range_.log)
     assert isinstance(range_, FloatDistribution)
     return trial.suggest_float(target, range_.low, range_.high, log=range_.log)
-
-
-class _Silent:
-    """Optuna shows the progress."""
-
-    def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None: ...
-
-    def ticks(self, ticks: list[Tick]) -> None: ...

@@ -44,7 +44,9 @@ class StoragePaths:
         return replace(self, artifacts=self.artifacts.absolute(), cache=self.cache.absolute())
 
 
-def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables: Path | None) -> StoragePaths:
+def storage_paths(
+    store: str, artifacts: Path | None = None, cache: Path | None = None, tables: Path | None = None
+) -> StoragePaths:
     """Return the paths of a run for a store. Folders that are None are placed beside the store."""
     from results.store.database import store_file
 
@@ -58,8 +60,9 @@ def storage_paths(store: str, artifacts: Path | None, cache: Path | None, tables
     )
 
 
-def existing_store(where: StoragePaths) -> Store | None:
-    """Open the store; return None if its file does not exist or is empty."""
+def existing_store(store: str, artifacts: Path | None) -> Store | None:
+    """Open the store that `--store` names; return None if its file does not exist or is empty."""
+    where = storage_paths(store, artifacts)
     return open_store(where) if where.store.exists() and where.store.stat().st_size else None
 
 
@@ -91,14 +94,9 @@ def with_writable_cache(where: StoragePaths) -> Iterator[StoragePaths]:
         yield replace(where, cache=Path(folder))
 
 
-def existing_store_at(store: str, artifacts: Path | None) -> Store | None:
-    """Open the store that `--store` names; return None if there is none yet."""
-    return existing_store(storage_paths(store, artifacts, None, None))
-
-
 def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:
     """Open the store that `--store` names."""
-    opened = existing_store_at(store, artifacts)
+    opened = existing_store(store, artifacts)
     if opened is None:
         remedy = "make one with `reproduce run`, or name another with --store"
         raise InputError(f"{store}: there is no store yet; {remedy}{hint}")

@@ -4,11 +4,15 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
-from tests.support.durations import mark_slow
+from tests.support.durations import mark_and_order
+
+if TYPE_CHECKING:
+    from tests.support.tiny_run import GlyphRun
 
 # One thread for torch, here and in processes that tests start: they are small, and sums are the same on every machine.
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -24,8 +28,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow, and skip what needs a GPU where there is none."""
-    mark_slow(items)
+    """Mark what is slow, order by what is shared, and skip what needs a GPU where there is none."""
+    mark_and_order(items)
     for_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if for_gpu:
         import torch
@@ -51,3 +55,11 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.support.tiny_run import finished_run
 
     return finished_run(tmp_path_factory.mktemp("tiny_run"))
+
+
+@pytest.fixture(scope="session")
+def glyph_run(tmp_path_factory: pytest.TempPathFactory) -> "GlyphRun":
+    """A run on glyphs by two workers, with its page; only read."""
+    from tests.support.tiny_run import glyph_run
+
+    return glyph_run(tmp_path_factory.mktemp("glyph_run"))

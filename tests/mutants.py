@@ -27,12 +27,7 @@ from types import CodeType, ModuleType
 ROOT = Path(__file__).resolve().parent.parent
 
 # These run over all losses; `-k` takes those of one.
-CONTRACTS = (
-    "tests/contracts/test_default_arguments.py",
-    "tests/contracts/test_losses.py",
-    "tests/contracts/test_losses_in_pml.py",
-    "tests/protocols/training/test_component_versions.py",
-)
+CONTRACTS = ("tests/losses/test_contract.py", "tests/protocols/training/test_component_versions.py")
 
 # By module: arguments of pytest for the tests that must notice a change. Slow ones are left out.
 TESTS: dict[str, tuple[str, ...]] = {
@@ -45,27 +40,23 @@ TESTS: dict[str, tuple[str, ...]] = {
     "protocols/training/train_fold.py": ("tests/protocols/training", "tests/protocols/test_standard.py"),
     "protocols/evaluation/evaluate_run.py": ("tests/protocols/evaluation",),
     "results/spec/racing.py": ("tests/results/spec/test_racing.py",),
-    "results/spec/seeds.py": ("tests/contracts/test_fingerprints.py", "tests/protocols/test_problem.py"),
+    "results/spec/seeds.py": ("tests/contracts/test_fingerprints.py", "tests/protocols/test_setup.py"),
     "results/spec/training_spec.py": ("tests/results/spec", "tests/results/records"),
     "results/store/check.py": ("tests/results/store",),
     "results/store/database.py": ("tests/results/store",),
     "results/store/store.py": ("tests/results/store",),
-    "results/whole_files.py": ("tests/results/test_whole_files.py", "tests/faults/test_order_of_writes.py"),
+    "results/atomic_files.py": ("tests/results/test_atomic_files.py", "tests/faults/test_order_of_writes.py"),
     "results/statistics/intervals.py": ("tests/results/statistics/test_intervals.py",),
-    "results/statistics/method_comparison.py": ("tests/results/statistics/test_method_comparison.py",),
-    "results/statistics/comparison_result.py": ("tests/results/statistics/test_method_comparison.py",),
-    "results/statistics/multiplicity.py": (
-        "tests/results/statistics/test_multiplicity.py",
-        "tests/results/statistics/test_method_comparison.py",
-    ),
+    "results/statistics/compare.py": ("tests/results/statistics/test_compare.py",),
+    "results/statistics/comparison.py": ("tests/results/statistics/test_compare.py",),
     "results/statistics/pair_tests.py": (
         "tests/results/statistics/test_pair_tests.py",
-        "tests/results/statistics/test_method_comparison.py",
+        "tests/results/statistics/test_compare.py",
     ),
     "results/statistics/primary_comparison.py": ("tests/results/statistics/test_primary_comparison.py",),
     "results/records/records.py": (
         "tests/results/records",
-        "tests/results/statistics/test_cut_off.py",
+        "tests/results/statistics/test_search_findings.py",
         "tests/contracts/test_fingerprints.py::test_fingerprint_of_a_run",
     ),
     "losses/proxy_anchor.py": (
@@ -78,7 +69,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "losses/soft_triple.py": ("tests/losses/test_soft_triple.py", *CONTRACTS, "-k", "soft_triple or defaults"),
     "losses/proxy_gml.py": ("tests/losses/test_proxy_gml.py", *CONTRACTS, "-k", "proxy_gml or defaults"),
 }
-ONLY_FAST = "not slow and not long and not faults and not cluster"
+ONLY_FAST = "not slow and not long and not faults and not cluster and not late"
 LIBRARIES = (
     *("numpy", "scipy.stats", "pandas", "pydantic", "sqlalchemy", "optuna", "torch", "pytorch_metric_learning.losses"),
     *("PIL.Image", "sklearn.cluster", "hypothesis", "pytest"),

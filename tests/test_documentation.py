@@ -17,16 +17,15 @@ from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.jobs import EvaluateJob
 from protocols.training.train_fold import train_fold
-from reports.tables.result_table import result_cells, table_of
+from reproduce.commands.new import write_method
 from reproduce.config.checked_card import load_card
 from reproduce.errors import InputError
-from reproduce.execution.session import open_session
 from reproduce.outputs.covered_rows import covered_rows
-from reproduce.outputs.new_method import write_method
+from reproduce.run.session import open_session
 from reproduce.storage import storage_paths
 from results.spec.data_choice import EMBEDDED
 from results.store.experiment_results import MeasuredExperiment
-from tests.benchmarks.bench_record import BenchRecord
+from tests.benchmarks import cpu
 from tests.benchmarks.kept_tables import pages_with_tables, with_tables
 from tests.support.documentation import (
     PAGES,
@@ -95,10 +94,6 @@ def test_the_error_on_the_page_about_own_losses_is_that_of_the_suite(
     assert f"\nerror: {caught.value}\n" in page
 
 
-def test_the_readme_is_short() -> None:
-    assert len(text_of(README).splitlines()) <= 130
-
-
 def test_tables_are_drawn_from_the_kept_records() -> None:
     assert README in pages_with_tables()
     for page in pages_with_tables():
@@ -158,40 +153,9 @@ def test_the_drawings_are_those_of_their_sources(name: str) -> None:
     assert arrows == set(re.findall(r"<title>(\w+->\w+)</title>", drawing)), "call `make diagrams`"
 
 
-def test_the_kept_records_show_trained_methods_far_above_the_untrained_trunk() -> None:
-    rows = {row.key: result_cells(row)["separated", "map_at_r"] for row in table_of(kept()).rows}
-    untrained = rows.pop("untrained")
-    assert len(rows) >= 3
-    for cell in rows.values():
-        assert cell.half_width is not None
-        assert cell.value - cell.half_width > 3 * untrained.value
-
-
-def test_the_figures_of_racing_are_those_of_the_record() -> None:
-    recorded = json.loads((ROOT / "results" / "measured" / "racing.json").read_text())
-    replay, text = recorded["replay"], " ".join(text_of(ROOT / "docs" / "comparisons.md").split())
-    in_order, orders = replay["in_their_order"], replay["random_orders"]
-    trained = round(in_order["share_trained"] * replay["trainings"])
-    assert f"racing needs {trained} of {replay['trainings']} trainings, and no winner changes" in text
-    assert in_order["winner_changed"] == 0
-    assert f"it needs {100 * orders['share_trained']:.0f} % of the trainings" in text
-    assert f"changes in {100 * orders['winner_changed']:.1f} % of these orders" in text
-    assert f"at most {100 * orders['most_lost']:.2f} points" in text
-    outcomes = {(row["noise"], row["kind"]): row for row in recorded["simulation"]["outcomes"]}
-    for noise in sorted({noise for noise, _ in outcomes}):
-        raced, plain = (
-            outcomes[noise, f"raced, told the {value}"] for value in ("expected score", "mean of its folds")
-        )
-        cells = [
-            f"{100 * row['difference_to_all_folds']:+.2f} ± {100 * row['standard_error']:.2f}" for row in (raced, plain)
-        ]
-        assert f"| {100 * noise:.0f} | {100 * raced['share_trained']:.0f} % | {cells[0]} | {cells[1]} |" in text
-
-
-def test_the_tables_of_the_speed_page_are_those_of_the_recorded_benchmark() -> None:
-    record = BenchRecord.load()
-    assert record.subjects
-    assert between(ROOT / "docs" / "speed.md", "table: bench", "end of table") == record.as_markdown()
+def test_the_table_of_the_speed_page_is_that_of_the_recorded_benchmark() -> None:
+    record = json.loads(cpu.RECORD.read_text(encoding="utf-8"))
+    assert between(ROOT / "docs" / "speed.md", "table: bench", "end of table") == cpu.as_markdown(record)
 
 
 def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
@@ -203,14 +167,14 @@ def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
     )
     record = next(record for record in kept().records if (record.method, record.run) == ("normalized_softmax", 0))
     method = session.methods["normalized_softmax"].at(record.hyperparameters)
-    today = session.problem.fold_specs(method, "reproduction", 0)
-    specs = tuple(spec.model_copy(update={"training_version": record.training_version}) for spec in today)
-    if session.problem.dataset.fingerprint == record.data_fingerprint:
+    today = session.setup.fold_specs(method, "reproduction", 0)
+    specs = tuple(spec.changed(training_version=record.training_version) for spec in today)
+    if session.setup.dataset.fingerprint == record.data_fingerprint:
         assert tuple(spec.fingerprint for spec in specs) == record.fold_fingerprints
     torch.set_num_threads(1)
-    trained = train_fold(specs[0], session.problem.training_data(specs[0]))
-    job = EvaluateJob(specs[:1], record.protocol, record.hyperparameters, 0, record.seed, trained.result.wall_time)
-    again = evaluate_run(job, [trained.weights], data_for_testing(session.problem.dataset, session.problem.split))
+    trained = train_fold(specs[0], session.setup.training_data(specs[0]))
+    job = EvaluateJob((trained.result,), record.protocol, record.hyperparameters, 0, record.seed)
+    again = evaluate_run(job, [trained.weights], data_for_testing(session.setup.dataset, session.setup.split))
     # Twice the half width of the row's interval: other machines and library builds round differently.
     assert again.separated.map_at_r == pytest.approx(record.fold_scores[0].map_at_r, abs=0.03)
 

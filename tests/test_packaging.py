@@ -162,9 +162,9 @@ def test_the_conda_environment_has_the_cards_packages() -> None:
 def test_ci_runs_what_a_developer_runs() -> None:
     script = ROOT / ".ci" / "run"
     commands = [line for line in script.read_text().splitlines() if line and not line.startswith(("#", "set ", "cd "))]
-    # Before the tests, the script only installs a server that they use.
-    assert commands[-2:] == ["make test", "make test-cluster"]
-    assert [line for line in commands[:-2] if "make" in line or "pytest" in line] == []
+    # Before the tests, the script only installs programs that they use.
+    assert commands[-3:] == ["make test", "make test-late", "make test-cluster"]
+    assert [line for line in commands[:-3] if "make" in line or "pytest" in line] == []
     assert script.stat().st_mode & 0o100, ".ci/run must be executable"
 
 

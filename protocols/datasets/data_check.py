@@ -1,20 +1,19 @@
 """Looks for all faults of a dataset's folder at once, and mends none."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
-from protocols.datasets.dataset import DataError, ImageListing, check_listing, reads_as_mlrc, without_small_classes
-from protocols.datasets.folder import list_class_folders
-from protocols.datasets.notes_on_data import equal_in_several_classes, named, note_on_equal_files
+from protocols.datasets.dataset import Oddities, reads_as_mlrc
+from protocols.datasets.folder import check_parts
+from protocols.datasets.listing import DataError, ImageListing, check_listing, named, part_of, without_small_classes
 from protocols.datasets.split_file import with_split
 from protocols.images.batch_source import done_ahead
-from protocols.images.decoding import BrokenImageError, decoded
+from protocols.images.decoding import BrokenImageError, decoded, is_constant
 from protocols.images.packing import equal_rows, hash_of_file
 from protocols.progress import Progress
+from results.spec.data_choice import OWN_DATA
 
 
 @dataclass(frozen=True)
@@ -24,33 +23,18 @@ class Checked:
     Attributes:
         listing: The images that a run would use.
         faults: What a run would refuse, each in one line with the remedy.
-        equal_files: A phrase on images whose files are equal in several classes; None without any. The test classes are
-            those of the split file, else the second half.
+        oddities: A phrase on equal and constant images; None without any. The test classes are those of the split.
     """
 
     listing: ImageListing
     faults: tuple[str, ...]
-    equal_files: str | None = None
-
-
-def check_folder(root: Path, min_images: int | None, skip_broken: bool, decoding: Progress | None) -> Checked:
-    """Check a folder of the user's images and its `split.csv`; the options are those of `check_images`."""
-    listing, faults = list_class_folders(root), tuple[str, ...]()
-    try:
-        listing = with_split(listing, None)
-    except DataError as error:
-        faults = error.faults
-    checked = check_images(listing, min_images, skip_broken, decoding)
-    left = checked.listing
-    tested = range(left.trainval_classes or 0, len(left.class_names))
-    note = note_on_equal_files(_equal_files(left), left.names, left.labels, tested)
-    return Checked(left, faults + checked.faults, note)
+    oddities: str | None
 
 
 def check_images(
     listing: ImageListing, min_images: int | None, skip_broken: bool, decoding: Progress | None
 ) -> Checked:
-    """Check that there are enough classes and images.
+    """Check a listing; that of a folder of the user's images has no split yet, and its `split.csv` is read here.
 
     Args:
         min_images: Classes with fewer images are left out; None leaves none out.
@@ -58,47 +42,54 @@ def check_images(
         decoding: Called with the number of decoded images and the number of all images. None decodes no image. Images
             that cannot be decoded do not count for their class.
     """
-    broken = {} if decoding is None else _broken_images(listing, decoding)
-    faults = () if skip_broken else tuple(broken.values())
-    if broken:
-        phrase = named("image(s) that cannot be decoded", [listing.names[row] for row in broken])
-        sound = np.setdiff1d(np.arange(len(listing.names)), list(broken))
-        listing = replace(listing.at(sound), left_out=(*listing.left_out, *([phrase] if skip_broken else [])))
-    listing, _ = without_small_classes(listing, min_images)
+    faults: list[str] = []
+    is_own = listing.name in OWN_DATA
     try:
-        check_listing(listing)
+        if is_own:
+            listing = with_split(listing, None)
+            check_parts(listing)
     except DataError as error:
         faults += error.faults
-    return Checked(listing, faults)
+    looks = [None] * len(listing.names) if decoding is None else _looks(listing, decoding)
+    broken = [row for row, look in enumerate(looks) if isinstance(look, str)]
+    if not skip_broken:
+        faults += [str(looks[row]) for row in broken]
+    phrase = named("image(s) that cannot be decoded", [listing.names[row] for row in broken])
+    sound = np.setdiff1d(np.arange(len(listing.names)), broken)
+    left, kept = without_small_classes(
+        part_of(listing, sound, *([phrase] if broken and skip_broken else [])), min_images
+    )
+    try:
+        check_listing(left)
+    except DataError as error:
+        faults += error.faults
+    equal = _equal_files(left) if is_own or decoding is not None else ()
+    constant = [place for place, row in enumerate(sound[kept].tolist()) if looks[row] is True]
+    tested = range(left.trainval_classes or 0, left.n_classes)
+    return Checked(left, tuple(faults), Oddities(equal, tuple(constant)).phrase(left, tested))
 
 
-def _broken_images(listing: ImageListing, decoding: Progress) -> dict[int, str]:
-    """Return the positions of images that cannot be decoded, each with its fault."""
-    as_mlrc = reads_as_mlrc(listing.dataset)
+def _looks(listing: ImageListing, decoding: Progress) -> list[str | bool | None]:
+    """Return for each image its fault, or whether it has a single colour."""
+    as_mlrc = reads_as_mlrc(listing.name)
 
-    def fault_of(name: str) -> str | None:
+    def look(name: str) -> str | bool:
         try:
-            decoded(listing.root / name, as_mlrc=as_mlrc)
+            return is_constant(decoded(listing.root / name, as_mlrc=as_mlrc).picture)
         except BrokenImageError as error:
             return str(error)
-        return None
 
-    broken = {}
-    for row, fault in enumerate(done_ahead(fault_of, listing.names, os.cpu_count() or 1)):
-        decoding(row + 1, len(listing.names))
-        if fault is not None:
-            broken[row] = fault
-    return broken
+    looks: list[str | bool | None] = []
+    for found in done_ahead(look, listing.names, os.cpu_count() or 1):
+        looks.append(found)
+        decoding(len(looks), len(listing.names))
+    return looks
 
 
-def _equal_files(listing: ImageListing) -> Sequence[Sequence[int]]:
-    """Compare the files of equal size, as far as they are of several classes."""
-    by_size = dict[int, list[int]]()
-    for row, name in enumerate(listing.names):
-        if (listing.root / name).is_file():
-            by_size.setdefault((listing.root / name).stat().st_size, []).append(row)
-    groups = []
-    for rows in equal_in_several_classes(by_size.values(), listing.labels):
-        hashes = [hash_of_file(listing.root / listing.names[row]) for row in rows]
-        groups += [[rows[i] for i in group] for group in equal_rows(hashes)]
-    return equal_in_several_classes(groups, listing.labels)
+def _equal_files(listing: ImageListing) -> tuple[tuple[int, ...], ...]:
+    """Compare the files of equal size."""
+    paths = [listing.root / name for name in listing.names]
+    sizes = [path.stat().st_size if path.is_file() else None for path in paths]
+    rows = [row for group in equal_rows(sizes) for row in group]
+    hashes = [hash_of_file(paths[row]) for row in rows]
+    return tuple(tuple(rows[place] for place in group) for group in equal_rows(hashes))

@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protocols.datasets.cars196 import list_cars196
-from protocols.datasets.cub200 import list_cub200
-from protocols.datasets.dataset import DataError, DataRequest, Dataset, ImageListing, from_listing
+from protocols.datasets.dataset import DataRequest, Dataset, from_listing
 from protocols.datasets.feature_files import open_features
-from protocols.datasets.folder import list_folder, open_folder
+from protocols.datasets.folder import list_class_folders, list_folder
 from protocols.datasets.glyphs import open_glyphs
-from protocols.datasets.inat2018 import list_inat2018
-from protocols.datasets.inshop import list_inshop
-from protocols.datasets.listing import check_counts, root_of
-from protocols.datasets.publication import CARS196, CUB200, INAT2018, INSHOP, SOP, Publication
-from protocols.datasets.sop import list_sop
+from protocols.datasets.listing import DataError, ImageListing, root_of
+from protocols.datasets.publications import PUBLICATIONS, Publication, check_counts
+from protocols.datasets.published import list_cub200, list_inat2018, list_inshop, list_sop
 
 
 @dataclass(frozen=True)
@@ -35,13 +32,12 @@ class DatasetEntry:
     publication: Publication | None = None
 
 
-def _published(
-    description: str, lister: Callable[[Path], ImageListing], publication: Publication, where: str
-) -> DatasetEntry:
-    """The entry of a dataset in its publisher's layout; `where` says in messages what its folder is."""
+def _published(name: str, lister: Callable[[Path], ImageListing], description: str) -> DatasetEntry:
+    """The entry of a dataset in its publisher's layout."""
+    publication = PUBLICATIONS[name]
 
     def opener(request: DataRequest) -> Dataset:
-        listing = lister(root_of(request, where))
+        listing = lister(root_of(name, request.root, f"the folder with {publication.place}"))
         if not request.choice.subset:
             check_counts(listing, publication.counts)
         return from_listing(listing, request)
@@ -49,39 +45,25 @@ def _published(
     return DatasetEntry(opener, description, lister, publication)
 
 
+def _open_folder(request: DataRequest) -> Dataset:
+    root = root_of(request.choice.name, request.root, "the folder that holds one folder of images per class")
+    return from_listing(list_folder(root, split=request.choice.split), request)
+
+
 DATASETS = {
     "glyphs": DatasetEntry(open_glyphs, "characters in matplotlib's 16 typefaces; embedded, nothing to download"),
-    "cub200": _published(
-        "CUB-200-2011: photographs of bird species",
-        list_cub200,
-        CUB200,
-        "the unpacked CUB_200_2011, which holds images.txt",
-    ),
-    "cars196": _published(
-        "Cars196: photographs of car models; train and test pooled",
-        list_cars196,
-        CARS196,
-        "the folder with cars_annos.mat and car_ims, with cars_train and cars_test, or with train",
-    ),
-    "sop": _published(
-        "Stanford Online Products: products in online shops",
-        list_sop,
-        SOP,
-        "the unpacked Stanford_Online_Products, which holds Ebay_train.txt",
-    ),
+    "cub200": _published("cub200", list_cub200, "CUB-200-2011: photographs of bird species"),
+    "cars196": _published("cars196", list_cars196, "Cars196: photographs of car models; train and test pooled"),
+    "sop": _published("sop", list_sop, "Stanford Online Products: products in online shops"),
     "inshop": _published(
-        "In-Shop Clothes Retrieval (DeepFashion): clothes; queries against a gallery",
-        list_inshop,
-        INSHOP,
-        "the folder with Eval/list_eval_partition.txt and Img/img",
+        "inshop", list_inshop, "In-Shop Clothes Retrieval (DeepFashion): clothes; queries against a gallery"
     ),
     "inat2018": _published(
-        "iNaturalist 2018: photographs of species; the retrieval split of Smooth-AP's authors",
+        "inat2018",
         list_inat2018,
-        INAT2018,
-        "the folder with train2018.json, val2018.json, train_val2018 and Inat_dataset_splits",
+        "iNaturalist 2018: photographs of species; the retrieval split of Smooth-AP's authors",
     ),
-    "folder": DatasetEntry(open_folder, "any folder of images: one folder per class", list_folder),
+    "folder": DatasetEntry(_open_folder, "any folder of images: one folder per class", list_class_folders),
     "features": DatasetEntry(open_features, "features without images: features.npy and labels.csv or labels.npy"),
 }
 

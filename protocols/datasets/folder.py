@@ -4,19 +4,68 @@ Folders may be nested: a class is the first folder on the way down that holds an
 path, such as `alphabet/character`.
 """
 
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from protocols.datasets.dataset import DataRequest, Dataset, ImageListing, from_listing
-from protocols.datasets.image_tree import ImageTree, walk
-from protocols.datasets.listing import root_of
-from protocols.datasets.split_file import with_split
+from protocols.datasets.listing import DataError, ImageListing, half_of, named
+from protocols.datasets.split_file import SPLIT_FILE, with_split
+from results.spec.data_choice import FOLDER
+
+SUFFIXES = frozenset(
+    {
+        *(".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".jp2", ".j2k", ".j2c", ".jpc", ".jpf", ".jpx"),
+        *(".png", ".apng", ".gif", ".webp", ".avif", ".avifs", ".bmp", ".dib", ".tif", ".tiff"),
+        *(".ppm", ".pgm", ".pbm", ".pnm", ".pfm", ".qoi", ".psd", ".ico", ".icns", ".cur", ".dds", ".blp"),
+        *(".tga", ".icb", ".vda", ".vst", ".sgi", ".rgb", ".rgba", ".bw", ".pcx", ".dcx", ".pcd", ".pxr", ".ras"),
+        *(".im", ".iim", ".fit", ".fits", ".fli", ".flc", ".ftc", ".ftu", ".gbr", ".msp", ".xbm", ".xpm"),
+    }
+)
+"""Suffixes of the formats that Pillow decodes by itself. Fixed, so that another Pillow does not change a dataset."""
+
+_MOST_PARTS = 4
+"""Folders that hold folders of the same names are parts of one dataset, such as train and val, if they are so few."""
+
+
+@dataclass(frozen=True)
+class ImageTree:
+    """What lies below a folder. All paths are relative to it, and in alphabetical order.
+
+    Attributes:
+        folders: All folders but the hidden ones, and those that a link leads back to.
+        images: All files with the suffix of an image but the hidden ones.
+        left_out: Phrases with number and names of what is no part of the data.
+    """
+
+    folders: tuple[Path, ...]
+    images: tuple[Path, ...]
+    left_out: tuple[str, ...]
 
 
 def list_folder(root: Path, split: Path | None = None) -> ImageListing:
     """List the images of a folder with one folder per class; without `split`, a `split.csv` in the folder counts."""
-    return with_split(list_class_folders(root), split)
+    listing = with_split(list_class_folders(root), split)
+    check_parts(listing)
+    return listing
+
+
+def check_parts(listing: ImageListing) -> None:
+    """Refuse a layout such as `train/CLASS` and `val/CLASS`, whose classes would count twice, without a given split."""
+    inner_of: dict[str, set[str]] = {}
+    for name in listing.class_names:
+        outer, _, inner = name.partition("/")
+        inner_of.setdefault(outer, set()).add(inner)
+    outers, first = sorted(inner_of), next(iter(inner_of.values()), set())
+    repeats = 2 <= len(outers) <= _MOST_PARTS and "" not in first and all(one == first for one in inner_of.values())
+    if repeats and not listing.is_split_given:
+        raise DataError(
+            f"{listing.root}: {' and '.join(outers)} hold classes of the same names, such as {min(first)}, which would "
+            f"count as {len(outers)} classes each; give the class and the part of every image in {SPLIT_FILE} (columns "
+            "file, class, split), or name one of these folders with --data"
+        )
 
 
 def list_class_folders(root: Path) -> ImageListing:
@@ -28,12 +77,12 @@ def list_class_folders(root: Path) -> ImageListing:
         (next(rank_of[folder] for folder in path.parents if folder in rank_of), path) for path in tree.images
     )
     return ImageListing(
-        "folder",
+        FOLDER,
         root,
         tuple(folder.as_posix() for folder in classes),
         tuple(path.as_posix() for _, path in ranked),
         np.asarray([rank for rank, _ in ranked], dtype=np.int64),
-        len(classes) - len(classes) // 2,
+        half_of(len(classes)),
         left_out=tree.left_out,
     )
 
@@ -51,7 +100,48 @@ def _class_folders(tree: ImageTree) -> list[Path]:
     return sorted(classes)
 
 
-def open_folder(request: DataRequest) -> Dataset:
-    """Open a folder of images."""
-    root = root_of(request, "the folder that holds one folder of images per class")
-    return from_listing(list_folder(root, split=request.choice.split), request)
+def walk(root: Path) -> ImageTree:
+    """Visit all folders below a folder, each of them once.
+
+    Links to folders elsewhere are followed. A link to a folder below `root`, or around it, or to one that was visited
+    before, is left out: it would show the same images a second time. Raises DataError if there is no folder, or if one
+    cannot be listed.
+    """
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder; give the folder that holds one folder of images per class")
+    real_root = root.resolve()
+    seen, folders, files, hidden, repeated = set[Path](), list[Path](), list[Path](), list[Path](), list[Path]()
+    for place, below, names in os.walk(root, onerror=_refuse, followlinks=True):
+        folder, target = Path(place), Path(place).resolve()
+        linked = folder != root and folder.is_symlink()
+        if target in seen or (linked and (target.is_relative_to(real_root) or real_root.is_relative_to(target))):
+            repeated.append(folder)
+            below.clear()
+            continue
+        seen.add(target)
+        folders.append(folder)
+        files += [folder / name for name in names]
+        hidden += [folder / name for name in below if name.startswith(".")]
+        below[:] = sorted(name for name in below if not name.startswith("."))
+    images = [path for path in files if path.suffix.lower() in SUFFIXES]
+    shown = [path for path in images if not path.name.startswith(".")]
+    others = [path for path in files if path.suffix.lower() not in SUFFIXES and not path.name.startswith(".")]
+    kinds = {
+        "link(s) to folders that are in the data already": repeated,
+        "image(s) outside of the classes' folders": [path for path in shown if path.parent == root],
+        "file(s) without the suffix of an image": [path for path in others if path != root / SPLIT_FILE],
+        "hidden folder(s) or image(s)": hidden + [path for path in images if path.name.startswith(".")],
+    }
+    return ImageTree(
+        _relative(folders, root),
+        _relative([path for path in shown if path.parent != root], root),
+        tuple(named(kind, [str(path) for path in _relative(paths, root)]) for kind, paths in kinds.items() if paths),
+    )
+
+
+def _refuse(error: OSError) -> None:
+    raise DataError(f"{error.filename}: cannot be listed ({error.strerror}); make it readable, or remove it")
+
+
+def _relative(paths: Iterable[Path], root: Path) -> tuple[Path, ...]:
+    return tuple(sorted(path.relative_to(root) for path in paths))

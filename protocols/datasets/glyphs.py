@@ -23,34 +23,31 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from protocols.datasets.dataset import DataRequest, Dataset, from_packing
+from protocols.datasets.listing import ImageListing, half_of
 from protocols.images.packed_images import PIXELS, PackedImages
 from protocols.images.packing import Packing, cache_lock, write_arrays
-from results.whole_files import whole_folder
+from results.atomic_files import atomic_folder
 
 _LISTING = "names.json"
 
-DIGITS = "0123456789"
-
-LATIN = "ACEHJKLMNPRTUVWXYabdefgkmnprstyz"
-
-LATIN_EXTENDED = "ÆÞæøŊŒƁƈƊƋƑƓƕƢƦƪƱƵƸƺƾǁǂǃǶȜȤȴȸȼɀɔɕɘɚɛɝɢɣɥɧɨɬɭɮɰɽʁʇʎʐʒʔʕʞʠʣʤʦʨʩʫʬʭᴖᴗᴝᴟᵷⱵⱾ"
-
-GREEK = "ΔΞΣΦΨΩαβδζλςφωϗϘϚϞϟϠϡϻ"
-
-CYRILLIC = "ЂЉЊДЖЛЧШЪЫЭЮЯѣѪҒҕҗҙқҳ"
-
-ARMENIAN = "ԲԳԶԷԸԹԻԾԿՀՂՃՆՇՉՊՌՎՔՖխձճնչջփ"
-
-GEORGIAN = "აბგდეზთკლჟრტფყშცჭჯჰჲჳჴჵჶჹ"
+_CHARACTERS = (
+    "0123456789"
+    "ACEHJKLMNPRTUVWXYabdefgkmnprstyz"
+    "ÆÞæøŊŒƁƈƊƋƑƓƕƢƦƪƱƵƸƺƾǁǂǃǶȜȤȴȸȼɀɔɕɘɚɛɝɢɣɥɧɨɬɭɮɰɽʁʇʎʐʒʔʕʞʠʣʤʦʨʩʫʬʭᴖᴗᴝᴟᵷⱵⱾ"
+    "ΔΞΣΦΨΩαβδζλςφωϗϘϚϞϟϠϡϻ"
+    "ЂЉЊДЖЛЧШЪЫЭЮЯѣѪҒҕҗҙқҳ"
+    "ԲԳԶԷԸԹԻԾԿՀՂՃՆՇՉՊՌՎՔՖխձճնչջփ"
+    "აბგდეზთკლჟრტფყშცჭჯჰჲჳჴჵჶჹ"
+)
 
 
-def _mixed(character: str) -> bytes:
-    return hashlib.sha256(f"U+{ord(character):04X}".encode()).digest()
+def _code(character: str) -> str:
+    return f"U+{ord(character):04X}"
 
 
 # The protocol trains on the first half of the class ids and tests on the second. If the classes were sorted by script,
 # the two halves would have different scripts. They are sorted by a hash of the code point, so both halves have all.
-ALPHABET = tuple(sorted(DIGITS + LATIN + LATIN_EXTENDED + GREEK + CYRILLIC + ARMENIAN + GEORGIAN, key=_mixed))
+ALPHABET = tuple(sorted(_CHARACTERS, key=lambda character: hashlib.sha256(_code(character).encode()).digest()))
 
 
 def open_glyphs(request: DataRequest) -> Dataset:
@@ -59,26 +56,22 @@ def open_glyphs(request: DataRequest) -> Dataset:
     The name of the cache is a hash of everything that decides the pixels: the code that draws, and the versions of the
     packages with the typefaces and the rasteriser.
     """
-    folder = request.cache / f"glyphs-{_stamp()}"
+    versions = [metadata.version(package).encode() for package in ("matplotlib", "pillow", "fonttools")]
+    stamp = hashlib.sha256(b"\0".join([Path(__file__).read_bytes(), *versions])).hexdigest()[:16]
+    folder = request.cache / f"glyphs-{stamp}"
     with cache_lock(folder):
         if not folder.exists():
-            with whole_folder(folder) as partial:
-                _write(render(), partial)
-    class_names, image_names, labels = json.loads((folder / _LISTING).read_bytes())
+            rendered = render()
+            with atomic_folder(folder) as partial:
+                write_arrays(rendered.images[..., None], partial)
+                described = [rendered.class_names, rendered.image_names, rendered.labels.tolist()]
+                (partial / _LISTING).write_text(json.dumps(described))
+    class_names, names, labels = json.loads((folder / _LISTING).read_bytes())
     content = hashlib.sha256((folder / PIXELS).read_bytes()).hexdigest()
-    packing = Packing(PackedImages(folder), (), content)
-    return from_packing("glyphs", tuple(class_names), image_names, np.asarray(labels, dtype=np.int64), packing)
-
-
-def _write(rendered: "Glyphs", folder: Path) -> None:
-    write_arrays(rendered.images[..., None], folder)
-    listing = [rendered.class_names, rendered.image_names, rendered.labels.tolist()]
-    (folder / _LISTING).write_text(json.dumps(listing))
-
-
-def _stamp() -> str:
-    versions = [metadata.version(package).encode() for package in ("matplotlib", "pillow", "fonttools")]
-    return hashlib.sha256(b"\0".join([Path(__file__).read_bytes(), *versions])).hexdigest()[:16]
+    listing = ImageListing(
+        "glyphs", Path(), tuple(class_names), tuple(names), np.asarray(labels), half_of(len(class_names))
+    )
+    return from_packing(listing, Packing(PackedImages(folder), (), content))
 
 
 SIDE = 32
@@ -125,28 +118,22 @@ class Glyphs:
     image_names: tuple[str, ...]
 
 
-def font_directory() -> Path:
-    """Return matplotlib's font folder without importing matplotlib, which takes a second and writes a cache."""
+def load_typefaces() -> dict[str, tuple[ImageFont.FreeTypeFont, frozenset[str]]]:
+    """Return the sixteen typefaces by name, each with the characters that it has a glyph for.
+
+    They lie in matplotlib's folder, which is found without importing matplotlib. The layout engine is that which does
+    not need libraqm. Other characters would be drawn as empty boxes.
+    """
     spec = importlib.util.find_spec("matplotlib")
-    if spec is None or not spec.submodule_search_locations:
-        raise RuntimeError("the dataset 'glyphs' needs the fonts of matplotlib; install matplotlib")
-    return Path(spec.submodule_search_locations[0]) / "mpl-data" / "fonts" / "ttf"
-
-
-def load_fonts() -> dict[str, ImageFont.FreeTypeFont]:
-    """Return the sixteen typefaces by name, with the layout engine that does not need libraqm."""
-    folder = font_directory()
-    basic = ImageFont.Layout.BASIC
-    return {face: ImageFont.truetype(str(folder / f"{face}.ttf"), FONT_SIZE, layout_engine=basic) for face in FACES}
-
-
-def load_coverage() -> dict[str, frozenset[str]]:
-    """Return the characters that each typeface has a glyph for; other characters would be drawn as empty boxes."""
-    coverage = {}
+    assert spec is not None, "matplotlib is a dependency"
+    folder = Path(str(spec.origin)).parent / "mpl-data" / "fonts" / "ttf"
+    faces = {}
     for face in FACES:
-        with TTFont(font_directory() / f"{face}.ttf", lazy=True) as font:
-            coverage[face] = frozenset(map(chr, font.getBestCmap()))
-    return coverage
+        path = folder / f"{face}.ttf"
+        with TTFont(path, lazy=True) as font:
+            characters = frozenset(map(chr, font.getBestCmap()))
+        faces[face] = ImageFont.truetype(str(path), FONT_SIZE, layout_engine=ImageFont.Layout.BASIC), characters
+    return faces
 
 
 def draw_upright(character: str, font: ImageFont.FreeTypeFont) -> Image.Image:
@@ -219,14 +206,10 @@ def draw_sample(character: str, face: str, font: ImageFont.FreeTypeFont) -> NDAr
     padded = Image.new("L", (width + 2 * BLEED, height + 2 * BLEED))
     padded.paste(ink, (BLEED, BLEED))
     box = np.array([[0, 0], [width, 0], [width, height], [0, height]], dtype=np.float64) + BLEED
-    corners = _corners(width, height, f"U+{ord(character):04X}/{face}") * OVERSAMPLING
+    corners = _corners(width, height, f"{_code(character)}/{face}") * OVERSAMPLING
     frame = (SIDE * OVERSAMPLING, SIDE * OVERSAMPLING)
     warped = padded.transform(frame, Image.Transform.PERSPECTIVE, _perspective(corners, box), Image.Resampling.BICUBIC)
     return np.asarray(warped.reduce(OVERSAMPLING), dtype=np.uint8)
-
-
-def _name(character: str) -> str:
-    return f"U+{ord(character):04X} {unicodedata.name(character)}"
 
 
 def render() -> Glyphs:
@@ -234,14 +217,13 @@ def render() -> Glyphs:
 
     The result depends only on the installed fonts and Pillow. Rendering takes a few seconds.
     """
-    fonts = load_fonts()
-    coverage = load_coverage()
+    faces = load_typefaces()
     images, labels, names = [], [], []
     for label, character in enumerate(ALPHABET):
-        for face in FACES:
-            if character in coverage[face]:
-                images.append(draw_sample(character, face, fonts[face]))
+        for face, (font, characters) in faces.items():
+            if character in characters:
+                images.append(draw_sample(character, face, font))
                 labels.append(label)
-                names.append(f"U+{ord(character):04X}/{face}")
-    class_names = tuple(_name(character) for character in ALPHABET)
+                names.append(f"{_code(character)}/{face}")
+    class_names = tuple(f"{_code(character)} {unicodedata.name(character)}" for character in ALPHABET)
     return Glyphs(np.stack(images), np.array(labels, dtype=np.int64), class_names, tuple(names))

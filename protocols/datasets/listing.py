@@ -1,135 +1,164 @@
-"""Reading of the publishers' image lists, and comparison of a folder with the published counts."""
+"""The classes and images of a dataset before any image is read, and the check that a protocol can use them."""
 
-import csv
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from protocols.datasets.dataset import DataError, DataRequest, ImageListing
-from protocols.datasets.publication import Counts
+from results.spec.data_choice import FOLDER
 
-
-def root_of(request: DataRequest, what: str) -> Path:
-    """Return the folder of a request."""
-    if request.root is None:
-        raise DataError(f"{request.choice.name}: say where it lies with --data FOLDER ({what})")
-    if not request.root.is_dir():
-        raise DataError(f"{request.root}: no such folder; --data must name {what}")
-    return request.root
+_MOST_NAMES = 3
+_LEAST_CLASSES = 8
+"""With fewer classes something is wrong with the folder. A split may need more."""
 
 
-def folder_with(root: Path, marker: str, unpacked: str) -> Path | None:
-    """Return the folder that contains `marker`: `root`, or the archive's folder `unpacked` in it; None if neither."""
-    return next((folder for folder in (root, root / unpacked) if (folder / marker).exists()), None)
+class DataError(Exception):
+    """A dataset cannot be used.
 
-
-def require(folder: Path, names: Sequence[str], archive: str) -> None:
-    """Raise DataError if one of `names` is not in `folder`; the message names the first one and the archive."""
-    for name in names:
-        if not (folder / name).exists():
-            raise DataError(f"{folder}: {name} is missing; unpack {archive} again")
-
-
-def lines_of(path: Path, archive: str) -> Iterator[tuple[int, str]]:
-    """Yield the number, from 1, and the text of each line that is not empty; raise DataError unless it is UTF-8."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not a text file in UTF-8; unpack {archive} again") from error
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            yield number, line
-
-
-def table_of(path: Path) -> tuple[set[str], list[tuple[int, dict[str, str]]]]:
-    """Return the columns of a CSV file, and its rows by column, each with the number of its line.
-
-    Empty lines are left out. Raises DataError if a column is named twice, or if a row has not as many cells as there
-    are columns.
+    Attributes:
+        faults: All that is wrong. Each is one line that names the file or the class, and the remedy. The message has
+            the first and the number of the others.
     """
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, strict=True)
-            columns = [name.strip() for name in next(reader, [])]
-            rows = [(reader.line_num, cells) for cells in reader if cells]
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: not a CSV file in UTF-8 ({error})") from error
-    if twice := [name for name in columns if name and columns.count(name) > 1]:
-        raise DataError(f"{path}: its first line names the column {twice[0]} twice; name it once")
-    if wrong := next(((number, len(cells)) for number, cells in rows if len(cells) != len(columns)), None):
-        raise DataError(
-            f"{path}: line {wrong[0]} has {wrong[1]} cells, and the first line names {len(columns)} columns; give "
-            "every line as many cells"
-        )
-    return set(columns), [(number, dict(zip(columns, cells, strict=True))) for number, cells in rows]
 
-
-def names_of(path: Path, column: str, lines: Sequence[tuple[int, Mapping[str, str]]]) -> list[str]:
-    """Return a column of a user's CSV file without blanks around its cells; raise DataError if a cell is empty."""
-    names = [cells[column].strip() for _, cells in lines]
-    if "" in names:
-        raise DataError(f"{path}: line {lines[names.index('')][0]} has no {column}; give one to every row")
-    return names
-
-
-def number_in(path: Path, text: str, what: str) -> int:
-    """Return `text` as a whole number; raise DataError, with its description `what`, if it is not one."""
-    try:
-        return int(text)
-    except ValueError:
-        raise DataError(f"{path}: {text!r} is not a {what}") from None
-
-
-def require_images(root: Path, names: Sequence[str], named_in: str) -> None:
-    """Check that all images of a list exist, and that none is named twice."""
-    if len(set(names)) < len(names):
-        twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise DataError(f"{named_in}: image {twice} is named twice; unpack the archive again")
-    if missing := [root / name for name in names if not (root / name).is_file()]:
-        raise DataError(*(f"{path}: named in {named_in} but missing; unpack the archive again" for path in missing))
+    def __init__(self, *faults: str) -> None:
+        more = f" (and {len(faults) - 1} more; `reproduce data check` names all)" if len(faults) > 1 else ""
+        super().__init__(f"{faults[0]}{more}")
+        self.faults = faults
 
 
 @dataclass(frozen=True)
-class CountComparison:
-    """A count of a dataset beside the published count."""
+class ImageListing:
+    """The images of a dataset, before any image is read.
 
-    what: str
-    found: int
-    published: int
+    Attributes:
+        name: Name of the dataset.
+        root: Folder of the images.
+        class_names: Names of the classes, in the order of the class ranks.
+        names: Paths of the n images below `root`; empty if the samples have no names.
+        labels: Class rank of each image, int64 (n,).
+        trainval_classes: Number of classes that the conventional split trains on; they are the first ones. None if the
+            dataset has no conventional split.
+        is_query: (n,), whether an image is a query or in the gallery, if the publisher separates them; else None. It
+            matters only for test classes.
+        is_split_given: Whether the user's split file, or a publisher's split that is the only one of its dataset, says
+            which classes are for the test. Every protocol then uses it.
+        left_out: Phrases with number and names of images and classes that are no part of the data.
+    """
+
+    name: str
+    root: Path
+    class_names: tuple[str, ...]
+    names: tuple[str, ...]
+    labels: NDArray[np.int64]
+    trainval_classes: int | None = None
+    is_query: NDArray[np.bool_] | None = None
+    is_split_given: bool = False
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
 
 
-def compare_counts(listing: ImageListing, published: Counts) -> tuple[CountComparison, ...]:
-    """Compare all counts of a listing with the published counts."""
-    labels = listing.labels
-    rows = [
-        CountComparison("classes", len(listing.class_names), published.classes),
-        CountComparison("images", len(labels), published.images),
-        CountComparison(
-            f"images of the first {published.trainval_classes} classes",
-            int((labels < published.trainval_classes).sum()),
-            published.trainval_images,
-        ),
+def part_of(listing: ImageListing, rows: NDArray[np.int64], *left_out: str) -> ImageListing:
+    """Return the listing of the images at positions (k,), with all its classes; `left_out` adds phrases."""
+    names = tuple(listing.names[row] for row in rows) if listing.names else ()
+    is_query = None if listing.is_query is None else listing.is_query[rows]
+    phrases = (*listing.left_out, *left_out)
+    return replace(listing, names=names, labels=listing.labels[rows], is_query=is_query, left_out=phrases)
+
+
+def half_of(n_classes: int) -> int:
+    """Number of classes that the conventional split trains on where nobody says otherwise."""
+    return n_classes - n_classes // 2
+
+
+def root_of(name: str, root: Path | None, what: str) -> Path:
+    """Return the folder of a dataset, which messages describe by `what`."""
+    if root is None:
+        raise DataError(f"{name}: say where it lies with --data FOLDER ({what})")
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder; --data must name {what}")
+    return root
+
+
+def named(what: str, names: Sequence[str]) -> str:
+    """Return a phrase with the number of things and the first of their names, escaped if they cannot be printed."""
+    shown = [name if name.isprintable() else repr(name) for name in names[:_MOST_NAMES]]
+    return f"{len(names):,} {what} ({', '.join(shown)}{', ...' if len(names) > _MOST_NAMES else ''})"
+
+
+def without_small_classes(listing: ImageListing, least: int | None) -> tuple[ImageListing, NDArray[np.int64]]:
+    """Leave out the classes with fewer than `least` images; None leaves out none.
+
+    Returns:
+        The listing of the other classes, and the positions of its images in the given one, (k,).
+    """
+    keeps = np.bincount(listing.labels, minlength=listing.n_classes) >= (least or 0)
+    rows = np.flatnonzero(keeps[listing.labels])
+    if keeps.all():
+        return listing, rows
+    names = np.asarray(listing.class_names, dtype=object)
+    left = part_of(listing, rows, named(f"class(es) with fewer than {least} images", names[~keeps].tolist()))
+    kept = int(keeps.sum())
+    trainval = int(keeps[: listing.trainval_classes].sum()) if listing.is_split_given else half_of(kept)
+    labels = np.cumsum(keeps)[left.labels].astype(np.int64) - 1
+    return replace(left, class_names=tuple(names[keeps]), labels=labels, trainval_classes=trainval), rows
+
+
+def check_listing(listing: ImageListing, sample: str = "image") -> None:
+    """Raise DataError, with all faults, unless there are enough classes and every class has enough images.
+
+    All names must be UTF-8. If queries and gallery are separated, a test class with a query needs a gallery image, some
+    test class needs a query, and a training class needs one image: the validation skips queries without another image
+    of their class. A test class without a query only adds to the gallery. Otherwise every class needs two images.
+    """
+    faults = [
+        f"{listing.name}: the name {name!r} is not UTF-8; rename the file or folder"
+        for name in (str(listing.root.resolve()), *listing.class_names, *listing.names)
+        if not _is_utf8(name)
     ]
-    if listing.trainval_classes is not None:
-        rows.append(CountComparison("training classes", listing.trainval_classes, published.trainval_classes))
-    if listing.is_query is not None and published.queries is not None and published.gallery is not None:
-        tested = labels >= (listing.trainval_classes or 0)
-        rows.append(CountComparison("queries", int(np.sum(listing.is_query & tested)), published.queries))
-        rows.append(CountComparison("gallery images", int(np.sum(~listing.is_query & tested)), published.gallery))
-    return tuple(rows)
-
-
-def check_counts(listing: ImageListing, published: Counts) -> None:
-    """Raise DataError unless the listing has all published counts; the message names the first that differs."""
-    rows = compare_counts(listing, published)
-    if wrong := next((row for row in rows if row.found != row.published), None):
-        raise DataError(
-            f"{listing.dataset}: {len(listing.names)} images of {len(listing.class_names)} classes, published are "
-            f"{published.images} of {published.classes} ({wrong.what}: {wrong.found} instead of {wrong.published}); "
-            "complete the download, or use --subset if this is a part on purpose"
+    if listing.n_classes < _LEAST_CLASSES:
+        faults.append(
+            f"{listing.name}: {listing.n_classes} classes found, the protocol needs at least {_LEAST_CLASSES}; add "
+            "classes, or check that --data names the folder that holds them"
         )
+    faults += _faults_of_counts(listing, sample) if listing.is_query is None else _faults_of_queries(listing, sample)
+    if faults:
+        raise DataError(*faults)
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _faults_of_counts(listing: ImageListing, sample: str) -> list[str]:
+    counts = np.bincount(listing.labels, minlength=listing.n_classes).tolist()
+    small = ", or leave out small classes with --set dataset.min_images=2" if listing.name == FOLDER else ""
+    return [
+        f"{listing.name}: class {name!r} has {f'only one {sample}' if count else f'no {sample}'}; give it at least "
+        f"two, or remove the class{small}"
+        for name, count in zip(listing.class_names, counts, strict=True)
+        if count < 2
+    ]
+
+
+def _faults_of_queries(listing: ImageListing, sample: str) -> list[str]:
+    counts = np.bincount(listing.labels, minlength=listing.n_classes)
+    queries = np.bincount(listing.labels[listing.is_query], minlength=listing.n_classes)
+    tested = np.arange(listing.n_classes) >= (listing.trainval_classes or 0)
+    faults = []
+    for rank, name in enumerate(listing.class_names):
+        if not counts[rank] or (tested[rank] and queries[rank] == counts[rank]):
+            what = f"gallery {sample}" if counts[rank] else sample
+            faults.append(f"{listing.name}: class {name!r} has no {what}; complete it, or remove the class")
+    if not queries[tested].any():
+        faults.append(f"{listing.name}: no test class has a query; name the {sample}s that are searched for")
+    return faults

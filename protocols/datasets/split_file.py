@@ -7,6 +7,7 @@ before test classes, so that MLRC's four folds are cut from them as from the fix
 (specification, section 11). A class cannot be on both sides, since MLRC tests on classes that no training sees.
 """
 
+import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,15 +15,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.datasets.dataset import DataError, ImageListing
-from protocols.datasets.listing import names_of, table_of
+from protocols.datasets.listing import DataError, ImageListing
 from results.spec.data_choice import FEATURES
 
 SPLIT_FILE = "split.csv"
 """Name of the file that is read if it lies beside the images or the features."""
 
 _PARTS = ("train", "test", "query", "gallery")
-_Lines = Sequence[tuple[int, Mapping[str, str]]]
 
 
 def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
@@ -36,65 +35,94 @@ def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
     path = chosen or listing.root / SPLIT_FILE
     if not path.is_file():
         return listing
-    columns, lines = table_of(path)
-    if not columns & {"class", "file"} or "split" not in columns:
+    table = table_of(path, ("class", "file", "split"))
+    key = "file" if "file" in table else "class"
+    if key not in table or "split" not in table:
         raise DataError(f"{path}: its first line must name the column split, and the column class or the column file")
-    if {"class", "file"} <= columns:
-        listing = _with_classes(path, lines, listing)
-    sample_parts = _sample_parts(path, "file" if "file" in columns else "class", lines, listing)
-    trains = _training_classes(path, listing.class_names, listing.labels, sample_parts)
-    order = [*np.flatnonzero(trains), *np.flatnonzero(~trains)]
-    ranks = np.argsort(order).astype(np.int64)
+    if key == "file" and not listing.names:
+        raise DataError(f"{path}: has a column file, but the samples have no names; use a column class")
+    names = listing.names if key == "file" else listing.class_names
+    if {"class", "file"} <= table.keys():
+        if listing.name == FEATURES:
+            raise DataError(f"{path}: has a column class, but the labels of the features are their classes; remove it")
+        classes, labels = np.unique(_values(path, table, "file", "class", names), return_inverse=True)
+        listing = replace(listing, class_names=tuple(classes.tolist()), labels=labels.astype(np.int64))
+    parts = np.asarray(_values(path, table, key, "split", names, _PARTS if key == "file" else _PARTS[:2]))
+    if key == "class":
+        parts = parts[listing.labels]
+    trains = _training_classes(path, listing, parts)
+    order = np.argsort(~trains, kind="stable")
     return replace(
         listing,
         class_names=tuple(listing.class_names[rank] for rank in order),
-        labels=ranks[listing.labels],
+        labels=np.argsort(order)[listing.labels],
         trainval_classes=int(trains.sum()),
-        is_query=_queries(path, sample_parts),
+        is_query=_queries(path, parts),
         is_split_given=True,
     )
 
 
-def _with_classes(path: Path, lines: _Lines, listing: ImageListing) -> ImageListing:
-    """Give each file the class of the table; the classes are ranked by their names."""
-    if listing.dataset == FEATURES:
-        raise DataError(f"{path}: has a column class, but the labels of the features are their classes; remove it")
-    class_of = _column(path, "file", "class", lines)
-    _check_complete(path, "file", listing.names, class_of)
-    classes = sorted(set(class_of.values()))
-    rank_of = {name: rank for rank, name in enumerate(classes)}
-    labels = [rank_of[class_of[name]] for name in listing.names]
-    return replace(listing, class_names=tuple(classes), labels=np.asarray(labels, dtype=np.int64))
+def table_of(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
+    """Return those of the columns that a user's CSV file has, without blanks around the cells.
+
+    Raises DataError if a column is named twice, a row has not as many cells as there are columns, or a cell is empty.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, strict=True)
+            header = [name.strip() for name in next(reader, [])]
+            rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: not a CSV file in UTF-8 ({error})") from error
+    found = [name for name in columns if name in header]
+    for name in found:
+        if header.count(name) > 1:
+            raise DataError(f"{path}: its first line names the column {name} twice; name it once")
+    for number, cells in rows:
+        if len(cells) != len(header):
+            raise DataError(
+                f"{path}: line {number} has {len(cells)} cells, and the first line names {len(header)} columns; give "
+                "every line as many cells"
+            )
+        if empty := [name for name in found if not cells[header.index(name)]]:
+            raise DataError(f"{path}: line {number} has no {empty[0]}; give one to every row")
+    return {name: [cells[header.index(name)] for _, cells in rows] for name in found}
 
 
-def _sample_parts(path: Path, key: str, lines: _Lines, listing: ImageListing) -> NDArray[np.str_]:
-    """The part of each sample: train, test, query or gallery."""
-    part_of = _column(path, key, "split", lines)
-    known = _PARTS if key == "file" else _PARTS[:2]
-    _raise_if_any(
-        f"{path}: {key} {name!r} has the split {part!r}; known are {', '.join(known)}"
-        + ("; queries need a column file" if part in _PARTS else "")
-        for name, part in part_of.items()
-        if part not in known
-    )
-    if key == "file" and not listing.names:
-        raise DataError(f"{path}: has a column file, but the samples have no names; use a column class")
-    names = listing.names if key == "file" else listing.class_names
-    _check_complete(path, key, names, part_of)
-    parts = np.asarray([part_of[name] for name in names])
-    return parts if key == "file" else parts[listing.labels]
+def _values(
+    path: Path,
+    table: Mapping[str, Sequence[str]],
+    key: str,
+    column: str,
+    names: Sequence[str],
+    known: Sequence[str] = (),
+) -> list[str]:
+    """Return the value of a column for each class or file, all of which the table names, and no others.
 
-
-def _column(path: Path, key: str, column: str, lines: _Lines) -> dict[str, str]:
-    """The value of a column for each class or file, which may be named again with the same value."""
+    It may name one again with the same value. `known` are the possible values; none allows all.
+    """
     value_of: dict[str, str] = {}
-    pairs = list(zip(names_of(path, key, lines), names_of(path, column, lines), strict=True))
+    pairs = list(zip(table[key], table[column], strict=True))
     _raise_if_any(
         f"{path}: {key} {name!r} is in {value_of[name]!r} and in {value!r}; name it once"
         for name, value in pairs
         if value_of.setdefault(name, value) != value
     )
-    return value_of
+    _raise_if_any(
+        f"{path}: {key} {name!r} has the split {value!r}; known are {', '.join(known)}"
+        + ("; queries need a column file" if value in _PARTS else "")
+        for name, value in value_of.items()
+        if known and value not in known
+    )
+    missing = [
+        f"{path}: does not name the {key} {name!r}; give every {key} a split" for name in names if name not in value_of
+    ]
+    others = sorted(value_of.keys() - set(names))
+    _raise_if_any(
+        missing
+        + [f"{path}: names the {key} {name!r}, which is not there; correct or remove the line" for name in others]
+    )
+    return [value_of[name] for name in names]
 
 
 def _raise_if_any(faults: Iterable[str]) -> None:
@@ -102,42 +130,23 @@ def _raise_if_any(faults: Iterable[str]) -> None:
         raise DataError(*found)
 
 
-def _check_complete(path: Path, key: str, names: Sequence[str], named: Mapping[str, str]) -> None:
-    """Refuse classes or files that only the data or only the file has."""
-    known = set(names)
-    _raise_if_any(
-        [
-            *(
-                f"{path}: does not name the {key} {name!r}; give every {key} a split"
-                for name in names
-                if name not in named
-            ),
-            *(
-                f"{path}: names the {key} {name!r}, which is not there; correct or remove the line"
-                for name in sorted(named.keys() - known)
-            ),
-        ]
+def _training_classes(path: Path, listing: ImageListing, parts: NDArray[np.str_]) -> NDArray[np.bool_]:
+    is_training = parts == "train"
+    trained, tested = (
+        np.bincount(listing.labels[side], minlength=listing.n_classes) > 0 for side in (is_training, ~is_training)
     )
-
-
-def _training_classes(
-    path: Path, class_names: Sequence[str], labels: NDArray[np.int64], sample_parts: NDArray[np.str_]
-) -> NDArray[np.bool_]:
-    is_training = sample_parts == "train"
-    trained = np.bincount(labels[is_training], minlength=len(class_names)) > 0
-    tested = np.bincount(labels[~is_training], minlength=len(class_names)) > 0
     _raise_if_any(
-        f"{path}: class {class_names[rank]!r} is in train and in test; MLRC tests on classes that no training sees, so "
-        "every class must be on one side"
-        for rank in np.flatnonzero(trained & tested).tolist()
+        f"{path}: class {listing.class_names[rank]!r} is in train and in test; MLRC tests on classes that no training "
+        "sees, so every class must be on one side"
+        for rank in np.flatnonzero(trained & tested)
     )
     return trained
 
 
-def _queries(path: Path, sample_parts: NDArray[np.str_]) -> NDArray[np.bool_] | None:
-    used = set(sample_parts.tolist()) - {"train"}
+def _queries(path: Path, parts: NDArray[np.str_]) -> NDArray[np.bool_] | None:
+    used = set(parts.tolist()) - {"train"}
     if used <= {"test"}:
         return None
     if "test" in used:
         raise DataError(f"{path}: has test beside query or gallery; name every test file query or gallery")
-    return np.asarray(sample_parts == "query", dtype=np.bool_)
+    return np.asarray(parts == "query", dtype=np.bool_)

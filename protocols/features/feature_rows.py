@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.images.batch_source import Rows, has_room
-from protocols.images.device_crops import sent
+from protocols.images.batch_source import has_room
+from protocols.images.device_crops import Rows, sent
 from protocols.images.packed_images import Selection
 
 FEATURES_FILE = "features.npy"

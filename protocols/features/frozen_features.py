@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.datasets.dataset import Dataset
@@ -23,10 +22,10 @@ from protocols.progress import Progress
 from protocols.samples import evaluation_batches_of
 from protocols.training.torch_state import isolated_random_numbers, use_precision
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
+from results.atomic_files import put_in_place
 from results.spec.conditions import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 from results.values import fingerprint_of
-from results.whole_files import put_in_place
 
 FEATURES_VERSION = 1
 """Version of the computation. Raise it, and `TRAINING_VERSION`, with a change that alters features."""
@@ -104,31 +103,3 @@ def _features(images: LabelledImages, trunk: FrozenTrunk, device: torch.device) 
     with torch.no_grad():
         for crops in evaluation_batches_of(images, trunk.images, device, keep=False).batches():
             yield model.features(crops)
-
-
-@dataclass(frozen=True)
-class NoiseFeatures(PackedFeatures):
-    """Noise in place of features that are not computed yet, to measure how long a training takes.
-
-    Attributes:
-        shape: Number of rows and of features.
-    """
-
-    shape: tuple[int, int] = (0, 0)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    @property
-    def width(self) -> int:
-        """Number of features of a row."""
-        return self.shape[1]
-
-    def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return noise for each row, float32 (k, c)."""
-        return np.random.default_rng(0).standard_normal((len(rows), self.width), dtype=np.float32)
-
-
-def with_noise(dataset: Dataset, spec: TrunkSpec) -> Dataset:
-    """Replace the images of a dataset by noise of the width of a frozen trunk's features."""
-    return featured(dataset, NoiseFeatures(Path("."), (len(dataset.images), trunk_width(spec))))

@@ -21,14 +21,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.images.crops import Cuts, cut_crops, evaluation_batch, random_cuts
-from protocols.images.device_crops import Windows, resized_windows, sent
+from protocols.images.device_crops import Rows, Windows, resized_windows, sent
 from protocols.images.packed_images import LabelledImages
 from results.spec.conditions import ImageSettings
 
 RESIDENT_BYTES = 8 * 2**30
 """Largest size in bytes of training images that are kept on a GPU; a quarter of the free memory is a second limit."""
 
-Rows = NDArray[np.int64]
 OnDevice = Callable[[], Tensor]
 """The second part of making a batch, after the host's part. It returns the crops on the device."""
 

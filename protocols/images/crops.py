@@ -19,13 +19,8 @@ from protocols.images.packed_images import LabelledImages
 from results.spec.conditions import ImageSettings
 
 
-def resized_to(picture: Image.Image, shorter_side: int) -> Image.Image:
-    """Resize a picture bilinearly with Pillow so that its shorter side has `shorter_side` pixels."""
-    return picture.resize(size_after(picture.size, shorter_side), Image.Resampling.BILINEAR)
-
-
 def size_after(size: tuple[int, int], shorter_side: int) -> tuple[int, int]:
-    """Return width and height after the resize; the longer side is rounded down, as in torchvision."""
+    """Return width and height after a resize of the shorter side; the longer one is rounded down, as in torchvision."""
     width, height = size
     if width <= height:
         return shorter_side, int(shorter_side * height / width)
@@ -43,13 +38,6 @@ class Cuts:
 
     boxes: NDArray[np.int64]
     flips: NDArray[np.bool_]
-
-
-def training_batch(
-    images: LabelledImages, indices: NDArray[np.int64], settings: ImageSettings, generator: torch.Generator
-) -> Tensor:
-    """Make random resized crops with flips, uint8 (batch, channels, crop, crop)."""
-    return cut_crops(images, indices, random_cuts(images, indices, settings, generator), settings.crop)
 
 
 def random_cuts(
@@ -78,7 +66,9 @@ def evaluation_batch(images: LabelledImages, indices: NDArray[np.int64], setting
     for index in indices:
         image = images.image(int(index))
         if settings.evaluation_resize is not None:
-            image = _pixels(resized_to(_picture(image), settings.evaluation_resize))
+            picture = _picture(image)
+            size = size_after(picture.size, settings.evaluation_resize)
+            image = _pixels(picture.resize(size, Image.Resampling.BILINEAR))
         crops.append(centre_crop(_chw(image), settings.crop))
     return torch.stack(crops)
 

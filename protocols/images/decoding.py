@@ -1,4 +1,4 @@
-"""Decoding of image files as RGB with 8 bits per channel, and MLRC's first transform.
+"""Decoding of image files as RGB with 8 bits per channel.
 
 A picture is decoded as people see it: on white ground where it is transparent, and turned upright as its EXIF tag says.
 MLRC's code does neither, so the published datasets are decoded without (`as_mlrc`).
@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import ExifTags, Image, UnidentifiedImageError
-
-from protocols.images.crops import resized_to
 
 _UNREADABLE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError)
 
@@ -49,26 +46,20 @@ class Decoded:
     is_deep: bool
 
 
-def decode(path: Path, resize: int | None, *, as_mlrc: bool = False) -> NDArray[np.uint8]:
-    """Decode one file as RGB, uint8 (height, width, 3), with the shorter side resized unless `resize` is None.
+def decoded(path: Path, *, as_mlrc: bool) -> Decoded:
+    """Decode one file as RGB with 8 bits per channel.
 
     Grey images with 16 bits are scaled to 8 bits by their upper byte, as Pillow scales colours with 16 bits.
 
     Args:
         as_mlrc: Whether to ignore transparency and EXIF tag, as MLRC's code does.
     """
-    picture = decoded(path, as_mlrc=as_mlrc).picture
-    return np.asarray(picture if resize is None else resized_to(picture, resize))
-
-
-def decoded(path: Path, *, as_mlrc: bool) -> Decoded:
-    """Decode one file as `decode` does, without a resize."""
     try:
         # Pillow maps some kinds of files that it opens by path, and a map of a file that is cut off ends the process.
         with path.open("rb") as file, Image.open(file) as image:
             _check_range(image)
             turn = None if as_mlrc else _turn_of(image)
-            deep = has_deep_grey(image)
+            deep = _has_deep_grey(image)
             opaque = _upper_bytes(image) if deep else image
             on_white = None if as_mlrc else _on_white(opaque)
             rgb = on_white or opaque.convert("RGB")
@@ -88,6 +79,11 @@ def _broken(path: Path, reason: str) -> BrokenImageError:
     )
 
 
+def is_constant(picture: Image.Image) -> bool:
+    """Return whether all pixels of an RGB picture are equal."""
+    return all(low == high for low, high in (band.getextrema() for band in picture.split()))
+
+
 def median_shorter_side(root: Path, names: Sequence[str]) -> float | None:
     """Return the median shorter side of about 200 images, in pixels; None if no file can be read."""
     sides = []
@@ -97,7 +93,7 @@ def median_shorter_side(root: Path, names: Sequence[str]) -> float | None:
     return statistics.median(sides) if sides else None
 
 
-def has_deep_grey(image: Image.Image) -> bool:
+def _has_deep_grey(image: Image.Image) -> bool:
     """Return whether a picture is grey with 9 to 16 bits. Pillow's conversion to RGB would make it white."""
     # Pillow opens a PGM file with 16 bits in the mode of 32 bits.
     return image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PPM", "PNG"))
@@ -127,7 +123,7 @@ def _on_white(image: Image.Image) -> Image.Image | None:
 
 
 def _check_range(image: Image.Image) -> None:
-    if image.mode == "F" or (image.mode == "I" and not has_deep_grey(image)):
+    if image.mode == "F" or (image.mode == "I" and not _has_deep_grey(image)):
         what = "floating point numbers" if image.mode == "F" else "whole numbers of 32 bits"
         raise ValueError(f"it holds {what}, whose range is not known; convert it to 8 or 16 bits per channel")
 

@@ -11,7 +11,6 @@ the height first for boxes that lose more than twice as many rows as columns.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +29,9 @@ _LOW_BITS = 11
 _TALL_BOXES_HEIGHT_FIRST = int(PIL.__version__.split(".")[0]) >= 13
 
 
+Rows = NDArray[np.int64]
+
+
 @dataclass(frozen=True)
 class Windows:
     """Boxes of n images in flat memory, one byte per value. The channels of a pixel are next to each other.
@@ -42,14 +44,11 @@ class Windows:
         flip: Whether the crop is mirrored left and right, (n,).
     """
 
-    start: NDArray[np.int64]
-    down: NDArray[np.int64]
-    height: NDArray[np.int64]
-    width: NDArray[np.int64]
+    start: Rows
+    down: Rows
+    height: Rows
+    width: Rows
     flip: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.start)
 
 
 def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) -> Tensor:
@@ -60,7 +59,7 @@ def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) 
     down, right = np.where(turned, right, down), np.where(turned, down, right)
     height, width = np.where(turned, width, height), np.where(turned, height, width)
     columns = np.stack([windows.start, down, right, height, width, turned, windows.flip]).astype(np.int64)
-    parts = list(_parts(height, width, channels))
+    parts = _parts(np.arange(len(windows.start)), height, width, channels)
     crops = []
     for part in parts:
         most = int(height[part].max()), int(width[part].max())
@@ -70,20 +69,14 @@ def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) 
     return torch.cat(crops)[sent(np.argsort(np.concatenate(parts)), pixels.device)]
 
 
-def _parts(height: NDArray[np.int64], width: NDArray[np.int64], channels: int) -> Iterator[NDArray[np.int64]]:
-    """Positions of the boxes that are resized together: all, or groups of similar size if one product is too large."""
-    if len(height) * int(height.max() * width.max()) * channels <= PIXELS_AT_ONCE:
-        yield np.arange(len(height))
-        return
-    part: list[int] = []
-    for position in np.argsort(height * width, kind="stable").tolist():
-        larger_part = [*part, position]
-        n_pixels = len(larger_part) * int(height[larger_part].max() * width[larger_part].max())
-        if part and n_pixels * channels > PIXELS_AT_ONCE:
-            yield np.asarray(part)
-            larger_part = [position]
-        part = larger_part
-    yield np.asarray(part)
+def _parts(positions: Rows, height: Rows, width: Rows, channels: int) -> list[Rows]:
+    """Positions of the boxes that are resized together: all, or halves by size where one product is too large."""
+    values = len(positions) * int(height[positions].max() * width[positions].max()) * channels
+    if values <= PIXELS_AT_ONCE or len(positions) == 1:
+        return [positions]
+    by_size = positions[np.argsort(height[positions] * width[positions], kind="stable")]
+    half = len(by_size) // 2
+    return [part for rows in (by_size[:half], by_size[half:]) for part in _parts(rows, height, width, channels)]
 
 
 def sent(values: NDArray[Any], device: torch.device) -> Tensor:

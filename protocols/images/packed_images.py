@@ -13,11 +13,13 @@ from PIL import Image
 PIXELS, INDEX = "pixels.bin", "index.bin"
 
 INDEX_DTYPE = np.dtype(
-    [("shape", np.int64, (3,)), ("stored", np.int64, (3,)), ("state", np.uint8), ("hash", np.uint8, (32,))]
+    [
+        *(("shape", np.int64, (3,)), ("stored", np.int64, (3,))),
+        *(("state", np.uint8), ("constant", np.bool_), ("hash", np.uint8, (32,))),
+    ]
 )
-"""One image of a pack: height, width and channels, those of the stored pixels, how it was decoded, and its file's hash.
-
-A broken file has the shape 0 x 0.
+"""One image of a pack: height, width and channels, those of the stored pixels, how it was decoded, whether it has a
+single colour, and its file's hash. A broken file has the shape 0 x 0.
 """
 
 
@@ -29,7 +31,7 @@ class PackedImages:
     process opens the same memory map.
 
     Attributes:
-        folder: Folder of the pack. Its name has a hash of the content, and it is never written again.
+        folder: Folder of the pack, which is never written again.
     """
 
     folder: Path

@@ -4,12 +4,11 @@ MLRC's first transform is deterministic. Its uint8 output is therefore stored, a
 bit, to a training that decodes every image in every epoch. Images that the resize enlarges are stored as they are and
 enlarged when they are read, which gives the same pixels. An interrupted packing is continued by the next call.
 
-A pack is never changed: its folder has a hash of what it holds in the name. Other images give another folder, so a run
-keeps the pack that it started with.
+A pack is never changed: its name has a hash of the files' names, sizes and times. Changed files give another folder, so
+a run keeps the pack that it started with.
 """
 
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Iterable, Sequence
@@ -23,13 +22,12 @@ from PIL import Image
 
 from protocols.images.batch_source import done_ahead
 from protocols.images.crops import size_after
-from protocols.images.decoding import BrokenImageError, decoded
+from protocols.images.decoding import BrokenImageError, decoded, is_constant
 from protocols.images.packed_images import INDEX, INDEX_DTYPE, PIXELS, PackedImages
 from protocols.progress import Progress
-from results.values import fingerprint_of
-from results.whole_files import make_folder, put_in_place, whole_folder, write_whole
+from results.atomic_files import make_folder, put_in_place
 
-_PACK_FORMAT = 4
+_PACK_FORMAT = 5
 """Raise it with a change of the pixels or of the files of a pack. Packs of other formats are not opened."""
 
 _BATCH = 256
@@ -47,12 +45,14 @@ class Packing:
         skipped: Names of the files that are left out because they cannot be decoded.
         content_hash: Hash of the content of the other files.
         equal_files: Groups of positions of files with equal content.
+        constant: Positions of pictures of a single colour.
     """
 
     images: PackedImages
     skipped: tuple[str, ...]
     content_hash: str
     equal_files: tuple[tuple[int, ...], ...] = ()
+    constant: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,6 @@ class _Files:
             digest.update(f"\n{name}\t{status and (status.st_size, status.st_mtime_ns, status.st_ctime_ns)}".encode())
         return digest.hexdigest()[:32]
 
-    def hashes(self) -> list[bytes]:
-        return list(done_ahead(hash_of_file, [self.root / name for name in self.names], os.cpu_count() or 1))
-
-    def identity(self, hashes: Iterable[bytes]) -> str:
-        """Name of the pack of these files by what it holds."""
-        content = hashlib.sha256(b"".join(hashes)).hexdigest()
-        return fingerprint_of([_PACK_FORMAT, self.resize, self.as_mlrc, list(self.names), content])
-
     def packed(self, row: int, skip_broken: bool) -> tuple[NDArray[np.void], NDArray[np.uint8]]:
         """Decode one file: its entry in the index and its pixels. A broken file has none, or raises its error."""
         path = self.root / self.names[row]
@@ -93,6 +85,7 @@ class _Files:
             return entry, np.empty(0, dtype=np.uint8)
         entry["state"] = _AS_SEEN if image.is_altered else _UPPER_BYTE if image.is_deep else _AS_IT_IS
         picture = image.picture
+        entry["constant"] = is_constant(picture)
         width, height = picture.size if self.resize is None else size_after(picture.size, self.resize)
         entry["shape"] = (height, width, 3)
         # An enlarged image has no more information, but many times the bytes.
@@ -114,8 +107,7 @@ def pack_files(
 ) -> Packing:
     """Decode image files as RGB, resize them and pack them.
 
-    An existing pack of the same files is opened instead. The files are known by their names, sizes and times of change;
-    if one of these differs, by their content.
+    An existing pack of the same files is opened instead. The files are known by their names, sizes and times of change.
 
     Args:
         resize: Shorter side in pixels after the resize; None keeps the size.
@@ -125,31 +117,19 @@ def pack_files(
         as_mlrc: Whether to ignore transparency and EXIF tags, as MLRC's code does.
     """
     files = _Files(root, names, resize, as_mlrc)
+    pack = folder.with_name(f"{folder.name}-{files.stamp()}")
     with cache_lock(folder):
-        images = _known_pack(files, folder) or _write(files, folder, skip_broken, progress)
+        if not pack.exists():
+            _write(files, folder, pack, skip_broken, progress)
+    images = PackedImages(pack)
     states, hashes = images.index["state"], [entry.tobytes() for entry in images.index["hash"]]
     skipped = tuple(names[row] for row in np.flatnonzero(states == _BROKEN).tolist())
     if skipped and not skip_broken:
         raise BrokenImageError(
             f"{root / skipped[0]}: cannot be decoded; repair or remove it, or leave it out with --skip-broken-images"
         )
-    return Packing(images, skipped, _content_hash(hashes, states.tolist()), equal_rows(hashes))
-
-
-def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
-    """Pack images of equal size. An existing pack of the same images is opened instead.
-
-    Args:
-        images: uint8 (N, height, width, channels).
-    """
-    content = hashlib.sha256(np.ascontiguousarray(images).data).hexdigest()
-    identity = hashlib.sha256(f"{images.shape} {content}".encode()).hexdigest()[:32]
-    packed = PackedImages(_pack_folder(folder, identity))
-    with cache_lock(folder):
-        if not packed.folder.exists():
-            with whole_folder(packed.folder) as partial:
-                write_arrays(images, partial)
-    return Packing(packed, (), content)
+    constant = tuple(np.flatnonzero(images.index["constant"]).tolist())
+    return Packing(images, skipped, _content_hash(hashes, states.tolist()), equal_rows(hashes), constant)
 
 
 def write_arrays(images: NDArray[np.uint8], folder: Path) -> None:
@@ -168,21 +148,12 @@ def hash_of_file(path: Path) -> bytes:
         return _NO_HASH
 
 
-def equal_rows(hashes: Iterable[bytes]) -> tuple[tuple[int, ...], ...]:
-    """Return the groups of rows with equal hashes. Files that cannot be read are equal to none."""
-    rows: dict[bytes, list[int]] = {}
-    for row, content in enumerate(hashes):
+def equal_rows(contents: Iterable[object]) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of rows with equal hashes, or other contents. Files that cannot be read are equal to none."""
+    rows: dict[object, list[int]] = {}
+    for row, content in enumerate(contents):
         rows.setdefault(content, []).append(row)
-    return tuple(tuple(group) for content, group in rows.items() if len(group) > 1 and content != _NO_HASH)
-
-
-def _pack_folder(folder: Path, identity: str) -> Path:
-    return folder.with_name(f"{folder.name}-{identity}")
-
-
-def _note_of(folder: Path) -> Path:
-    """The file that notes which pack belongs to the files, so that they need not be read to find it."""
-    return folder.with_name(folder.name + ".json")
+    return tuple(tuple(group) for content, group in rows.items() if len(group) > 1 and content not in (_NO_HASH, None))
 
 
 def cache_lock(folder: Path) -> FileLock:
@@ -191,44 +162,14 @@ def cache_lock(folder: Path) -> FileLock:
     return FileLock(folder.with_name(folder.name + ".lock"))
 
 
-def _known_pack(files: _Files, folder: Path) -> PackedImages | None:
-    note = _note_of(folder)
-    if not note.exists():
-        return None
-    noted, stamp = json.loads(note.read_bytes()), files.stamp()
-    if noted["stamp"] == stamp:
-        images = PackedImages(_pack_folder(folder, noted["identity"]))
-    else:
-        # The files were copied or touched, which need not change what they hold. To read them is faster than to decode.
-        identity = files.identity(files.hashes())
-        images = PackedImages(_pack_folder(folder, identity))
-        if images.folder.exists():
-            write_whole(note, json.dumps({"stamp": stamp, "identity": identity}))
-    return images if images.folder.exists() else None
-
-
-def _write(files: _Files, folder: Path, skip_broken: bool, progress: Progress | None) -> PackedImages:
-    stamp = files.stamp()
-    # The name is fixed, so that the next call continues an interrupted one. The lock excludes other processes.
-    partial = folder.with_name(f"{folder.name}-{stamp}.partial")
+def _write(files: _Files, folder: Path, pack: Path, skip_broken: bool, progress: Progress | None) -> None:
+    """Decode the files into the folder of a pack. What an interrupted call has written is continued."""
+    # The name is fixed, so that the next call finds it. The lock excludes other processes.
+    partial = pack.with_name(pack.name + ".partial")
     for other in folder.parent.glob(f"{folder.name}-*.partial"):
         if other != partial:
             shutil.rmtree(other)
     partial.mkdir(exist_ok=True)
-    _decode_all(files, partial, skip_broken, progress)
-    hashes = [entry.tobytes() for entry in PackedImages(partial).index["hash"]]
-    identity = files.identity(hashes)
-    images = PackedImages(_pack_folder(folder, identity))
-    if images.folder.exists():
-        shutil.rmtree(partial)
-    else:
-        put_in_place(partial, images.folder)
-    write_whole(_note_of(folder), json.dumps({"stamp": stamp, "identity": identity}))
-    return images
-
-
-def _decode_all(files: _Files, partial: Path, skip_broken: bool, progress: Progress | None) -> None:
-    """Append pixels and entries of the files to those that an interrupted call has written."""
     with (partial / PIXELS).open("ab") as pixels, (partial / INDEX).open("ab") as index:
         done = index.tell() // INDEX_DTYPE.itemsize
         index.truncate(done * INDEX_DTYPE.itemsize)
@@ -247,6 +188,7 @@ def _decode_all(files: _Files, partial: Path, skip_broken: bool, progress: Progr
                 entries.clear()
                 if progress:
                     progress(done, len(files.names))
+    put_in_place(partial, pack)
 
 
 def _content_hash(hashes: Sequence[bytes], states: Sequence[int]) -> str:

@@ -110,23 +110,7 @@ def retrieval_scores(
     recall_at: Sequence[int] = (),
     map_at: Sequence[int] = (),
 ) -> RetrievalScores:
-    """Compute retrieval metrics, averaged over queries.
-
-    Args:
-        queries: (q, d), normalised.
-        query_labels: (q,) int64.
-        references: (r, d), normalised; None compares the queries with one another.
-        reference_labels: (r,) int64; None exactly if `references` is None.
-        recall_at: The K of recall@K. A K above the number of references counts as that number.
-        map_at: The K of mAP@K, likewise.
-
-    Returns:
-        The averages.
-
-    Raises:
-        ValueError: An embedding is not finite, no query has a correct reference, or only one of `references` and
-            `reference_labels` is given.
-    """
+    """Average `query_scores` over the queries. Arguments and errors are the same."""
     return query_scores(queries, query_labels, references, reference_labels, recall_at=recall_at, map_at=map_at).mean()
 
 
@@ -139,10 +123,19 @@ def query_scores(
     recall_at: Sequence[int] = (),
     map_at: Sequence[int] = (),
 ) -> QueryScores:
-    """Compute retrieval metrics of each query. Arguments and errors are those of `retrieval_scores`.
+    """Compute retrieval metrics of each query that has a correct reference.
 
-    Returns:
-        The metrics of each query that has a correct reference.
+    Args:
+        queries: (q, d), normalised.
+        query_labels: (q,) int64.
+        references: (r, d), normalised; None compares the queries with one another.
+        reference_labels: (r,) int64; None exactly if `references` is None.
+        recall_at: The K of recall@K. A K above the number of references counts as that number.
+        map_at: The K of mAP@K, likewise.
+
+    Raises:
+        ValueError: An embedding is not finite, no query has a correct reference, or only one of `references` and
+            `reference_labels` is given.
     """
     if (references is None) != (reference_labels is None):
         raise ValueError("give references and reference_labels together, or neither")

@@ -1,4 +1,4 @@
-"""The hyperparameter search of one method on one problem, for both protocols (specification, section 7)."""
+"""The hyperparameter search of one method on one setup, for both protocols (specification, section 7)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,11 +6,11 @@ from functools import cached_property
 
 from pydantic import JsonValue
 
-from protocols.jobs import Lab, TrainJob
-from protocols.problem import Problem
+from protocols.jobs import EvaluateJob, Lab, TrainJob
 from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import Proposals
 from protocols.search.space import SearchParameter, tried
+from protocols.setup import Setup
 from protocols.training.build_method import RefusedError
 from results.records.records import FoldResult
 from results.records.trials import Trial, TrialLog, best_trial, mean_of
@@ -43,10 +43,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Study:
-    """All trials of one method on one problem.
+    """All trials of one method on one setup.
 
     Attributes:
-        problem: Data, split, network and training settings of the experiment.
+        setup: Data, split, network and training settings of the experiment.
         method: The method with its search space.
         budget: Number of trials, reproductions and searches.
         sampler: Settings of Optuna's sampler.
@@ -54,7 +54,7 @@ class Study:
         racing: Whether a trial that is clearly behind gets no more folds (`results.spec.racing`).
     """
 
-    problem: Problem
+    setup: Setup
     method: MethodTemplate
     budget: Budget
     sampler: SamplerSettings
@@ -73,7 +73,7 @@ class Study:
 
     @property
     def _runs_are_equal(self) -> bool:
-        return self.method.method.loss is None and self.problem.conditions.trunk.weights != "random"
+        return self.method.method.loss is None and self.setup.conditions.trunk.weights != "random"
 
     @cached_property
     def space(self) -> tuple[SearchParameter, ...]:
@@ -84,7 +84,7 @@ class Study:
     def identity(self) -> dict[str, JsonValue]:
         """Everything that decides the trials, except their number."""
         identity: dict[str, JsonValue] = {
-            **self.problem.identity(),
+            **self.setup.identity(),
             "method": self.method.method.model_dump(mode="json"),
             "space": [parameter.model_dump(mode="json") for parameter in self.space],
             "sampler": self.sampler.model_dump(mode="json"),
@@ -108,7 +108,7 @@ class Study:
         """
         repeated = self.method.space or (self.budget.trials and not self._runs_are_equal)
         count = self.budget.searches if repeated else 1
-        return tuple(replace(self, problem=replace(self.problem, search=number)) for number in range(count))
+        return tuple(replace(self, setup=replace(self.setup, search=number)) for number in range(count))
 
     @property
     def n_runs(self) -> int:
@@ -136,7 +136,7 @@ class Study:
         if self.name is None:
             return dict(self.method.given)
         self.log.put_study(self.name, self.identity)
-        proposals = Proposals(self.space, self.sampler, search_seed(self.problem.seed, self.problem.search))
+        proposals = Proposals(self.space, self.sampler, search_seed(self.setup.seed, self.setup.search))
         trials: list[Trial] = []
         known = self.trials()
         while len(trials) < self.n_trials:
@@ -163,7 +163,7 @@ class Study:
         else:
             if trial.state != "running":
                 return trial
-            done = _scored(trial, folds, race, n_folds=self.problem.folds)
+            done = _scored(trial, folds, race, n_folds=self.setup.folds)
         self.log.put_trial(self.name, done)
         return done
 
@@ -179,9 +179,23 @@ class Study:
                 break
         return folds
 
+    def test_job(
+        self,
+        protocol: str,
+        hyperparameters: dict[str, JsonValue],
+        run: int,
+        trainings: tuple[FoldResult, ...],
+        choosers: tuple[FoldResult, ...] = (),
+        choice_flags: tuple[str, ...] = (),
+    ) -> EvaluateJob:
+        """Describe the test of a reproduction; see `EvaluateJob`."""
+        seed, search, metrics = self.setup.seed, self.setup.search, self.setup.metrics
+        found = trainings, protocol, hyperparameters, run, seed, search, self.name, metrics
+        return EvaluateJob(*found, choosers, choice_flags)
+
     def specs(self, trial: Trial) -> tuple[FoldSpec, ...]:
         """Specify a trial's trainings, one per fold."""
-        return self.problem.fold_specs(self.method.at(trial.setting), "search", trial.number)
+        return self.setup.fold_specs(self.method.at(trial.setting), "search", trial.number)
 
     def known_specs(self) -> list[FoldSpec]:
         """List the trainings of all trials so far, without the folds that a raced or failed trial did not get."""
@@ -190,7 +204,7 @@ class Study:
     def skipped(self) -> int:
         """Number of trainings that the trials of all searches did not get so far: clearly behind, or failed."""
         trials = [trial for search in self.searches() for trial in search.trials()]
-        return sum(self.problem.folds - len(trial.trainings) for trial in trials if _folds(trial) is not None)
+        return sum(self.setup.folds - len(trial.trainings) for trial in trials if _folds(trial) is not None)
 
     def found_hyperparameters(self) -> dict[str, JsonValue] | None:
         """The result of `best_hyperparameters`, or None if the search is not finished or all its trials failed."""

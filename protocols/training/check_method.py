@@ -1,15 +1,20 @@
 """Checks of methods before anything is trained with them, and the versions of their classes for the fingerprints.
 
 Classes of users and of other packages are imported, built and used for a first step in a process of their own. What
-they import there decides their hash.
+they import there decides their hash. A fingerprint contains the names of the method's classes and their versions, so
+that results of an old class are never taken for results of a new one of the same name.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
 
 import numpy as np
+from torch import nn
 
+from losses import version_of
 from losses.plugin import TrainingPlugin
 from protocols.training.build_method import (
     MethodError,
@@ -21,7 +26,6 @@ from protocols.training.build_method import (
     named_components,
     plugin_points,
 )
-from protocols.training.component_versions import versions_of
 from protocols.training.first_step import try_first_step
 from protocols.users_code.sources import SourceError, examine, is_installed, locate_module
 from results.spec.conditions import TrainingSettings
@@ -53,9 +57,9 @@ def check_method(*settings: MethodSpec) -> MethodFacts:
     settings = tuple(_with_editable_packages(method) for method in settings)
     if not any(map(has_foreign_code, settings)):
         return MethodFacts({}, _check(settings))
-    names = [name for method in settings for _, name in named_components(method)]
+    names = dict.fromkeys(name for method in settings for _, name in named_components(method))
     try:
-        acts_on_validation, hashed = examine(list(dict.fromkeys(names)), _check_and_step, settings)
+        acts_on_validation, hashed = examine(list(names), _check_and_step, settings)
     except SourceError as error:
         raise MethodError(str(error)) from error
     return MethodFacts(hashed, acts_on_validation)
@@ -71,14 +75,39 @@ def with_versions(method: MethodSpec) -> MethodSpec:
         names = check_method(method).names
         method = _renamed(method, lambda name: names.get(name, name))
     others = tuple((kind, name) for kind, name in named_components(method) if SourceName.parse(name) is None)
-    if all(is_taken(kind, name) for kind, name in others):
-        versions = versions_of(others)
-    else:
-        try:
-            versions = examine([], versions_of, others)[0]
-        except SourceError as error:
-            raise MethodError(str(error)) from error
+    try:
+        known = all(is_taken(kind, name) for kind, name in others)
+        versions = versions_of(others) if known else examine([], versions_of, others)[0]
+    except SourceError as error:
+        raise MethodError(str(error)) from error
     return method.model_copy(update={"versions": versions})
+
+
+def versions_of(names: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the versions of classes of the suite and of packages, by the names of the classes.
+
+    Args:
+        names: Kind and name of each component.
+    """
+    classes = {cls.__name__: cls for cls in (component_class(*name) for name in names)}
+    return {name: component_version(cls) for name, cls in sorted(classes.items())}
+
+
+def component_version(cls: type[nn.Module]) -> str:
+    """The version of a class: `version 2` in the suite, and `my-package 1.2` in an installed package."""
+    package = cls.__module__.partition(".")[0]
+    return f"version {version_of(cls)}" if package == "losses" else _installed(package)
+
+
+@cache
+def _installed(package: str) -> str:
+    """Name and release of the distribution that brings a package. To look through all takes a third of a second."""
+    with suppress(metadata.PackageNotFoundError):
+        namesake = metadata.distribution(package)
+        if package in (namesake.read_text("top_level.txt") or "").split():
+            return f"{namesake.metadata['Name']} {namesake.version}"
+    name = metadata.packages_distributions()[package][0]
+    return f"{name} {metadata.version(name)}"
 
 
 def _with_editable_packages(method: MethodSpec) -> MethodSpec:
@@ -112,12 +141,9 @@ def _check_and_step(settings: tuple[MethodSpec, ...]) -> bool:
     for method in settings:
         if method.loss is None:
             continue
-        per_class = max(4, method.samples_per_class)
         training = TrainingSettings(batch_size=(method.samples_per_class or 4) * 8)
-        targets = np.arange(_CLASSES).repeat(per_class)
-        if issubclass(component_class("loss", method.loss.name), TrainingPlugin):
-            with suppress(Exception):  # A loss with hooks may need more than so small a training.
-                try_first_step(method, training, _DIMENSIONS, targets)
-        else:
+        targets = np.arange(_CLASSES).repeat(max(4, method.samples_per_class))
+        has_hooks = issubclass(component_class("loss", method.loss.name), TrainingPlugin)
+        with suppress(Exception) if has_hooks else nullcontext():  # Hooks may need more than so small a training.
             try_first_step(method, training, _DIMENSIONS, targets)
     return acts_on_validation

@@ -62,6 +62,7 @@ class _FirstStep:
     ) -> None:
         assert method.loss is not None
         self.spec, self.training, self.targets, self.name = method, training, targets, method.loss.name
+        self.is_foreign = has_foreign_code(method)
         self.network = nn.Linear(_WIDTH, embedding_size)
         counts = np.bincount(targets).tolist()
         self.built = build_method(
@@ -75,10 +76,9 @@ class _FirstStep:
             self.built.plugin.bind(context)
 
     def _refusals(self) -> AbstractContextManager[None]:
-        if has_foreign_code(self.spec):
-            return explained(
-                type(self.built.loss), f"{self.name}: the loss fails on a batch of random embeddings", RefusedError
-            )
+        if self.is_foreign:
+            start = f"{self.name}: the loss fails on a batch of random embeddings"
+            return explained(type(self.built.loss), start, RefusedError)
         return refusals(self.name)
 
     def _check_optimizer(self) -> None:
@@ -99,14 +99,22 @@ class _FirstStep:
             self.built.loss.train()
             plugin.on_epoch_start(clock)
             plugin.on_step_start(clock)
-        embeddings = self._step(torch.from_numpy(self.targets[rows]))
+        labels = torch.from_numpy(self.targets[rows])
+        has_gradient = self._step(labels)
         with self._refusals():
             plugin.on_gradients(clock)
         # A loss with hooks may begin with another part of its training.
-        if not has_foreign_code(self.spec) or isinstance(self.built.loss, TrainingPlugin):
+        if not self.is_foreign or isinstance(self.built.loss, TrainingPlugin):
             return []
-        self._check_gradient(embeddings, rows)
-        self._check_distinct_classes(len(rows))
+        if not (has_gradient or any(self._step(labels) for _ in range(_DRAWS - 1))):
+            raise RefusedError(
+                f"{self.name}: the loss gives the embeddings no gradient, so the network would learn nothing; compute "
+                "it from `embeddings` without detach(), .data or torch.no_grad()"
+            )
+        # Images drawn at random can make a batch in which all classes differ.
+        is_random = self.spec.samples_per_class == 0 and self.spec.miner is None
+        if is_random and len(np.unique(self.targets)) >= len(rows):
+            self._step(torch.arange(len(rows)))
         return [
             f"{self.name}: its parameter {name} gets no gradient in a first step; if it is no part of the loss, make "
             "it a buffer"
@@ -114,8 +122,11 @@ class _FirstStep:
             if parameter.requires_grad and parameter.grad is None
         ]
 
-    def _step(self, labels: Tensor) -> Tensor:
-        """Compute loss and gradients of random embeddings with these classes, and return the embeddings."""
+    def _step(self, labels: Tensor) -> bool:
+        """Compute loss and gradients of random embeddings with these classes; tell if the embeddings have a gradient.
+
+        A miner may find nothing in random embeddings. Then a gradient of zeros counts too.
+        """
         embeddings: Tensor = self.network(torch.randn(len(labels), _WIDTH))
         embeddings.retain_grad()
         with self._refusals():
@@ -128,26 +139,9 @@ class _FirstStep:
                 f"{self.name}: its parameter {late[0]} is made after the optimizer was built, so it would never be "
                 "trained; make it in __init__ (num_classes and embedding_size are filled in there)"
             )
-        if has_foreign_code(self.spec) and not value.isfinite().all():
+        if self.is_foreign and not value.isfinite().all():
             raise RefusedError(
                 f"{self.name}: the loss of {len(labels)} random embeddings of {len(labels.unique())} classes is "
                 f"{value.item()}; for a batch without pairs return embeddings.sum() * 0"
             )
-        return embeddings
-
-    def _check_gradient(self, embeddings: Tensor, rows: NDArray[np.int64]) -> None:
-        """Refuse a loss that does not depend on the embeddings. A miner may have found nothing in random ones."""
-        labels = torch.from_numpy(self.targets[rows])
-        for _ in range(_DRAWS):
-            if embeddings.grad is not None and (self.spec.miner is not None or embeddings.grad.any()):
-                return
-            embeddings = self._step(labels)
-        raise RefusedError(
-            f"{self.name}: the loss gives the embeddings no gradient, so the network would learn nothing; compute it "
-            "from `embeddings` without detach(), .data or torch.no_grad()"
-        )
-
-    def _check_distinct_classes(self, size: int) -> None:
-        """Try a batch in which all classes differ, if images drawn at random can make one."""
-        if self.spec.samples_per_class == 0 and self.spec.miner is None and len(np.unique(self.targets)) >= size:
-            self._step(torch.arange(size))
+        return embeddings.grad is not None and (self.spec.miner is not None or bool(embeddings.grad.any()))

@@ -1,7 +1,7 @@
 """The embedding model: a trunk with pooling and embedder, which maps images to embeddings."""
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 
 import torch
@@ -229,25 +229,12 @@ class EmbeddingModel(nn.Module):
 
 def trunk_width(spec: TrunkSpec) -> int:
     """Return the number of features of a trunk, or of a row of features where there is no trunk."""
-    if spec.width is not None:
-        return spec.width
-    return _width(trunk_entry(spec))
+    return trunk_entry(spec).width if spec.width is None else spec.width
 
 
 def trunk_parameter_names(spec: TrunkSpec) -> tuple[str, ...]:
     """Return the names of a trunk's parameters and buffers, in the order of its layers."""
-    return _names(trunk_entry(spec))
-
-
-@cache
-def _names(entry: TrunkEntry) -> tuple[str, ...]:
-    return tuple(entry.shapes())
-
-
-@cache
-def _width(entry: TrunkEntry) -> int:
-    # Cached, because building a large trunk takes a while even without its weights.
-    return entry.width
+    return tuple(trunk_entry(spec).shapes())
 
 
 def check_images_fit(spec: TrunkSpec, crop: int) -> None:

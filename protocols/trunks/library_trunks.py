@@ -4,9 +4,9 @@ Both libraries are optional packages, imported only when one of their trunks is 
 """
 
 import importlib
-import urllib.error
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, partial
 from itertools import takewhile
 from typing import Any
@@ -114,10 +114,8 @@ def _timm_trunk(name: str, *, pretrained: bool = False) -> OutsideTrunk:
 
 
 def _timm_weights(name: str, tag: str) -> Mapping[str, Tensor]:
-    try:
+    with _loading(f"timm:{name}"):
         return _timm_trunk(name, pretrained=True).state_dict()
-    except (RuntimeError, OSError, ImportError, ValueError) as error:
-        raise _missing("timm", name, error) from error
 
 
 def _torchvision_trunk(name: str, weights: Any = None) -> OutsideTrunk:
@@ -130,15 +128,16 @@ def _torchvision_trunk(name: str, weights: Any = None) -> OutsideTrunk:
 
 def _torchvision_weights(name: str, tag: str) -> Mapping[str, Tensor]:
     known = _library("torchvision", f"torchvision:{name}").models.get_model_weights(name)
-    weights = known.DEFAULT if tag == PRETRAINED else known[tag]
+    with _loading(f"torchvision:{name}"):
+        return _torchvision_trunk(name, known.DEFAULT if tag == PRETRAINED else known[tag]).state_dict()
+
+
+@contextmanager
+def _loading(trunk: str) -> Iterator[None]:
     try:
-        return _torchvision_trunk(name, weights).state_dict()
-    except (urllib.error.URLError, OSError, RuntimeError) as error:
-        raise _missing("torchvision", name, error) from error
-
-
-def _missing(package: str, name: str, error: Exception) -> TrunkError:
-    return TrunkError(
-        f"trunk {package}:{name}: {package} cannot load its weights ({first_line(error)}); connect this machine to the "
-        "network once, or name a file of weights with --weights, or use weights: random"
-    )
+        yield
+    except (RuntimeError, OSError, ImportError, ValueError) as error:
+        raise TrunkError(
+            f"trunk {trunk}: {trunk.partition(':')[0]} cannot load its weights ({first_line(error)}); connect this "
+            "machine to the network once, or name a file of weights with --weights, or use weights: random"
+        ) from error

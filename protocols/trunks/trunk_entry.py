@@ -4,12 +4,13 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from protocols.trunks.weights import IMAGENET, WeightFile, names_own_file
+from protocols.trunks.weights import IMAGENET, Shapes, WeightFile, names_own_file
 from results.spec.trunk_spec import WEIGHT_FILES, InputFormat
 
 RANDOM = "random"
@@ -63,21 +64,24 @@ class TrunkEntry:
             or (reads_file and (names_own_file(weights) or is_path(weights)))
         )
 
-    def shapes(self) -> dict[str, torch.Size]:
+    def shapes(self) -> Shapes:
         """Shapes of the weights by key, without drawing random numbers."""
-        return {key: value.shape for key, value in self._outline().state_dict().items()}
+        return _outline(self)[0]
 
     @property
     def width(self) -> int:
         """Number of features of an image."""
-        features = self._outline().features
-        assert isinstance(features, int)
-        return features
+        return _outline(self)[1]
 
-    def _outline(self) -> nn.Module:
-        # A library or a user's file may compute with its weights, which is impossible without memory for them.
-        with torch.random.fork_rng([]), torch.device("cpu" if self.outside else "meta"):
-            return self.build()
+
+@cache
+def _outline(entry: TrunkEntry) -> tuple[Shapes, int]:
+    # A library or a user's file may compute with its weights, which is impossible without memory for them.
+    with torch.random.fork_rng([]), torch.device("cpu" if entry.outside else "meta"):
+        trunk = entry.build()
+    features = trunk.features
+    assert isinstance(features, int)
+    return {key: value.shape for key, value in trunk.state_dict().items()}, features
 
 
 class OutsideTrunk(nn.Module):

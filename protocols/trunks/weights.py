@@ -78,15 +78,13 @@ def identify_weights(file: WeightFile, weights: str, shapes: Shapes, progress: P
     this function downloads the published file to.
     """
     path = _weight_path(file)
-    if file.url is not None and weights == IMAGENET and _path_from_environment() is None and not path.is_file():
+    if file.url is not None and weights == IMAGENET and not os.environ.get(WEIGHTS_VARIABLE) and not path.is_file():
         try:
             # Several processes may download the file at the same time, so a broken download is not resumed.
             download(file.url, path, sha256=file.sha256, progress=progress, timeout=_TIMEOUT, resume=False)
         except DownloadError as error:
             raise TrunkError(_missing(file, path, f"; {error}")) from error
-    identity, _ = _identify_and_read(file, shapes)
-    if weights != IMAGENET:
-        _require_identity(file, weights, identity)
+    identity, _ = _read(file, None if weights == IMAGENET else weights, shapes)
     return identity
 
 
@@ -96,23 +94,15 @@ def read_weights(file: WeightFile, weights: str, shapes: Shapes) -> dict[str, Te
     The counters `num_batches_tracked` can be missing, because files from before PyTorch 0.4 do not have them. torch
     then starts them at 0.
     """
-    identity, tensors = _identify_and_read(file, shapes)
-    _require_identity(file, weights, identity)
-    return tensors
-
-
-def _path_from_environment() -> Path | None:
-    value = os.environ.get(WEIGHTS_VARIABLE)
-    return Path(value).expanduser() if value else None
+    return _read(file, weights, shapes)[1]
 
 
 def _weight_path(file: WeightFile) -> Path:
     """Where the file should be. A wrong path in the variable is an error later; no other file is used instead."""
-    path = _path_from_environment()
-    if path is None and file.url is None:
+    given = os.environ.get(WEIGHTS_VARIABLE)
+    if not given and file.url is None:
         raise TrunkError(f"trunk {file.trunk}: name the file of its weights with --weights or {WEIGHTS_VARIABLE}")
-    if path is None:
-        return Path(torch.hub.get_dir()) / "checkpoints" / file.name
+    path = Path(given).expanduser() if given else Path(torch.hub.get_dir()) / "checkpoints" / file.name
     return path / file.name if path.is_dir() else path
 
 
@@ -124,22 +114,12 @@ def _missing(file: WeightFile, path: Path, reason: str = "") -> str:
     )
 
 
-def _require_identity(file: WeightFile, weights: str, identity: str) -> None:
-    if weights != identity:
-        raise TrunkError(
-            f"trunk {file.trunk}: the experiment needs weights {weights}, but {_weight_path(file)} is {identity}; name "
-            f"the right file with --weights or {WEIGHTS_VARIABLE}"
-        )
-
-
-def _identify_and_read(file: WeightFile, shapes: Shapes) -> tuple[str, dict[str, Tensor]]:
+def _read(file: WeightFile, wanted: str | None, shapes: Shapes) -> tuple[str, dict[str, Tensor]]:
+    """Return the identity of the weights, which must be the wanted one if there is one, and their tensors."""
     path = _weight_path(file)
     if not path.is_file():
         raise TrunkError(_missing(file, path))
-    try:
-        content = path.read_bytes()  # Read once, so that the hash belongs to the content that is loaded.
-    except OSError as error:
-        raise TrunkError(f"{path}: cannot be read ({error.strerror})") from error
+    content = path.read_bytes()  # Read once, so that the hash belongs to the content that is loaded.
     digest = hashlib.sha256(content).hexdigest()
     published = file.url is not None and digest.startswith(file.sha256)
     if file.url is not None and path.name == file.name and not published:
@@ -147,17 +127,23 @@ def _identify_and_read(file: WeightFile, shapes: Shapes) -> tuple[str, dict[str,
             f"{path}: not the published file: its SHA-256 begins with {digest[: len(file.sha256)]}; remove it and "
             f"download {file.url} again, or give it another name if it is a file of your own"
         )
-    return IMAGENET if published else f"sha256:{digest[:16]}", _tensors(content, path, shapes, file.classifier)
-
-
-def _tensors(content: bytes, path: Path, shapes: Shapes, ignored: tuple[str, ...]) -> dict[str, Tensor]:
-    """The tensors of a file. Without keys that have an ignored prefix, it must have exactly the given shapes by key."""
+    identity = IMAGENET if published else f"sha256:{digest[:16]}"
+    if wanted not in (None, identity):
+        raise TrunkError(
+            f"trunk {file.trunk}: the experiment needs weights {wanted}, but {path} is {identity}; name the right file "
+            f"with --weights or {WEIGHTS_VARIABLE}"
+        )
     try:
         weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except (OSError, EOFError, RuntimeError, pickle.UnpicklingError) as error:
         raise TrunkError(f"{path}: not a readable file of PyTorch weights ({type(error).__name__})") from error
     if not isinstance(weights, Mapping):
         raise TrunkError(f"{path}: contains a {type(weights).__name__}, not weights by name")
+    return identity, _tensors(weights, path, shapes, file.classifier)
+
+
+def _tensors(weights: Mapping[str, Tensor], path: Path, shapes: Shapes, ignored: tuple[str, ...]) -> dict[str, Tensor]:
+    """The tensors without those of the classifier, which must have exactly the given shapes by key."""
     tensors = {key: value for key, value in weights.items() if not str(key).startswith(ignored)}
     missing = [key for key in shapes if key not in tensors and not key.endswith(".num_batches_tracked")]
     unlike = [key for key, value in tensors.items() if getattr(value, "shape", None) != shapes.get(key)]

@@ -4,16 +4,9 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from protocols.users_code.sources import (
-    SourceError,
-    UsersSource,
-    digest_of,
-    known_sources,
-    locate_module,
-    remember_sources,
-)
+from protocols.users_code.sources import SourceError, UsersSource, known_sources, locate_module, remember_sources
+from results.atomic_files import write_atomically
 from results.spec.source_names import SourceName
-from results.whole_files import write_whole
 
 _KEPT = "sources"
 """Folder of the copies below that of the checkpoints."""
@@ -23,18 +16,16 @@ def keep_sources(artifacts: Path) -> None:
     """Copy the users' files that this process knows to `sources/HASH` in the folder of the artifacts, once each."""
     for digest, source in known_sources().items():
         folder = artifacts / _KEPT / digest
-        if source.root == folder or is_whole(folder):
-            continue
-        for name in source.files:
-            if (source.root / name).is_file():
-                write_whole(folder / name, (source.root / name).read_bytes())
-        if not is_whole(folder):  # A file has changed meanwhile; no training uses such a source.
+        # Files that have changed meanwhile are not copied; no training uses such a source.
+        if source.root != folder and not is_whole(folder) and source.digest() == digest:
             shutil.rmtree(folder, ignore_errors=True)
+            for name in source.files:
+                write_atomically(folder / name, (source.root / name).read_bytes())
 
 
 def is_whole(folder: Path) -> bool:
     """Whether a copy has the hash that its folder is named by."""
-    return folder.is_dir() and digest_of(folder, _files_in(folder)) == folder.name
+    return UsersSource(folder, "", _files_in(folder)).digest() == folder.name
 
 
 def remember_kept_sources(artifacts: Path, names: Iterable[str]) -> None:
@@ -42,21 +33,19 @@ def remember_kept_sources(artifacts: Path, names: Iterable[str]) -> None:
 
     A module is imported from where it is installed, as long as its files there are still those of the copy.
     """
-    for name in names:
-        parsed = SourceName.parse(name)
-        folder = artifacts / _KEPT / (parsed.digest or "none") if parsed else artifacts
-        if parsed is None or parsed.digest is None or not is_whole(folder):
+    for parsed in filter(None, map(SourceName.parse, names)):
+        folder = (artifacts / _KEPT / (parsed.digest or "none")).absolute()
+        if not is_whole(folder):
             continue
-        files = tuple(_files_in(folder))
-        if parsed.in_file:
-            remember_sources({parsed.digest: UsersSource(folder.absolute(), parsed.source, files)})
-        else:
+        source = UsersSource(folder, parsed.source, _files_in(folder))
+        if not parsed.in_file:
             try:
                 here = locate_module(parsed.source)
             except SourceError:  # Told when it is used.
                 continue
-            remember_sources({parsed.digest: UsersSource(here.root, here.main, files)})
+            source = UsersSource(here.root, here.main, source.files)
+        remember_sources({str(parsed.digest): source})
 
 
-def _files_in(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+def _files_in(folder: Path) -> tuple[str, ...]:
+    return tuple(sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()))

@@ -54,23 +54,15 @@ class UsersSource:
         return self.root / self.main
 
     def digest(self) -> str:
-        """The first 16 hexadecimal digits of a SHA-256 of the files as they are now."""
-        return digest_of(self.root, self.files)
-
-
-def digest_of(root: Path, files: Sequence[str]) -> str:
-    """Hash files below a folder: the content of a single one, names and contents of several."""
-    contents = [(name, _sha256(root / name)) for name in sorted(files)]
-    if len(contents) == 1:
-        return contents[0][1].hex()[:16]
-    return hashlib.sha256(b"".join(name.encode() + b"\0" + content for name, content in contents)).hexdigest()[:16]
-
-
-def _sha256(file: Path) -> bytes:
-    try:
-        return hashlib.sha256(file.read_bytes()).digest()
-    except OSError:
-        return b""
+        """The first 16 hexadecimal digits of a SHA-256 of the files as they are now; a missing one is empty."""
+        contents = [
+            (name, hashlib.sha256(file.read_bytes()) if (file := self.root / name).is_file() else hashlib.sha256())
+            for name in sorted(self.files)
+        ]
+        if len(contents) == 1:
+            return contents[0][1].hexdigest()[:16]
+        parts = (name.encode() + b"\0" + content.digest() for name, content in contents)
+        return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
 _known: dict[str, UsersSource] = {}
@@ -106,8 +98,8 @@ def examine(names: Sequence[str], use: Callable[..., Any], *arguments: Any) -> t
     sources = {name: parsed for name in names if (parsed := SourceName.parse(name)) and parsed.digest is None}
     for parsed in sources.values():
         _located(parsed)  # A missing file is told without a process.
-    # Relative names depend on the folder, and the environment decides where Python looks.
-    question = (os.getcwd(), os.environ.get("PYTHONPATH"), tuple(sys.path), tuple(sources), use, repr(arguments))
+    # Relative names depend on the folder.
+    question = (os.getcwd(), tuple(sys.path), tuple(sources), use, repr(arguments))
     value, found = _examined.get(question, (None, []))
     if question not in _examined or any(source.digest() != name.digest for name, source in found):
         try:
@@ -126,12 +118,12 @@ def _examine(
     for name in names:
         load_source(name)
     value = use(*arguments)
-    found = []
-    for name in names:
-        source = _with_imports(_located(name))
-        place = source.main if name.in_file else name.source
-        found.append((replace(name, source=place, digest=source.digest()), source))
-    return value, found
+    sources = [_with_imports(_located(name)) for name in names]
+    hashed = [
+        replace(name, source=source.main if name.in_file else name.source, digest=source.digest())
+        for name, source in zip(names, sources, strict=True)
+    ]
+    return value, list(zip(hashed, sources, strict=True))
 
 
 def _with_imports(source: UsersSource) -> UsersSource:
@@ -153,20 +145,14 @@ def _with_imports(source: UsersSource) -> UsersSource:
     return replace(source, files=tuple(sorted(files)))
 
 
-def hashed_name(name: str, use: Callable[..., Any] | None = None) -> str:
+def hashed_name(name: str, use: Callable[[SourceName], Any] = str) -> str:
     """Add the hash of its source to a name, and remember the source. Names without a source stay as they are.
 
     `path/my_losses.py:Class` becomes `my_losses.py:Class (sha256 0123456789abcdef)`. `use` is called with the name in
     the process that takes the hash; by default the source is only imported.
     """
     parsed = SourceName.parse(name)
-    if parsed is None or parsed.digest is not None:
-        return name
-    return examine([name], use or _no_use, parsed)[1][name]
-
-
-def _no_use(_name: SourceName) -> None:
-    """Use a source no further than to import it."""
+    return name if parsed is None or parsed.digest is not None else examine([name], use, parsed)[1][name]
 
 
 def load_source(name: SourceName) -> Any:
@@ -267,22 +253,11 @@ def _check_hidden(source: UsersSource) -> None:
     others = [root for root in _roots if not source.root.is_relative_to(root)]
     for name, module in list(sys.modules.items()):
         taken = Path(getattr(module, "__file__", None) or "").absolute()
-        top = name.partition(".")[0]
+        own = source.root / name.partition(".")[0]
         if any(taken.is_relative_to(root) for root in others) and not taken.is_relative_to(source.root):
-            for neighbour in (source.root / f"{top}.py", source.root / top / "__init__.py"):
+            for neighbour in (own.with_name(f"{own.name}.py"), own / "__init__.py"):
                 if neighbour.is_file():
                     raise SourceError(f"{neighbour} is hidden by {taken}, which has the same name; rename one of them")
-
-
-def raised_in(file: Path, error: BaseException) -> str:
-    """Describe an error that a user's file raised, in one line with the last line of that file that took part."""
-    if isinstance(error, SyntaxError):
-        return f"{Path(error.filename or file).name}, line {error.lineno or 1}: {error.msg}"
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == file.absolute()
-    ]
-    where = f"{file.name}, line {lines[-1]}" if lines else file.name
-    return f"{where}: {type(error).__name__}: {' '.join(str(error).split())[:LONGEST_REASON]}"
 
 
 @contextmanager
@@ -294,4 +269,11 @@ def explained(source: Any, start: str, kind: type[ValueError] = SourceError) -> 
         raise
     except (Exception, SystemExit) as error:  # A script may call sys.exit.
         file = source if isinstance(source, Path) else Path(getattr(inspect.getmodule(source), "__file__", None) or "")
-        raise kind(f"{start}: {raised_in(file, error)}" if start else raised_in(file, error)) from error
+        lines = [
+            one.lineno for one in traceback.extract_tb(error.__traceback__) if Path(one.filename) == file.absolute()
+        ]
+        where, what = file.name, f"{type(error).__name__}: {' '.join(str(error).split())[:LONGEST_REASON]}"
+        if isinstance(error, SyntaxError):
+            where, lines, what = Path(error.filename or file).name, [error.lineno or 1], error.msg
+        where += f", line {lines[-1]}" if lines else ""
+        raise kind(f"{start}{': ' if start else ''}{where}: {what}") from error

@@ -9,20 +9,18 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from reports.board.boards import Board, BoardDataset
 from reports.board.sources import Source
 from reports.tables.formats import to_html
-from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell
+from reports.tables.table import PERCENT, POINTS, Cell, Column, Row, Sheet, Table, Value, measured_cell
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.across_datasets import FEWEST_FOR_A_MEAN, BoardVerdict, OverDatasets, PairOverDatasets
+from results.statistics.compare import ALPHA
+from results.statistics.deviations import WIDENING
 from results.statistics.finding import origin_findings
 from results.statistics.intervals import Interval
-from results.statistics.method_comparison import ALPHA
-from results.statistics.search_deviation import WIDENING
 from results.wording import counted, joined, listed
 
 ORDER: tuple[BoardVerdict, ...] = ("consistent", "same on both", "depends on the dataset", "cannot tell")
 """The verdicts, answers first."""
 
-_ENDS = NumberFormat(digits=2, scale=100, signed=True, ends="to")
-_PERCENT = NumberFormat(digits=2, scale=100)
 _HEADER = (
     *("a", "b", "dataset", "metric", "embeddings", "difference", "low", "high", "degrees", "untested"),
     *("experiment_a", "from_a", "commits_a", "experiment_b", "from_b", "commits_b"),
@@ -48,8 +46,8 @@ def board_table(board: Board, compare: str = "all") -> Table:
         title=f"{len(board.datasets)} datasets: which differences hold on all?",
         caption=_reading(board, pairs, compare),
         columns=(*(Column(_heading(board, one)) for one in board.datasets), *means, Column("verdict", numeric=False)),
-        rows=tuple(Row.single(_pair_title(board, pair), _cells(board, pair)) for pair in pairs),
-        sheet=Sheet(_HEADER, tuple(_values(board, pair, place) for pair in pairs for place in range(len(pair.on)))),
+        rows=tuple(Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair)) for pair in pairs),
+        sheet=Sheet(_HEADER, tuple(line for pair in pairs for line in _values(board, pair))),
         first="Methods",
         notes=(*_leaders(board), _headline(board, pairs), *_agreement(board)),
         remarks=(*_limits(board), *_origins(board)),
@@ -66,8 +64,8 @@ def means_table(board: Board) -> Table:
             pair = None if key == highest else dataset.comparison.pair(highest, key)
             tied = pair is not None and pair.untested is None and pair.better is None
             interval = Interval(own.mean, None, len(own.units))
-            cells.append(measured_cell(interval, _PERCENT, "best" if pair is None else "tied" if tied else ""))
-        rows.append(Row.single(board.methods[key], cells, key))
+            cells.append(measured_cell(interval, PERCENT, "best" if pair is None else "tied" if tied else ""))
+        rows.append(Row(board.methods[key], cells, key))
     columns = tuple(Column(_heading(board, one)) for one in board.datasets)
     caption = f"Means of {_score(board)} in percent, the best mean rank first."
     return Table("The methods on each dataset", caption, columns, tuple(rows))
@@ -75,21 +73,13 @@ def means_table(board: Board) -> Table:
 
 def board_page(board: Board, compare: str = "all", made: str = "") -> str:
     """Draw the page of a board as HTML. `made` is the footer's sentence on when and by what it was drawn."""
-    table = board_table(board, compare)
-    verdicts = [pair.verdict for pair in sorted_pairs(board.pairs(compare))]
-    groups = []
-    for verdict in dict.fromkeys(verdicts):
-        rows = tuple(row for row, own in zip(table.rows, verdicts, strict=True) if own == verdict)
-        part = Table(f"{verdict.capitalize()}: {len(rows)}", "", table.columns, rows, first="Methods")
-        folded = verdict == "cannot tell" and len(set(verdicts)) > 1
-        groups.append((part.title, to_html(part), folded))
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     names = joined([one.title for one in board.datasets])
     title = f"{counted(len(board.methods), 'method')} on {len(board.datasets)} datasets: {names}"
-    values = {"table": table, "title": title, "groups": groups, "means": to_html(means_table(board)), "made": made}
-    return templates.get_template("board.html").render(values)
+    tables = [to_html(means_table(board)), to_html(board_table(board, compare))]
+    return templates.get_template("board.html").render(title=title, tables=tables, made=made)
 
 
 def _score(board: Board) -> str:
@@ -102,10 +92,6 @@ def _heading(board: Board, dataset: BoardDataset) -> str:
     return joined([dataset.title, *(conditions[key] for key in board.differing)])
 
 
-def _pair_title(board: Board, pair: PairOverDatasets) -> str:
-    return f"{board.methods[pair.a]} − {board.methods[pair.b]}"
-
-
 def _around(mean: float, half_width: float) -> tuple[float, float]:
     return mean - half_width, mean + half_width
 
@@ -115,31 +101,30 @@ def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:
         Cell(one.difference, one.half_width, form=POINTS, kind="measured", note=one.untested or "") for one in pair.on
     ]
     if len(board.datasets) >= FEWEST_FOR_A_MEAN:
-        cells += [Cell(), Cell()] if pair.mean is None else _mean_cells(pair.mean)
+        cells += _mean_cells(pair.mean)
     return [*cells, Cell(pair.verdict)]
 
 
-def _mean_cells(mean: OverDatasets) -> list[Cell]:
-    return [
-        Cell(mean.mean, interval=_around(mean.mean, mean.half_width), form=_ENDS, kind="measured"),
-        Cell(interval=_around(mean.mean, mean.prediction), form=_ENDS, kind="measured"),
-    ]
+def _mean_cells(mean: OverDatasets | None) -> list[Cell]:
+    if mean is None:
+        return [Cell(), Cell()]
+    return [Cell(mean.mean, width, form=POINTS, kind="measured") for width in (mean.half_width, mean.prediction)]
 
 
-def _values(board: Board, pair: PairOverDatasets, place: int) -> tuple[Value, ...]:
-    """The values of a pair on one dataset, and over all."""
-    dataset, one, mean = board.datasets[place], pair.on[place], pair.mean
+def _values(board: Board, pair: PairOverDatasets) -> Iterator[tuple[Value, ...]]:
+    """The values of a pair on each dataset, and over all."""
     together: tuple[Value, ...] = (None,) * 5
-    if mean is not None:
+    if (mean := pair.mean) is not None:
         together = (mean.mean, *_around(mean.mean, mean.half_width), *_around(mean.mean, mean.prediction))
-    origins: list[Value] = []
-    for method in (pair.a, pair.b):
-        source = dataset.origin[method]
-        origins += [source.name, source.place, " ".join(_commits(source, method))]
-    return (
-        *(pair.a, pair.b, dataset.name, board.score.metric, board.score.embeddings),
-        *(one.difference, one.low, one.high, one.degrees, one.untested, *origins, pair.verdict, *together),
-    )
+    for dataset, one in zip(board.datasets, pair.on, strict=True):
+        origins: list[Value] = []
+        for method in (pair.a, pair.b):
+            source = dataset.origin[method]
+            origins += [source.name, source.place, " ".join(_commits(source, method))]
+        yield (
+            *(pair.a, pair.b, dataset.name, board.score.metric, board.score.embeddings),
+            *(one.difference, one.low, one.high, one.degrees, one.untested, *origins, pair.verdict, *together),
+        )
 
 
 def _leaders(board: Board) -> Iterator[str]:
@@ -147,12 +132,11 @@ def _leaders(board: Board) -> Iterator[str]:
     yield f"{board.methods[board.by_rank[0]]} has the best mean rank over the datasets."
     for dataset in board.datasets:
         comparison = dataset.comparison
-        others = [key for key in comparison.methods if key != comparison.highest]
-        pairs = [comparison.pair(comparison.highest, key) for key in others]
-        tied = sum(pair is not None and pair.better is None for pair in pairs)
+        pairs = [pair for key in comparison.methods if (pair := comparison.pair(comparison.highest, key))]
+        tied = sum(pair.better is None for pair in pairs)
         yield (
             f"On {dataset.title}, {board.methods[comparison.highest]} is highest; {counted(tied, 'other')} of "
-            f"{len(others)} are not shown to be worse."
+            f"{len(pairs)} are not shown to be worse."
         )
 
 
@@ -181,31 +165,29 @@ def _reading(board: Board, pairs: Sequence[PairOverDatasets], compare: str) -> s
     methods = counted(len(board.methods), "method")
     asked = f"all pairs of {methods}" if compare == "all" else f"one method with each other one of {methods}"
     common = joined([f"{key} {text}" for key, text in board.conditions.items() if key != "score"])
-    sentences = [
-        f"Differences of {_score(board)} in percentage points, of {asked}, with 95 % intervals. In common: {common}."
-    ]
+    mixed = ""
     if board.differing:
         named = "; ".join(_heading(board, one) for one in board.datasets)
-        sentences.append(
-            f"Mixed on request: the datasets differ in {listed(board.differing)} too ({named}). What depends on the "
+        mixed = (
+            f" Mixed on request: the datasets differ in {listed(board.differing)} too ({named}). What depends on the "
             "dataset here can depend on that."
         )
-    if len(board.datasets) >= FEWEST_FOR_A_MEAN:
-        sentences.append(
-            "Consistent: all intervals and that of the mean lie on one side of zero. Mean: all datasets count equally. "
-            "Predicted: where a difference newly measured on another such dataset, with the same budget, lies in 95 % "
-            "of cases."
-        )
-    else:
-        sentences.append(
-            "Two datasets show directions only; a mean of two says nothing. Same on both: both intervals lie on the "
-            "same side of zero."
-        )
-    sentences.append(
-        "Depends on the dataset: two intervals lie on opposite sides of zero. Intervals and verdicts hold for one "
-        f"comparison alone and are not corrected for the {len(pairs):,} here."
+    return (
+        f"Differences of {_score(board)} in percentage points, of {asked}, with 95 % intervals. In common: {common}."
+        f"{mixed} {_OVER_ALL if len(board.datasets) >= FEWEST_FOR_A_MEAN else _OVER_TWO} Depends on the dataset: two "
+        "intervals lie on opposite sides of zero. Intervals and verdicts hold for one comparison alone and are not "
+        f"corrected for the {len(pairs):,} here."
     )
-    return " ".join(sentences)
+
+
+_OVER_ALL = (
+    "Consistent: all intervals and that of the mean lie on one side of zero. Mean: all datasets count equally. "
+    "Predicted: where a difference newly measured on another such dataset, with the same budget, lies in 95 % of cases."
+)
+_OVER_TWO = (
+    "Two datasets show directions only; a mean of two says nothing. Same on both: both intervals lie on the same side "
+    "of zero."
+)
 
 
 def _limits(board: Board) -> Iterator[str]:
@@ -224,9 +206,7 @@ def _unit_words(dataset: BoardDataset) -> str:
     if dataset.unit == "run":
         return "nothing was searched; the intervals are over runs of the given settings."
     if dataset.assumed is None:
-        return (
-            "one search of each method, and how far two such searches differ is not known, so there are no intervals."
-        )
+        return "one search of each method, and how far two differ is not known, so there are no intervals."
     return (
         f"one search of each method; the intervals take {WIDENING:g} times the {100 * dataset.assumed.deviation:.2f} "
         f"points by which searches differ in {dataset.assumed.record}."

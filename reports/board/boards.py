@@ -21,10 +21,10 @@ from results.statistics.across_datasets import (
     mean_ranks,
     pair_over_datasets,
 )
-from results.statistics.comparison_result import ComparisonResult, MethodValues, Unit
-from results.statistics.method_comparison import compare_methods
+from results.statistics.compare import compare_methods
+from results.statistics.comparison import ComparisonResult, MethodValues, Unit
+from results.statistics.deviations import SearchDeviation, nearest_search_deviation
 from results.statistics.primary_comparison import resolution, unit_of
-from results.statistics.search_deviation import SearchDeviation, nearest_search_deviation
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from results.spec.data_choice import FEATURES
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.trunk_spec import TrunkSpec
-from results.statistics.comparison_result import MethodValues
+from results.statistics.comparison import MethodValues
 from results.statistics.primary_comparison import method_values, primary_score
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted
@@ -61,15 +61,16 @@ class Source:
     def dataset(self) -> str:
         """Name of the dataset; of a user's data with the name of the experiment."""
         name = self.measured.summary.dataset
-        name = f"{name} ({self.name})" if name in _USERS_DATA else name
-        return f"part of {name}" if self.measured.summary.experiment.dataset.subset else name
+        return self._part(f"{name} ({self.name})" if name in _USERS_DATA else name)
 
     @property
     def title(self) -> str:
         """Title of the dataset; of a user's data the name of the experiment."""
         name = self.measured.summary.dataset
-        title = self.name if name in _USERS_DATA else _TITLES.get(name, name)
-        return f"part of {title}" if self.measured.summary.experiment.dataset.subset else title
+        return self._part(self.name if name in _USERS_DATA else _TITLES.get(name, name))
+
+    def _part(self, name: str) -> str:
+        return f"part of {name}" if self.measured.summary.experiment.dataset.subset else name
 
     @property
     def data(self) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,7 +13,6 @@ from reports.figures.style import (
     INK,
     ORANGE,
     PAGE_WIDTH,
-    PALE,
     FigureError,
     Look,
     legend_keys,
@@ -69,8 +67,7 @@ class MethodCurves:
 def score_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@R", unit: str = "fold") -> Figure:
     """Draw each fold as a thin line with its kept checkpoint, the mean over folds, and the band of all folds.
 
-    All panels have the same axes. The means of the other methods are grey lines in each panel. Mean and band end where
-    the first fold stopped.
+    All panels have the same axes. Mean and band end where the first fold stopped.
 
     Args:
         unit: What a line belongs to: `fold`, or `run` where each run has one training.
@@ -82,11 +79,6 @@ def score_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@
     figure = new_figure(0.8 + 2.0 * rows, width=min(PAGE_WIDTH, max(3.8, 2.4 * columns)))
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for panel, method in zip(panels, methods, strict=False):
-        for other in methods:
-            if other is not method:
-                _mean_line(
-                    panel, other, color=PALE, linewidth=1, linestyle="--", zorder=1, label="means of the other methods"
-                )
         _draw(panel, method, unit)
         lines = f"{len(method.folds)} {unit}" + "s" * (len(method.folds) > 1)
         panel.set_title(f"{method.name} ({lines})", loc="left", fontsize=9)
@@ -102,11 +94,6 @@ def score_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@
     return figure
 
 
-def _mean_line(axes: Axes, method: MethodCurves, **look: Any) -> None:
-    iterations, scores = method.common
-    axes.plot(iterations, 100 * scores.mean(axis=0), **look)
-
-
 def _draw(axes: Axes, method: MethodCurves, unit: str) -> None:
     iterations, scores = method.common
     band: Look = {"color": BLUE, "alpha": 0.18, "linewidth": 0, "label": f"lowest to highest {unit}"}
@@ -116,7 +103,7 @@ def _draw(axes: Axes, method: MethodCurves, unit: str) -> None:
         score = 100 * fold.values[fold.iterations.index(fold.best)]
         look: Look = {"color": ORANGE, "markersize": 4.5, "markerfacecolor": "white", "linestyle": "", "zorder": 5}
         axes.plot(fold.best, score, marker="D", label="kept checkpoint", **look)
-    _mean_line(axes, method, color=INK, linewidth=2, label=f"mean of all {unit}s", zorder=4)
+    axes.plot(iterations, 100 * scores.mean(axis=0), color=INK, linewidth=2, label=f"mean of all {unit}s", zorder=4)
 
 
 def alternative_text(curves: Sequence[MethodCurves], metric: str, unit: str = "fold") -> str:

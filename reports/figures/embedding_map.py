@@ -1,6 +1,5 @@
 """Maps of embeddings and proxies in the plane, by t-SNE or as they are (as in Proxy-ISA, Fig. 2 and 6; CCP, Fig. 1)."""
 
-import colorsys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
@@ -19,7 +18,9 @@ from reports.figures.style import (
     FigureError,
     Look,
     UndrawableError,
+    legend_keys,
     new_figure,
+    shortened,
     styled,
 )
 
@@ -35,10 +36,8 @@ CAPTION_OF_PROXIES = (
     "outline, in the shape and the colour of its class."
 )
 TSNE_NOTE = "t-SNE of cosine distances: only small distances have a meaning"
-MARKED = 25
-"""Largest number of classes that have their own pairs of colour and marker. More pairs cannot be told apart."""
 
-_NAMED, _KEY_COLUMNS, _LONGEST_NAME, _LINE = 21, 2, 24, 0.19
+_NAMED, _KEY_COLUMNS, _LONGEST_NAME, _LINE = 21, 2, 20, 0.19
 """Most classes in a key, columns of the key, characters of a name in it, and height of its lines in inches."""
 
 _EQUAL = 1e-9
@@ -48,7 +47,7 @@ _STEPS = 500
 """Steps of t-SNE. On 13 maps of 180 to 480 points, each computed once, scikit-learn's 1,000 steps kept neighbours no
 better: the trustworthiness of 10 neighbours differed by at most .004, on average by less than .001."""
 
-_RASTER, _PROXY, _GOLDEN, _NAVY = 1500, 40.0, 0.618033988749895, "#00175a"
+_RASTER, _PROXY = 1500, 40.0
 
 
 def _none() -> np.ndarray:
@@ -80,26 +79,12 @@ class MapPanel:
         if len(self.places) != len(self.labels) or len(self.proxy_places) != len(self.proxy_labels):
             raise FigureError(f"map {self.title!r}: needs one label per image and per proxy")
 
-    @property
-    def few(self) -> bool:
-        """Whether every class has its own pair of colour and marker."""
-        return len(np.unique(self.labels)) <= MARKED
 
-
-def tsne_places(embeddings: np.ndarray, proxies: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Compute places in the plane by t-SNE of cosine distances, together for embeddings and proxies.
-
-    Args:
-        embeddings: n x d.
-        proxies: p x d, or None.
-
-    Returns:
-        Places of the embeddings (n x 2) and of the proxies (p x 2).
-    """
+def tsne_places(points: np.ndarray) -> np.ndarray:
+    """Compute places in the plane (n x 2) of points (n x d) by t-SNE of cosine distances."""
     from sklearn.manifold import TSNE  # Takes long to import, and only a process that draws maps needs it.
     from threadpoolctl import threadpool_limits
 
-    points = embeddings if proxies is None else np.concatenate([embeddings, proxies])
     if len(points) < 4:
         raise FigureError(f"t-SNE needs at least four points, not {len(points)}")
     if not np.isfinite(points).all():
@@ -114,8 +99,8 @@ def tsne_places(embeddings: np.ndarray, proxies: np.ndarray | None = None) -> tu
     projection = TSNE(perplexity=perplexity, init="pca", random_state=0, n_jobs=1, max_iter=_STEPS)
     # Threads wait for one another in each of hundreds of short steps: for minutes if other work needs the cores.
     with threadpool_limits(limits=1):
-        places = projection.fit_transform(unit.astype(np.float64))
-    return places[: len(embeddings)], places[len(embeddings) :]
+        places: np.ndarray = projection.fit_transform(unit.astype(np.float64))
+    return places
 
 
 def tsne_panel(
@@ -127,38 +112,27 @@ def tsne_panel(
 ) -> MapPanel:
     """Make a panel whose places are those of t-SNE, together for images and proxies."""
     if proxies is None or proxy_labels is None or not len(proxies):
-        return MapPanel(title, tsne_places(embeddings)[0], labels)
-    images, stars = tsne_places(embeddings, proxies)
+        return MapPanel(title, tsne_places(embeddings), labels)
+    images, stars = np.split(tsne_places(np.concatenate([embeddings, proxies])), [len(embeddings)])
     return MapPanel(title, images, labels, stars, proxy_labels)
 
 
 @styled
-def embedding_map(
-    places: np.ndarray,
-    labels: np.ndarray,
-    proxy_places: np.ndarray | None = None,
-    proxy_labels: np.ndarray | None = None,
-    names: Sequence[str] = (),
-) -> Figure:
+def embedding_map(panel: MapPanel, names: Sequence[str] = ()) -> Figure:
     """Draw one map with a key of its classes, if they are few.
 
     Args:
-        places: Places of the images, n x 2.
-        labels: Class of each image, n.
-        proxy_places: Places of the proxies, p x 2.
-        proxy_labels: Class of each proxy, p.
         names: Names of the classes for the key, in the order of their labels; without them the key has the labels.
     """
-    stars = () if proxy_places is None or proxy_labels is None else (proxy_places, proxy_labels)
-    panel, classes = MapPanel("", places, labels, *stars), np.unique(labels)
+    classes = np.unique(panel.labels)
     lines = ceil(len(classes) / _KEY_COLUMNS) + 1 if len(classes) <= _NAMED else 0
     figure = new_figure(PAGE_WIDTH + lines * _LINE, PAGE_WIDTH)
     axes = figure.add_subplot()
-    _draw(axes, panel, [_short(name) for name in names] or [str(label) for label in classes])
+    _draw(axes, panel, [shortened(name, _LONGEST_NAME) for name in names] or list(map(str, classes)))
     proxies = f", {len(panel.proxy_places)} proxies" if len(panel.proxy_places) else ""
-    axes.set_xlabel(f"{len(places)} images of {len(classes)} classes{proxies}\n{TSNE_NOTE}")
+    axes.set_xlabel(f"{len(panel.places)} images of {len(classes)} classes{proxies}\n{TSNE_NOTE}")
     if lines:
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=_KEY_COLUMNS)
+        figure.legend(*legend_keys(axes), loc="outside lower center", ncols=_KEY_COLUMNS)
     return figure
 
 
@@ -166,9 +140,8 @@ def embedding_map(
 def map_panels(panels: Sequence[MapPanel], columns: int, note: str = "", *, unit_disk: bool = False) -> Figure:
     """Draw several maps side by side.
 
-    Up to `MARKED` classes, a class has its own colour and marker, and its proxies are larger signs of both with a dark
-    outline. A line joins a proxy with that of the next problem. With more classes, colours nearly repeat, and all
-    proxies are navy blue stars.
+    A class has its own colour and marker, which repeat after 49 classes; its proxies are larger signs of both with a
+    dark outline. A line joins a proxy with that of the next problem.
 
     Args:
         unit_disk: Whether the places are the embeddings themselves, which lie in the unit disk. It is then drawn.
@@ -180,7 +153,7 @@ def map_panels(panels: Sequence[MapPanel], columns: int, note: str = "", *, unit
     figure = new_figure(0.7 + (side + 0.35) * rows, width=side * columns)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, panel in zip(grid, panels, strict=False):
-        _draw(axes, panel, ())
+        _draw(axes, panel)
         if unit_disk:
             axes.add_patch(Circle((0, 0), 1, fill=False, edgecolor=GREY, linewidth=0.8, linestyle=":"))
             axes.set(xlim=(-1.06, 1.06), ylim=(-1.06, 1.06))
@@ -188,48 +161,28 @@ def map_panels(panels: Sequence[MapPanel], columns: int, note: str = "", *, unit
     for empty in grid[len(panels) :]:
         empty.set_axis_off()
     # The names of the proxies' signs are the same in all maps.
-    keys = {key: handle for axes in grid for handle, key in zip(*axes.get_legend_handles_labels(), strict=True)}
+    handles, keys = legend_keys(*grid)
     if keys:
-        figure.legend(keys.values(), keys.keys(), loc="outside upper right", ncols=len(keys))
+        figure.legend(handles, keys, loc="outside upper right", ncols=len(keys))
     figure.supxlabel(note, fontsize=8)
     return figure
 
 
-def _draw(axes: Axes, panel: MapPanel, names: Sequence[str]) -> None:
-    classes, count = np.unique(panel.labels), len(panel.places)
+def _draw(axes: Axes, panel: MapPanel, names: Sequence[str] = ()) -> None:
+    classes, count = np.unique(panel.labels).tolist(), len(panel.places)
     # Large maps become one picture inside the SVG, which would be slow otherwise.
     look: Look = {"s": 14 if count < 600 else 6 if count < 1500 else 2.5, "rasterized": count > _RASTER}
-    if panel.few:
-        for index, label in enumerate(classes):
-            x, y = panel.places[panel.labels == label].T
-            axes.scatter(x, y, alpha=0.7, label=names[index] if names else None, **class_look(index), **look)
-        _draw_proxies(axes, panel, classes.tolist())
-    else:
-        colours = np.array(_many_colours(len(classes)))[np.searchsorted(classes, panel.labels)]
-        axes.scatter(panel.places[:, 0], panel.places[:, 1], c=colours, marker="o", alpha=0.7, linewidths=0, **look)
-        star: Look = {"marker": "*", "s": 44, "c": _NAVY, "edgecolors": "white", "linewidths": 0.25, "zorder": 3}
-        if len(panel.proxy_places):
-            x, y = panel.proxy_places.T
-            axes.scatter(x, y, label="proxy", **star)
-    axes.set(xticks=[], yticks=[])
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.spines[:].set_visible(True)
-    axes.set_title(panel.title, loc="left", fontsize=8.5)
-
-
-def _draw_proxies(axes: Axes, panel: MapPanel, classes: Sequence[int]) -> None:
-    """Draw proxies in the marker and the colour of their class, and lines to those of the next problem."""
+    for index, label in enumerate(classes):
+        x, y = panel.places[panel.labels == label].T
+        key = names[index] if names else None
+        axes.scatter(x, y, alpha=0.7, linewidths=0, label=key, **class_look(index), **look)
     for label in np.unique(panel.proxy_labels).tolist():
+        own = class_look(classes.index(label)) if label in classes else {"c": "white", "marker": "*"}
         chosen = panel.proxy_labels == label
-        index = classes.index(label) if label in classes else None
-        colour = GREY if index is None else COLOURS[index % len(COLOURS)]
-        marker = "*" if index is None else class_look(index)["marker"]
-        hollow = index is None or index // len(COLOURS) % 2 == 1
-        look: Look = {"c": "white", "edgecolors": colour} if hollow else {"c": colour, "edgecolors": INK}
         x, y = panel.proxy_places[chosen].T
-        axes.scatter(x, y, marker=marker, s=_PROXY, linewidths=1.4, zorder=3, **look)
+        axes.scatter(x, y, s=_PROXY, edgecolors=INK, linewidths=1.2, zorder=3, **own)
         if len(panel.next_places):
-            ring: Look = {"facecolors": "none", "edgecolors": colour, "marker": "o", "s": 42, "linewidths": 1.4}
+            ring: Look = {"facecolors": "none", "edgecolors": own["c"], "marker": "o", "s": 42, "linewidths": 1.4}
             x, y = panel.next_places[chosen].T
             axes.scatter(x, y, zorder=4, **ring)
     for start, end in zip(panel.proxy_places, panel.next_places, strict=False):
@@ -239,45 +192,32 @@ def _draw_proxies(axes: Axes, panel: MapPanel, classes: Sequence[int]) -> None:
         axes.scatter([], [], s=_PROXY, c="white", edgecolors=INK, marker="*", label="proxy, in the sign of its class")
     if len(panel.next_places):
         axes.scatter([], [], s=42, facecolors="none", edgecolors=INK, label="proxy of the next problem")
+    axes.set(xticks=[], yticks=[])
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.spines[:].set_visible(True)
+    axes.set_title(panel.title, loc="left", fontsize=8.5)
 
 
 def class_look(index: int) -> Look:
-    """Return colour and marker of class number `index`. Every second seven classes are hollow: 14 differ in grey."""
-    colour, hollow = COLOURS[index % len(COLOURS)], index // len(COLOURS) % 2 == 1
-    # After each seven classes the markers shift by one, so pairs of colour and marker repeat only after 49 classes.
-    marker = MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
-    faces = {"facecolors": "none", "edgecolors": colour} if hollow else {"color": colour}
-    return {**faces, "marker": marker, "linewidths": 0.9 if hollow else 0}
+    """Return colour and marker of class number `index`. After each seven classes the markers shift by one."""
+    turn, colour = divmod(index, len(COLOURS))
+    return {"c": COLOURS[colour], "marker": MARKERS[(index + turn) % len(MARKERS)]}
 
 
-def _many_colours(count: int) -> list[tuple[float, float, float]]:
-    return [colorsys.hls_to_rgb(index * _GOLDEN % 1, 0.42 + 0.2 * (index % 2), 0.75) for index in range(count)]
-
-
-def _short(name: str) -> str:
-    """Leave out the middle of a name that would make the key wider than the figure."""
-    half = _LONGEST_NAME // 2
-    return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
-
-
-def alternative_text(places: np.ndarray, labels: np.ndarray) -> str:
-    """Describe how well the classes are apart in a map of test images."""
-    distances = np.linalg.norm(places[:, None] - places[None], axis=2)
-    np.fill_diagonal(distances, np.inf)
-    right = float(np.mean(labels[distances.argmin(axis=1)] == labels))
+def alternative_text(panel: MapPanel) -> str:
+    """Describe how well the classes are apart: by the nearest proxy of an image, or else by its nearest image."""
+    count, classes, stars = len(panel.places), len(np.unique(panel.labels)), len(panel.proxy_places)
+    others, labels = (panel.proxy_places, panel.proxy_labels) if stars else (panel.places, panel.labels)
+    distances = np.linalg.norm(panel.places[:, None] - others[None], axis=2)
+    if not stars:
+        np.fill_diagonal(distances, np.inf)
+    share = 100 * float(np.mean(labels[distances.argmin(axis=1)] == panel.labels))
+    if stars:
+        return (
+            f"t-SNE of {count} training images of {classes} classes with {stars} proxies. For {share:.0f} % of the "
+            "images the nearest proxy is of the same class."
+        )
     return (
-        f"t-SNE of {len(places)} embeddings of {len(np.unique(labels))} test classes. For {100 * right:.0f} % of the "
-        "points the nearest point is of the same class."
-    )
-
-
-def alternative_text_with_proxies(
-    places: np.ndarray, labels: np.ndarray, stars: np.ndarray, star_labels: np.ndarray
-) -> str:
-    """Describe how many images lie nearest to a proxy of their class."""
-    distances = np.linalg.norm(places[:, None] - stars[None], axis=2)
-    right = float(np.mean(star_labels[distances.argmin(axis=1)] == labels))
-    return (
-        f"t-SNE of {len(places)} training images of {len(np.unique(labels))} classes with {len(stars)} proxies. For "
-        f"{100 * right:.0f} % of the images the nearest proxy is of the same class."
+        f"t-SNE of {count} embeddings of {classes} test classes. For {share:.0f} % of the points the nearest point is "
+        "of the same class."
     )

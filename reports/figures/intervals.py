@@ -1,4 +1,4 @@
-"""Figure of methods side by side: searches or runs, mean, interval, and published value."""
+"""Figure of methods side by side: searches or runs, mean and interval."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,6 @@ from reports.figures.style import (
     BLUE,
     GREY,
     INK,
-    ORANGE,
     PAGE_WIDTH,
     FigureError,
     Look,
@@ -22,7 +21,7 @@ from reports.figures.style import (
     styled,
 )
 from results.statistics.intervals import Interval
-from results.wording import percent
+from results.wording import percent, plural
 
 IntervalUnit = Literal["search", "run"]
 """What a point is, and what an interval is over."""
@@ -38,23 +37,21 @@ class MethodRuns:
     Attributes:
         values: Means of the searches where they are repeated, else scores of the runs.
         interval: Mean and interval; None without values.
-        published: Published score, if there is one.
     """
 
     name: str
     values: tuple[float, ...]
     interval: Interval | None
-    published: float | None = None
 
 
 @styled
 def interval_plot(methods: Sequence[MethodRuns], metric: str, unit: IntervalUnit = "run") -> Figure:
-    """Draw mean and 95 % interval of each method, its searches or runs as points, and the published value as a tick.
+    """Draw mean and 95 % interval of each method, and its searches or runs as points.
 
     A method with one value is a point without interval. The axis is in percent and does not always start at 0.
     """
-    shown = [method for method in methods if method.interval is not None or method.published is not None]
-    if not any(method.interval for method in shown):
+    shown = [method for method in methods if method.interval is not None]
+    if not shown:
         raise FigureError("the interval plot needs at least one method with a run")
     figure = new_figure(1.35 + 0.33 * len(shown), PAGE_WIDTH)
     axes = figure.add_subplot()
@@ -77,9 +74,6 @@ def interval_plot(methods: Sequence[MethodRuns], metric: str, unit: IntervalUnit
 
 def _draw(axes: Axes, row: int, method: MethodRuns, point: str) -> None:
     values = 100 * np.asarray(method.values)
-    if method.published is not None:
-        tick: Look = {"marker": "|", "markersize": 15, "markeredgewidth": 2.2, "color": ORANGE, "linestyle": ""}
-        axes.plot(100 * method.published, row, label="published value", **tick)
     interval = method.interval
     if interval is None:
         return
@@ -101,11 +95,8 @@ def caption(unit: IntervalUnit) -> str:
 
 
 def alternative_text(methods: Sequence[MethodRuns], unit: IntervalUnit = "run") -> str:
-    """Describe means with intervals, the highest first, and published values."""
+    """Describe means with intervals, the highest first."""
     measured = [(method.name, method.interval) for method in methods if method.interval is not None]
     measured.sort(key=lambda one: -one[1].mean)
     means = [f"{name} {percent(interval)}" for name, interval in measured]
-    published = [f"{method.name} {100 * method.published:.2f} %" for method in methods if method.published is not None]
-    beside = f" Published: {'; '.join(published)}." if published else ""
-    over = "searches" if unit == "search" else "runs"
-    return f"Means with 95 % intervals over {over}, the highest first: {'; '.join(means)}.{beside}"
+    return f"Means with 95 % intervals over {plural(unit)}, the highest first: {'; '.join(means)}."

@@ -1,26 +1,19 @@
-"""Figures of a search: Optuna's own plots of its trials. Optuna is imported when the first is drawn."""
+"""Figures of a search: its trials in order, and over the two hyperparameters that matter most."""
 
-from __future__ import annotations
-
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
-import matplotlib as mpl
-from matplotlib import pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import MaxNLocator
 
-from reports.figures.style import PAGE_WIDTH, FigureError
+from reports.figures.style import BLUE, GREY, ORANGE, PAGE_WIDTH, FigureError, new_figure, styled
 
-if TYPE_CHECKING:
-    import optuna
+_VALUE = "validation MAP@R, %"
 
-_VALUE = "validation MAP@R"
-_MARGINS = {"left": 0.17, "right": 0.88, "bottom": 0.3, "top": 0.95}
-
-CAPTION_OF_PAIR = "The surface is interpolated between the trials, whose other hyperparameters differ too."
+CAPTION_OF_PAIR = "The star is the best trial. The other hyperparameters of the trials differ too."
 
 
 @dataclass(frozen=True)
@@ -62,20 +55,60 @@ class SearchHistory:
         return {trial.number: trial.value for trial in self.trials if trial.value is not None}
 
     @property
+    def done(self) -> list[TrialPoint]:
+        """The trials that have a value."""
+        return [trial for trial in self.trials if trial.value is not None]
+
+    @property
     def best(self) -> TrialPoint:
         """The trial with the highest value, the first of equal ones."""
         values = self.values
         return next(trial for trial in self.trials if trial.value == max(values.values()))
 
 
+@styled
 def search_history(search: SearchHistory) -> Figure:
     """Draw the value of every trial in order, and the best value up to each."""
-    return _drawn(search, "plot_optimization_history")
+    figure, axes = _empty(search)
+    for raced, marker in ((False, "o"), (True, "x")):
+        shown = {one.number: 100 * search.values[one.number] for one in search.done if one.raced == raced}
+        if shown:
+            name = "trial that got no more folds" if raced else "trial"
+            axes.plot(list(shown), list(shown.values()), marker, color=GREY if raced else BLUE, label=name)
+    values = [100 * value for value in search.values.values()]
+    axes.step(list(search.values), np.maximum.accumulate(values), where="post", color=ORANGE, label="best so far")
+    axes.set(xlabel="trial", ylabel=_VALUE)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid()
+    figure.legend(loc="outside upper right", ncols=3)
+    return figure
 
 
-def search_contour(search: SearchHistory, x: str, y: str) -> Figure:
-    """Draw the trials over a surface of their values that is interpolated between them."""
-    return _drawn(search, "plot_contour", params=[x, y])
+@styled
+def search_plane(search: SearchHistory, x: str, y: str) -> Figure:
+    """Draw the trials over two hyperparameters, coloured by their values; a star marks the best."""
+    figure, axes = _empty(search)
+    done = [one for one in search.done if {x, y} <= one.parameters.keys()]
+    values = [100 * search.values[one.number] for one in done]
+    across, up = ([one.parameters[name] for one in done] for name in (x, y))
+    points = axes.scatter(across, up, c=values, cmap="cividis", s=36, edgecolors=GREY, linewidths=0.5)
+    best = int(np.argmax(values))
+    axes.scatter(across[best], up[best], marker="*", s=150, c=ORANGE, edgecolors="white", zorder=3)
+    scales = {parameter.name: "log" if parameter.scale == "log" else "linear" for parameter in search.parameters}
+    axes.set(xlabel=x, ylabel=y, xscale=scales[x], yscale=scales[y])
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("")
+    figure.colorbar(points, label=_VALUE)
+    axes.grid()
+    return figure
+
+
+def _empty(search: SearchHistory) -> tuple[Figure, Axes]:
+    if not search.values:
+        raise FigureError("a figure of a search needs a trial with a value")
+    figure = new_figure(3.2, PAGE_WIDTH)
+    return figure, figure.add_subplot()
 
 
 def strongest_pair(search: SearchHistory) -> tuple[str, str]:
@@ -83,62 +116,12 @@ def strongest_pair(search: SearchHistory) -> tuple[str, str]:
     from scipy.stats import spearmanr
 
     def strength(name: str) -> float:
-        done = [one for one in search.trials if one.value is not None and name in one.parameters]
+        done = [one for one in search.done if name in one.parameters]
         chosen = [one.parameters[name] for one in done]
         return abs(spearmanr(chosen, [one.value for one in done]).statistic) if len(set(chosen)) > 1 else 0.0
 
     first, second = sorted((one.name for one in search.parameters), key=strength, reverse=True)[:2]
     return first, second
-
-
-def _drawn(search: SearchHistory, plot: str, **options: Any) -> Figure:
-    from optuna.exceptions import ExperimentalWarning
-    from optuna.visualization import matplotlib as plots
-
-    if not search.values:
-        raise FigureError("a figure of a search needs a trial with a value")
-    # Optuna draws with pyplot and changes its settings.
-    plt.switch_backend("agg")
-    with mpl.rc_context(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        axes = getattr(plots, plot)(study_of(search), target_name=_VALUE, **options)
-        figure: Figure = axes.figure
-        plt.close(figure)
-        axes.set_title("")
-        if (legend := axes.get_legend()) is not None:
-            legend.remove()
-            axes.legend(loc="best")
-        for axis in (axis for each in figure.axes for axis in (each.xaxis, each.yaxis) if axis.get_scale() == "log"):
-            # Figures show no formulas, and Optuna's labels of powers are some.
-            axis.set_major_formatter("{x:g}")
-            axis.set_minor_formatter(NullFormatter())
-        figure.set_size_inches(PAGE_WIDTH, 3.4)
-        figure.subplots_adjust(**_MARGINS)
-    return figure
-
-
-def study_of(search: SearchHistory) -> optuna.Study:
-    """Return the search as a study of Optuna in memory."""
-    import optuna
-    from optuna.trial import TrialState
-
-    def distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
-        values = [one.parameters[parameter.name] for one in search.trials if parameter.name in one.parameters]
-        if parameter.scale == "int":
-            return optuna.distributions.IntDistribution(int(min(values)), int(max(values)))
-        return optuna.distributions.FloatDistribution(min(values), max(values), log=parameter.scale == "log")
-
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(direction="maximize")
-    optuna.logging.set_verbosity(verbosity)
-    distributions = {one.name: distribution(one) for one in search.parameters}
-    for trial in sorted(search.trials, key=lambda one: one.number):
-        known = {name: distributions[name] for name in trial.parameters if name in distributions}
-        setting = {name: trial.parameters[name] for name in known}
-        state = TrialState.FAIL if trial.value is None else TrialState.COMPLETE
-        study.add_trial(optuna.trial.create_trial(params=setting, distributions=known, value=trial.value, state=state))
-    return study
 
 
 def caption(search: SearchHistory) -> str:

@@ -1,7 +1,6 @@
 """Figure of the singular values of embeddings (as in NIR, Fig. 4). They show how many directions a model uses."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,50 +11,31 @@ from reports.figures.style import GREY, FigureError, UndrawableError, legend_key
 CAPTION = "Model of the first fold of run 0, all test images."
 
 
-@dataclass(frozen=True)
-class Spectrum:
-    """Singular values of one model.
-
-    Attributes:
-        values: Singular values of its embedding matrix, not negative, in any order.
-    """
-
-    name: str
-    values: tuple[float, ...]
-
-    @property
-    def shares(self) -> np.ndarray:
-        """The values as shares of their sum, largest first."""
-        falling = np.sort(np.asarray(self.values, dtype=float))[::-1]
-        shares: np.ndarray = falling / falling.sum()
-        return shares
-
-
 @styled
-def singular_value_spectrum(spectra: Sequence[Spectrum], width: float = 5.6) -> Figure:
+def singular_value_spectrum(spectra: Mapping[str, np.ndarray], width: float = 5.6) -> Figure:
     """Draw the singular values of each model as shares of their sum, largest first, on a logarithmic axis.
 
     The dotted line is a flat spectrum. A model uses more directions the closer its curve is to this line. A curve ends
     before its first value of 0.
+
+    Args:
+        spectra: Singular values of a model's embedding matrix, not negative, in any order, by the model's name.
     """
-    for spectrum in spectra:
-        values = np.asarray(spectrum.values, dtype=float)
+    for name, values in spectra.items():
         if not np.isfinite(values).all() or not values.size or values.min() < 0 or values.max() <= 0:
             raise UndrawableError(
-                f"the spectrum of {spectrum.name!r} needs at least one positive value and no negative or infinite value"
+                f"the spectrum of {name!r} needs at least one positive value and no negative or infinite value"
             )
     if not spectra:
         raise FigureError("the spectrum needs at least one model")
     figure = new_figure(3.4, width)
     axes = figure.add_subplot()
-    for index, spectrum in enumerate(spectra):
-        shares = spectrum.shares[spectrum.shares > 0]
-        places = np.arange(1, len(shares) + 1)
-        spacing = max(1, len(shares) // 8)
-        axes.plot(
-            places, shares, label=f"{spectrum.name} ({len(spectrum.values)}-dim)", markevery=spacing, **sign(index)
-        )
-    for size in sorted({len(spectrum.values) for spectrum in spectra}):
+    for index, (name, values) in enumerate(spectra.items()):
+        shares = _shares(values)
+        shares = shares[shares > 0]
+        places, spacing = np.arange(1, len(shares) + 1), max(1, len(shares) // 8)
+        axes.plot(places, shares, label=f"{name} ({len(values)}-dim)", markevery=spacing, **sign(index))
+    for size in sorted({len(values) for values in spectra.values()}):
         axes.plot([1, size], [1 / size, 1 / size], color=GREY, linestyle=":", linewidth=1, label="flat spectrum")
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
@@ -67,13 +47,20 @@ def singular_value_spectrum(spectra: Sequence[Spectrum], width: float = 5.6) -> 
     return figure
 
 
-def alternative_text(spectra: Sequence[Spectrum]) -> str:
+def _shares(values: np.ndarray) -> np.ndarray:
+    falling = np.sort(values.astype(float))[::-1]
+    shares: np.ndarray = falling / falling.sum()
+    return shares
+
+
+def alternative_text(spectra: Mapping[str, np.ndarray]) -> str:
     """Describe the largest singular value and how many values make half of the sum."""
     texts = []
-    for spectrum in spectra:
-        half = int(np.searchsorted(np.cumsum(spectrum.shares), 0.5)) + 1
+    for name, values in spectra.items():
+        shares = _shares(values)
+        half = int(np.searchsorted(np.cumsum(shares), 0.5)) + 1
         texts.append(
-            f"{spectrum.name}: the largest is {100 * spectrum.shares[0]:.1f} % of the sum, the largest {half} of "
-            f"{len(spectrum.values)} make half of it"
+            f"{name}: the largest is {100 * shares[0]:.1f} % of the sum, the largest {half} of {len(values)} make half "
+            "of it"
         )
     return f"Falling curves of the singular values' shares. {'; '.join(texts)}."

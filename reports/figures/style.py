@@ -18,12 +18,9 @@ from matplotlib.figure import Figure
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 1)))
-BLUE, ORANGE, INK, GREY, PALE = COLOURS[0], COLOURS[1], "#222222", "#666666", "#c8c8c8"
+BLUE, ORANGE, INK, GREY = COLOURS[0], COLOURS[1], "#222222", "#666666"
 FONT = "DejaVu Sans"
 """It comes with matplotlib, so a figure looks the same on every machine."""
-
-SEQUENTIAL = "cividis"
-"""Colour map for quantities. Its lightness increases with the value, so it also works in grey."""
 
 WIDTH = 7.2
 """Width of a figure in inches: the width of a text column."""
@@ -119,11 +116,17 @@ def _written(figure: Figure, kind: str, **options: Any) -> bytes:
     return buffer.getvalue()
 
 
-def legend_keys(axes: Axes) -> tuple[list[Artist], list[str]]:
+def legend_keys(*axes: Axes) -> tuple[list[Artist], list[str]]:
     """Return handles and labels of a legend with one entry for each label."""
-    handles, labels = axes.get_legend_handles_labels()
-    keys = dict(zip(labels, handles, strict=True))
+    pairs = (zip(*each.get_legend_handles_labels(), strict=True) for each in axes)
+    keys = {label: handle for of_axes in pairs for handle, label in of_axes}
     return list(keys.values()), list(keys)
+
+
+def shortened(name: str, most: int) -> str:
+    """Leave out the middle of a name that is too long for its place."""
+    half = most // 2
+    return name if len(name) <= most else f"{name[: half - 1]}…{name[-half:]}"
 
 
 def sign(index: int) -> Look:

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from reports.figures.intervals import IntervalUnit
 from reports.figures.search import SearchHistory
-from reports.tables.hyperparameters import PublishedNames
+from reports.tables.method_tables import PublishedNames
 from results.records.artifacts import FigureData, Recording
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.comparison_result import ComparisonResult, MethodValues
+from results.statistics.comparison import ComparisonResult, MethodValues
 from results.statistics.finding import Finding, titles_of
 from results.statistics.findings import findings_of
 from results.statistics.intervals import Interval
@@ -23,8 +23,7 @@ from results.statistics.primary_comparison import (
     unit_of,
     unit_values,
 )
-from results.statistics.run_values import RunKey, values_by_run
-from results.store.experiment_results import MeasuredExperiment
+from results.store.experiment_results import MeasuredExperiment, Values
 
 
 class Command(NamedTuple):
@@ -50,7 +49,6 @@ class Material:
         figure_data: Figure data by method, for the methods that have one.
         recordings: Embeddings during the first run's first training, by method, for the methods that have them.
         searches: Search histories by method, for the methods that have one.
-        panels: The experiments of the same file by panel, including this one; empty for a file with one experiment.
         unreadable: Files of figure data and recordings that cannot be read.
         published_names: MLRC's names of hyperparameters, by method.
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
@@ -66,7 +64,6 @@ class Material:
     figure_data: Mapping[str, FigureData] = field(default_factory=dict)
     recordings: Mapping[str, Recording] = field(default_factory=dict)
     searches: Mapping[str, SearchHistory] = field(default_factory=dict)
-    panels: Mapping[str, MeasuredExperiment] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
     published_names: PublishedNames = field(default_factory=dict)
     deviations: tuple[str, ...] = ()
@@ -123,19 +120,18 @@ class Material:
     @cached_property
     def values(self) -> dict[str, MethodValues]:
         """The independent values of the primary score, by method with runs (`unit_values`)."""
-        values = unit_values(self.measured, self._by_run)
+        values = unit_values(self.measured, self._scores)
         return {key: values[key] for key in self.records}
 
     @cached_property
     def intervals(self) -> dict[str, Interval]:
         """Mean and 95 % interval of the primary score, by method with runs (`method_intervals`)."""
-        intervals = method_intervals(self.measured, self._by_run)
+        intervals = method_intervals(self.measured, self._scores)
         return {key: intervals[key] for key in self.records}
 
-    @cached_property
-    def _by_run(self) -> dict[str, dict[RunKey, float]]:
-        runs = [run for own in self.records.values() for run in own]
-        return values_by_run(runs, self.score.metric, self.score.embeddings)
+    @property
+    def _scores(self) -> Values:
+        return self.measured.values(self.score.metric, self.score.embeddings)
 
     @cached_property
     def best_first(self) -> list[str]:

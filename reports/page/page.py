@@ -1,25 +1,24 @@
-"""Builds an experiment's page: collects plain values for its template, and draws the figures beside it."""
+"""Builds an experiment's page: plain values for its template, in one HTML file that loads nothing from the network."""
 
+import base64
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import metadata
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from reports.headline import headline
-from reports.page.drawn_figure import Drawn
-from reports.page.embedding_figures import embedding_figures, galleries
+from reports.page.figures import Drawn, page_figures
 from reports.page.material import Material
-from reports.page.pair_matrix import pair_matrix
 from reports.page.ranking import ranking
-from reports.page.render import Download, downloads_of, render_template
-from reports.page.run_figures import run_figures
 from reports.published.eligibility import StoredExperiment, concerns
-from reports.published.join import ComparedTable, join
-from reports.published.layout import published_layout
-from reports.tables.costs import costs
+from reports.published.join import ComparedTable, join, published_layout
 from reports.tables.differences import asked_pairs, differences
-from reports.tables.hyperparameters import hyperparameters
-from reports.tables.peeking import peeking_table
+from reports.tables.formats import WRITERS, to_html
+from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from reports.tables.uncertainty import uncertainty_table
@@ -30,24 +29,50 @@ from results.wording import capitalized
 MOST_PAIRS = 60
 """A table of more pairs is shown with those of the best method only. The files have all."""
 
+MOST_ROWS = 1_000
+"""Tables with more rows are offered as CSV alone, to keep the page small."""
+
+_LEVELS = ("limit", "warning", "note")
+_FOLDER = Path(__file__).parent / "templates"
+_FILES = (("csv", "csv", "text/csv"), ("md", "markdown", "text/markdown"), ("tex", "latex", "application/x-tex"))
+"""Suffix, format and media type of the files that a page offers of each table."""
+
 
 class PageTable(NamedTuple):
-    """A table with the files that the page offers of it."""
+    """A table with the files that the page offers of it: their names and data URIs."""
 
     table: Table
-    downloads: tuple[Download, ...]
+    downloads: tuple[tuple[str, str], ...]
 
 
 def build_page(material: Material) -> tuple[str, tuple[Drawn, ...]]:
-    """Return the page of an experiment as HTML, and all its figures. Parts without data are left out."""
-    figures = (*run_figures(material), *embedding_figures(material)) if material.records else ()
-    return render_template("page.html", **page_values(material, figures)), figures
+    """Return the page of an experiment as HTML, and all its figures. Parts without data are left out.
+
+    Every text is escaped. The page's content security policy forbids all requests, and all scripts except its own.
+    """
+    figures = tuple(page_figures(material))
+    templates = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["duration"] = duration
+    script = (_FOLDER / "page.js").read_text(encoding="utf-8")
+    html = templates.get_template("page.html").render(
+        **page_values(material, figures),
+        style=(_FOLDER / "page.css").read_text(encoding="utf-8"),
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        table_html=to_html,
+    )
+    return html, figures
 
 
 def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str, Any]:
     """Return the values of the page's template."""
-    measured, shown = material.measured, [figure for figure in figures if figure.on_page]
-    folds = dict.fromkeys(figure.fold for figure in shown)
+    measured = material.measured
     compared = _published(material)
     environments, numbers = _environments(material)
     return {
@@ -55,20 +80,21 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
         "headline": headline(measured),
         "findings": {level: [one for one in material.findings if one.level == level] for level in _LEVELS},
         "ranking": ranking(material),
-        "matrix": pair_matrix(material),
         "asked": capitalized(asked_pairs(material.comparison, material.titles)) if material.comparison else "",
         "pairs": _pairs(material),
         "uncertainty": _of_the_best(material, _table(material, uncertainty_table(measured), "uncertainty")),
         "published": [
-            PageTable(table := published_layout(_with_runs(one)), downloads_of(table, one.published.name))
+            PageTable(table := published_layout(_with_runs(one)), _downloads(table, one.published.name))
             for one in compared
             if any(row.was_run for row in one.rows)
         ],
         "not_compared": [one for one in compared if not any(row.was_run for row in one.rows)],
         "scores": _table(material, table_of(measured), "table"),
         "details": _details(material),
-        "figures": {fold: [figure for figure in shown if figure.fold == fold] for fold in folds},
-        "galleries": galleries(material),
+        "figures": {
+            fold: [figure for figure in figures if figure.fold == fold]
+            for fold in dict.fromkeys(figure.fold for figure in figures)
+        },
         "settings": _flat(measured.summary.experiment.without_folder()),
         "environments": environments,
         "environment_of": numbers,
@@ -77,7 +103,20 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
     }
 
 
-_LEVELS = ("limit", "warning", "note")
+def duration(seconds: float) -> str:
+    """Write seconds, such as 14.4 s, 3 min 5 s or 2 h 10 min."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    rounded = round(seconds)
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60} s"
+    return f"{rounded // 3600} h {rounded % 3600 // 60} min"
+
+
+def _downloads(table: Table, name: str) -> tuple[tuple[str, str], ...]:
+    files = _FILES[:1] if len(table.rows) > MOST_ROWS else _FILES
+    encoded = {suffix: base64.b64encode(WRITERS[form](table).encode()).decode() for suffix, form, _ in files}
+    return tuple((f"{name}.{suffix}", f"data:{kind};base64,{encoded[suffix]}") for suffix, _, kind in files)
 
 
 def _table(material: Material, table: Table, name: str) -> PageTable:
@@ -85,7 +124,7 @@ def _table(material: Material, table: Table, name: str) -> PageTable:
     said = {finding.sentences for finding in material.findings}
     title = capitalized(table.title.removeprefix(f"{material.measured.summary.title}: "))
     notes, remarks = (tuple(note for note in of if note not in said) for of in (table.notes, table.remarks))
-    return PageTable(replace(table, title=title, notes=notes, remarks=remarks), downloads_of(table, name))
+    return PageTable(replace(table, title=title, notes=notes, remarks=remarks), _downloads(table, name))
 
 
 def _pairs(material: Material) -> PageTable | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 
 from reports.page.material import Material
-from results.statistics.comparison_result import ComparisonResult
+from results.statistics.comparison import ComparisonResult
 from results.statistics.findings import missing_units
 from results.statistics.intervals import Interval
 from results.wording import counted, plural
@@ -29,15 +29,14 @@ class DrawnInterval:
 
 @dataclass(frozen=True)
 class RankedRow:
-    """A method in the ranking.
+    """A method in the ranking. Without runs only its title is given.
 
     Attributes:
-        mean: Mean of the primary score in percent, as text; empty for a method that was not run.
-        drawn: The interval on the axis; None for a method that was not run.
-        count: Number of searches or runs, as text.
+        mean: Mean of the primary score in percent, as text; likewise `spread` and `count` of searches or runs.
         letters: The groups of the comparison that the method is in.
         sign: Sign that refers to a note.
         leads: Whether no other method is shown to be better.
+        detail: The single values and the ends of the interval.
     """
 
     title: str
@@ -77,7 +76,7 @@ def ranking(material: Material) -> Ranking | None:
         RankedRow(
             title=material.titles[key],
             mean=f"{100 * intervals[key].mean:.2f}",
-            spread="" if intervals[key].half_width is None else f"± {100 * (intervals[key].half_width or 0):.2f}",
+            spread="" if (half := intervals[key].half_width) is None else f"± {100 * half:.2f}",
             count=missing[key].rpartition(" ")[0] if key in missing else str(len(points[key])),
             drawn=_drawn(intervals[key], points[key], axis) if math.isfinite(intervals[key].mean) else None,
             letters=letters.get(key, ""),
@@ -88,8 +87,8 @@ def ranking(material: Material) -> Ranking | None:
         for key in material.best_first
     ]
     rows += [RankedRow(title) for key, title in material.titles.items() if key not in material.records]
-    groups = 0 if material.comparison is None else len(material.comparison.groups)
-    return Ranking(tuple(rows), (f"{100 * axis[0]:.1f}", f"{100 * axis[1]:.1f}"), groups if letters else 0)
+    groups = len(material.comparison.groups) if material.comparison and letters else 0
+    return Ranking(tuple(rows), (f"{100 * axis[0]:.1f}", f"{100 * axis[1]:.1f}"), groups)
 
 
 def _letters(comparison: ComparisonResult | None) -> dict[str, str]:
@@ -118,9 +117,8 @@ def _axis(intervals: Sequence[Interval], values: Sequence[float]) -> tuple[float
         return (0.0, 1.0)
     low, high = min(values), max(values)
     room = (high - low) or 0.01
-    lows = [interval.mean - (interval.half_width or 0) for interval in intervals]
-    highs = [interval.mean + (interval.half_width or 0) for interval in intervals]
-    left, right = max(min(lows), low - room, 0.0), min(max(highs), high + room, 1.0)
+    left = max(min(interval.mean - (interval.half_width or 0) for interval in intervals), low - room, 0.0)
+    right = min(max(interval.mean + (interval.half_width or 0) for interval in intervals), high + room, 1.0)
     return (left, right) if right > left else (left - room, right + room)
 
 

@@ -1,5 +1,6 @@
 """The papers' figures that show embeddings or searches."""
 
+from collections.abc import Mapping
 from itertools import product
 from string import ascii_lowercase
 
@@ -7,14 +8,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from reports.figures.embedding_map import TSNE_NOTE, MapPanel, map_panels, tsne_panel
-from reports.figures.gallery import galleries_side_by_side, retrievals_of
-from reports.figures.search import search_contour
-from reports.figures.similarity import SimilarityPanel, similarity_heat_map
-from reports.figures.spectrum import Spectrum, singular_value_spectrum
-from reports.figures.style import FigureError
+from reports.figures.gallery import retrieval_gallery
+from reports.figures.search import search_plane
+from reports.figures.spectrum import singular_value_spectrum
+from reports.figures.style import FigureError, new_figure, styled
 from reports.page.material import Material
 from reports.paper_figures.scores import Materials
-from results.records.artifacts import Recording, Snapshot
+from results.records.artifacts import FigureData, Recording, Snapshot
 
 QUERIES, NEIGHBOURS = 4, 4
 """Number of queries per dataset, and number of retrieved images per query, which is the paper's."""
@@ -25,18 +25,16 @@ _PROXY_ANCHOR, _CCP = "proxy_anchor", "c2_ccp"
 
 def nearest_test_images(materials: Materials) -> Figure:
     """Draw the nearest test images of the hardest classes' queries, one gallery per dataset."""
-    galleries = {}
+    galleries: dict[str, FigureData] = {}
     for material in materials.values():
         dataset, data = material.measured.summary.dataset, material.figure_data.get(_PROXY_ANCHOR)
-        if data is not None and dataset not in galleries:
-            retrievals = retrievals_of(data, QUERIES, NEIGHBOURS)
-            if retrievals:
-                galleries[dataset] = retrievals
+        if data is not None and len(data.query_images):
+            galleries.setdefault(dataset, data)
     if not galleries:
         raise FigureError(
             f"no run of {_PROXY_ANCHOR} has retrievals beside the store; name their folder with --artifacts"
         )
-    return galleries_side_by_side(galleries)
+    return retrieval_gallery(galleries, QUERIES, NEIGHBOURS)
 
 
 def early_embeddings(materials: Materials) -> Figure:
@@ -72,14 +70,37 @@ def similarities_over_time(materials: Materials) -> Figure:
     epochs = sorted(set.intersection(*(set(_recorded_epochs(material, method)) for method in methods)))
     if not epochs:
         raise FigureError(f"{material.name}: the methods' recordings have no epoch in common")
-    panels = []
+    shots = {}
     for letter, (epoch, method) in zip(ascii_lowercase, product(epochs, methods), strict=False):
-        shot = _recording_of(material, method).at_epoch(epoch)
-        assert shot is not None
         stage = f"epoch {epoch}" if epoch else "untrained"
-        title = f"({letter}) {material.titles[method]}, {stage}"
-        panels.append(SimilarityPanel(title, shot.embeddings, shot.labels, shot.proxies, shot.proxy_labels))
-    return similarity_heat_map(panels, columns=len(methods))
+        shots[f"({letter}) {material.titles[method]}, {stage}"] = _recording_of(material, method).at_epoch(epoch)
+    return _similarity_maps(shots, len(epochs), len(methods))
+
+
+@styled
+def _similarity_maps(shots: Mapping[str, Snapshot | None], rows: int, columns: int) -> Figure:
+    figure = new_figure(0.6 + 2.8 * rows, width=1.0 + 2.8 * columns)
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes, (title, shot) in zip(grid, shots.items(), strict=True):
+        assert shot is not None
+        cosines = similarities(shot)
+        image = axes.imshow(cosines, cmap="cividis", vmin=-1, vmax=1, interpolation="nearest", aspect="auto")
+        axes.set_title(title, loc="left", fontsize=9)
+        axes.set_xlabel(f"proxy, by class (n = {cosines.shape[1]})")
+        axes.set_ylabel(f"image, by class (n = {cosines.shape[0]})")
+        axes.set(xticks=[], yticks=[])
+        axes.label_outer()
+    figure.colorbar(image, ax=figure.axes, label="cosine similarity", shrink=0.85 / rows**0.5, pad=0.02)
+    return figure
+
+
+def similarities(shot: Snapshot) -> np.ndarray:
+    """Return the cosines of images (rows) and proxies (columns), both sorted by class."""
+    images = shot.embeddings[np.argsort(shot.labels, kind="stable")]
+    proxies = shot.proxies[np.argsort(shot.proxy_labels, kind="stable")]
+    lengths = np.linalg.norm(images, axis=1)[:, None] * np.linalg.norm(proxies, axis=1)
+    cosines: np.ndarray = images @ proxies.T / np.where(lengths > 0, lengths, 1)
+    return cosines
 
 
 def _training_map(material: Material, method: str, epoch: int, letter: str) -> MapPanel:
@@ -124,7 +145,7 @@ def search_over_strength_and_proxies(materials: Materials) -> Figure:
     missing = {"loss.lam", "loss.proxies_per_class"} - {parameter.name for parameter in search.parameters}
     if missing:
         raise FigureError(f"{material.name}: {sorted(missing)[0]} was not searched")
-    return search_contour(search, "loss.lam", "loss.proxies_per_class")
+    return search_plane(search, "loss.lam", "loss.proxies_per_class")
 
 
 def _solutions(materials: Materials, most: int) -> tuple[Snapshot, ...]:
@@ -145,14 +166,11 @@ def _title(shot: Snapshot) -> str:
 def spectra_of_runs(materials: Materials) -> Figure:
     """Draw the singular values of the first runs of all methods."""
     several = len(materials) > 1
-    spectra = [
-        Spectrum(
-            f"{material.titles[key]}, {material.measured.summary.dataset}" if several else material.titles[key],
-            tuple(data.spectrum.tolist()),
-        )
-        for material in materials.values()
+    spectra = {
+        material.titles[key] + (f", {panel}" if several else ""): data.spectrum
+        for panel, material in materials.items()
         for key, data in material.figure_data.items()
-    ]
+    }
     if not spectra:
         raise FigureError("no run has embeddings beside the store; name their folder with --artifacts")
     if len(spectra) > _MOST_SPECTRA:

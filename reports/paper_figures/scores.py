@@ -13,23 +13,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from reports.figures.dependence import (
-    AxisScale,
-    Dependence,
-    DependencePanel,
-    Point,
-    dependence_plot,
-    number_of_values,
-    points_of,
-)
+from reports.figures.dependence import AxisScale, dependence_plot, over
 from reports.figures.style import FigureError
 from reports.page.material import Material
 from results.published.tables import figure_values
 from results.records.records import RunRecord
+from results.spec.conditions import Conditions
 from results.spec.experiment_spec import Experiment
 from results.statistics.intervals import Interval, student_t_interval
-from results.statistics.run_values import EmbeddingKind
+from results.statistics.primary_comparison import method_intervals, unit_of, unit_values
 from results.store.experiment_results import MeasuredExperiment
+from results.store.frame import EmbeddingKind
 from results.values import Record
 
 Materials = Mapping[str, Material]
@@ -63,6 +57,22 @@ class ScoreSweep(NamedTuple):
     panel: str = ""
 
 
+def _point(values: tuple[float, ...], interval: Interval, unit: str) -> dict[str, Any]:
+    about = {"mean": interval.mean, "half_width": interval.half_width, "n": interval.n}
+    return {**about, "unit": unit, "values": values}
+
+
+_NO_RUNS: dict[str, Any] = {"mean": None, "half_width": None, "n": 0, "unit": None, "values": ()}
+
+
+def _points(measured: MeasuredExperiment, metric: str, kind: EmbeddingKind) -> dict[str, dict[str, Any]]:
+    """The score of each method with runs, or with a complete search where searches are repeated."""
+    by_method = measured.values(metric, kind)
+    values, intervals = unit_values(measured, by_method), method_intervals(measured, by_method)
+    unit = "search" if unit_of(measured.summary.experiment) == "search" else "run"
+    return {key: _point(values[key].units, intervals[key], unit) for key in by_method if values[key].units}
+
+
 @dataclass(frozen=True)
 class Sweeps:
     """A figure with one or more sweeps beside each other.
@@ -82,16 +92,15 @@ class Sweeps:
     def draw(self, frame: pd.DataFrame) -> Figure:
         """Draw the points."""
         looks = {sweep.parameter: (sweep.label, sweep.scale) for sweep in self.sweeps}
-        return _draw(frame, looks)
+        return dependence_plot(frame, looks, METRIC_NAMES[self.metric])
 
     def note(self, frame: pd.DataFrame, materials: Materials) -> str:
         """Say what a point is, how many searches or runs it has, and how their epochs were chosen."""
-        over = number_of_values(point for point in map(_point, frame.itertuples()) if point is not None)
         several = any(material.folds > 1 for material in materials.values()) and self.kinds == ("separated",)
         models = " A run has several folds; its score is the mean over their models." if several else ""
         protocols = dict.fromkeys(material.measured.summary.experiment.protocol for material in materials.values())
         choices = " ".join(_CHOICES[protocol] for protocol in protocols if protocol in _CHOICES)
-        score = f"{METRIC_NAMES[self.metric]} on the test classes, mean and 95 % interval over {over} per point."
+        score = f"{METRIC_NAMES[self.metric]} on the test classes, mean and 95 % interval over {over(frame)} per point."
         return f"{score}{models} {choices}"
 
     def _frame_of(self, sweep: ScoreSweep, materials: Materials) -> pd.DataFrame:
@@ -113,9 +122,9 @@ class Sweeps:
                 measured = dict(zip(own["x"], own["point"], strict=True))
                 printed = known.get(str(line), {}) if sweep.line else known.get("", {})
                 for x in sorted({*measured, *printed}):
-                    values = _values(measured.get(x), printed.get(x))
                     position = {"panel": title, "line": line, "parameter": sweep.parameter, "x": x}
-                    points.append({**position, "metric": self.metric, **values})
+                    scores = measured.get(x, _NO_RUNS)
+                    points.append({**position, "metric": self.metric, **scores, "published": printed.get(x)})
         return pd.DataFrame(points)
 
     def _rows(self, sweep: ScoreSweep, material: Material) -> Iterator[tuple[object, ...]]:
@@ -127,12 +136,13 @@ class Sweeps:
         # A row that trains nothing, such as the untrained trunk, has no settings of training.
         trained = [key for key, runs in material.records.items() if runs[0].iterations != 0]
         numbers = {key: _number(row_setting(material, key, sweep.parameter)) for key in trained}
-        is_hyperparameter = sweep.parameter.partition(".")[0] not in Experiment.model_fields
+        settings = {*Experiment.model_fields, *Conditions.model_fields}
+        is_hyperparameter = sweep.parameter.partition(".")[0] not in settings
         if is_hyperparameter and len({number for number in numbers.values() if number is not None}) < 2:
             return
         kinds = self.kinds if material.folds > 1 else self.kinds[:1]
         for kind in kinds:
-            points = points_of(material.measured, self.metric, kind)
+            points = _points(material.measured, self.metric, kind)
             for key, number in numbers.items():
                 # The title of a row of a sweep begins with the title of its card.
                 line, line_number = material.titles[key].partition(f", {sweep.parameter} ")[0], 0.0
@@ -174,7 +184,8 @@ def row_setting(material: Material, key: str, target: str) -> object:
     for variant in experiment.variants:
         if variant.key == key and target in variant.set:
             return variant.set[target]
-    value: object = experiment.for_row(key)
+    row = experiment.for_row(key)
+    value: object = row.conditions if target.partition(".")[0] in Conditions.model_fields else row
     for name in target.split("."):
         value = getattr(value, name, None) if isinstance(value, Record) else None
     return value
@@ -209,17 +220,16 @@ class Curves:
 
     def draw(self, frame: pd.DataFrame) -> Figure:
         """Draw the curves."""
-        return _draw(frame, {"epoch": ("epochs", "linear")})
+        return dependence_plot(frame, {"epoch": ("epochs", "linear")}, METRIC_NAMES["precision_at_1"])
 
     def note(self, frame: pd.DataFrame, materials: Materials) -> str:
         """Say what a curve is, how many runs it has, and which methods have no curve for lack of room."""
-        over = number_of_values(point for point in map(_point, frame.itertuples()) if point is not None)
         drawn_by_order = () if self.panels else materials.values()
         left_out = [m.titles[key] for m in drawn_by_order for key in self._all(m)[_MOST_CURVES:]]
         others = f" Not drawn, to keep the curves apart: {', '.join(dict.fromkeys(left_out))}." if left_out else ""
         return (
-            f"Recall@1 on the test classes after every validated epoch, mean and 95 % interval over {over}. No epoch "
-            f"is chosen. The curves were recorded to be shown; nothing is selected by them.{others}"
+            f"Recall@1 on the test classes after every validated epoch, mean and 95 % interval over {over(frame)}. No "
+            f"epoch is chosen. The curves were recorded to be shown; nothing is selected by them.{others}"
         )
 
     def _all(self, material: Material) -> list[str]:
@@ -249,7 +259,8 @@ class Curves:
                         "parameter": "epoch",
                         "x": epoch,
                         "metric": "precision_at_1",
-                        **_values(Point(values, student_t_interval(values)), known.get((key, epoch))),
+                        **_point(values, student_t_interval(values), "run"),
+                        "published": known.get((key, epoch)),
                     }
 
 
@@ -274,32 +285,3 @@ def _fold_scores(measured: MeasuredExperiment, fingerprint: str) -> Iterable[tup
     for point in measured.test_curves[fingerprint].points:
         if point.iteration > 0:
             yield round(point.iteration / steps), point.scores.precision_at_1
-
-
-def _values(point: Point | None, published: float | None) -> dict[str, Any]:
-    """The columns of a point from `mean` on."""
-    if point is None:
-        return {"mean": None, "half_width": None, "n": 0, "unit": None, "values": (), "published": published}
-    interval = point.interval
-    about = {"mean": interval.mean, "half_width": interval.half_width, "n": interval.n, "unit": point.unit}
-    return {**about, "values": point.values, "published": published}
-
-
-def _point(row: Any) -> Point | None:
-    half_width = None if pd.isna(row.half_width) else row.half_width
-    return Point(row.values, Interval(row.mean, half_width, row.n), row.unit) if row.n else None
-
-
-def _draw(frame: pd.DataFrame, looks: Mapping[str, tuple[str, AxisScale]]) -> Figure:
-    """Draw a panel for each panel of the frame, with a line for each of its lines."""
-    panels = []
-    for (panel, parameter), own in frame.groupby(["panel", "parameter"], sort=False):
-        label, scale = looks[str(parameter)]
-        series = []
-        for line, points in own.groupby("line", sort=False):
-            rows: Iterable[Any] = points.itertuples()
-            drawn = {float(row.x): point for row in rows if (point := _point(row)) is not None}
-            known = points.dropna(subset="published")
-            series.append(Dependence(str(line), drawn, dict(zip(known["x"], known["published"], strict=True))))
-        panels.append(DependencePanel(str(panel), label, tuple(series), scale))
-    return dependence_plot(panels, METRIC_NAMES[str(frame["metric"].iloc[0])])

@@ -14,14 +14,14 @@ from itertools import product
 from typing import Literal, get_args
 
 from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
-from results.published.claims_file import Claim
+from results.published.claims import Claim
+from results.published.print_alone import PrintAnswer, print_answer
 from results.published.rows import row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, published_table, published_tables
-from results.statistics.comparison_result import ComparedPair, ComparisonResult
-from results.statistics.cut_off import RangeEnd, range_ends
-from results.statistics.measured_noise import measured_noise, setting_phrase
+from results.statistics.comparison import ComparedPair, ComparisonResult
+from results.statistics.deviations import measured_noise, setting_phrase
 from results.statistics.primary_comparison import Metric, comparison_on, score_of
-from results.statistics.print_alone import PrintAnswer, print_answer
+from results.statistics.search_findings import RangeEnd, range_ends
 
 ClaimVerdict = Literal[
     "holds",

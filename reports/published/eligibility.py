@@ -118,6 +118,14 @@ def objections(
     return reasons
 
 
+def objections_to_runs(
+    table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: StoredExperiment
+) -> list[str] | None:
+    """The objections to what an experiment has run of a cell's method; None if it has no runs of it on the dataset."""
+    runs = stored.runs(cell.key) if cell.key and stored.dataset == cell.dataset else []
+    return objections(table, row, cell, stored, models_of(runs[0])) if runs else None
+
+
 def published_image_size(row: PublishedRow, cell: PublishedCell) -> int:
     """Pixels of the crop's side: as the row says; else 227 for MLRC's embeddings and 224, the papers' size."""
     said = re.search(r"\b(\d+)x\1\b", f"{row.label} {row.setting}")

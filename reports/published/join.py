@@ -1,24 +1,43 @@
-"""A published table beside our runs: every published cell with our mean, our interval and a verdict.
+"""A published table beside our runs, in the paper's layout: every cell with our mean, our interval and a verdict.
 
 Cells that were not run stay empty and say so; nothing is ever filled in (`eligibility` says which runs count). No
 method is marked as the best: a column can hold runs of several experiments, and methods are compared within one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
+from reports.published.eligibility import StoredExperiment, concerns, objections_to_runs
+from reports.tables.result_table import metric_title as result_title
+from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.published.rows import RowOrigin, published_mean, row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
 from results.statistics.finding import origin_findings
-from results.statistics.intervals import Interval, student_t_interval
+from results.statistics.intervals import Interval, PublishedVerdict, published_verdict, student_t_interval
 from results.statistics.primary_comparison import method_intervals, unit_of
-from results.statistics.published_verdict import PublishedVerdict, published_verdict
-from results.statistics.run_values import EmbeddingKind, RunKey, by_search, value_of
 from results.statistics.search_findings import carried_choice
+from results.store.frame import EmbeddingKind
 
+_DATASETS = {"cub200": "CUB200", "cars196": "Cars196", "sop": "SOP", "inshop": "In-Shop"}
+_HEADER = (
+    *("table", "row", "dataset", "metric", "kind", "printed", "printed_interval"),
+    *("mean", "low", "high", "n", "verdict"),
+)
+_ONLY_JSON = ("method", "variant", "note", "source", "origin", "row_kind", "quoted_from")
+_NOT_COMPARED = {"quoted", "source unclear", "method not in the suite", "cannot be determined"}
+_NOT_RUN = "Not run: the store has no run that counts for a cell of this table. All values are as published."
+_READING = (
+    "First line: as published. Below it our runs: mean ± half width of the 95 % interval, number of runs in brackets "
+    "(of complete searches, where the search was repeated), in the published unit; then the verdict. It compares the "
+    "published value with our 95 % prediction interval, t s sqrt(1/n + 1/m) around the mean of our n runs, where m is "
+    "the number of runs behind the published value, 1 if the paper does not say: the value is inside it, or our "
+    "interval lies above it or below it. Rows without a verdict were not run. Of faithful reproductions of the same "
+    "settings 95 in 100 are inside. With a search of their own only 27 to 84 in 100 are, unless ours was repeated."
+)
+# A published half width is shown with the digits that it has.
+_PUBLISHED = NumberFormat(digits=6, significant=True)
 _WITHOUT_COMPARISON: Mapping[str, PublishedVerdict] = {"quoted": "quoted", "unclear": "source unclear"}
 
 
@@ -74,7 +93,7 @@ class ComparedTable:
         return tuple(row.cells[column] for row in self.rows for column in self.published.columns)
 
 
-_CellRuns = tuple[StoredExperiment, Mapping[RunKey, float]]
+_CellRuns = tuple[StoredExperiment, Mapping[int, list[float]]]
 """The experiment that fills a cell, with the values of its runs."""
 
 
@@ -88,16 +107,14 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
         stored: Experiments with runs, the latest first.
     """
     relevant = [one for one in stored if concerns(table, one.name, one.measured.summary)]
-    runs = {
-        (place, column): _most_runs(table, row, row.cells[column], relevant)
-        for place, row in enumerate(table.rows)
-        for column in table.columns
-    }
-    rows = []
-    for place, (row, label) in enumerate(zip(table.rows, _labels(table), strict=True)):
-        cells = {column: _compared(table, row, row.cells[column], runs[place, column]) for column in table.columns}
+    rows, used = [], []
+    for row, label in zip(table.rows, _labels(table), strict=True):
+        cells = {}
+        for column in table.columns:
+            runs = _most_runs(table, row, row.cells[column], relevant)
+            used += [runs[0]] if runs else []
+            cells[column] = _compared(table, row, row.cells[column], runs)
         rows.append(ComparedRow(label, row, cells))
-    used = [cell_runs[0] for cell_runs in runs.values() if cell_runs is not None]
     return ComparedTable(table, tuple(rows), tuple(_notes(table, relevant, used)))
 
 
@@ -115,9 +132,9 @@ def _compared(table: PublishedTable, row: PublishedRow, cell: PublishedCell, run
     return ComparedCell(cell, origin, _interval(experiment, cell, searches), experiment.name, verdict)
 
 
-def _complete_searches(one: StoredExperiment, values: Mapping[RunKey, float]) -> list[list[float]]:
+def _complete_searches(one: StoredExperiment, values: Mapping[int, list[float]]) -> list[list[float]]:
     """The values by search: of the complete ones if searches are repeated and any is complete."""
-    searches, summary = list(by_search(values).values()), one.measured.summary
+    searches, summary = list(values.values()), one.measured.summary
     complete = [runs for runs in searches if len(runs) >= summary.reproductions]
     return complete if complete and unit_of(summary.experiment) == "search" else searches
 
@@ -136,35 +153,19 @@ def _most_runs(
     """The runs that fill a cell; None for a row that the paper did not measure itself."""
     if row_origin(table.name, row, cell.dataset).kind != "measured":
         return None
-    candidates = []
-    for one in stored:
-        if _has_runs(one, cell) and not _objections(table, row, cell, one):
-            values = _values(one, cell, cell.key or "")
-            candidates += [(one, values)] if values else []
-    return max(candidates, key=lambda known: len(known[1]), default=None)
+    fitting = [one for one in stored if objections_to_runs(table, row, cell, one) == []]
+    candidates = [(one, values) for one in fitting if (values := _values(one, cell, cell.key or ""))]
+    return max(candidates, key=lambda known: sum(map(len, known[1].values())), default=None)
 
 
-def _has_runs(one: StoredExperiment, cell: PublishedCell) -> bool:
-    return cell.key is not None and one.dataset == cell.dataset and bool(one.runs(cell.key))
-
-
-def _objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: StoredExperiment) -> list[str]:
-    return objections(table, row, cell, stored, models_of(stored.runs(cell.key or "")[0]))
-
-
-def _values(one: StoredExperiment, cell: PublishedCell, key: str) -> dict[RunKey, float]:
-    """A method's values of the cell's metric by run.
+def _values(one: StoredExperiment, cell: PublishedCell, key: str) -> Mapping[int, list[float]]:
+    """A method's values of the cell's metric by search.
 
     Empty if any run was not evaluated with the metric, since a part of the runs is another number.
     """
     kind: EmbeddingKind = "concatenated" if cell.kind == "concatenated" else "separated"
-    try:
-        return {
-            RunKey(run.dataset, run.seed, run.run, run.search): value_of(run, cell.metric, kind)
-            for run in one.runs(key)
-        }
-    except ValueError:
-        return {}
+    values = one.measured.values(cell.metric, kind).get(key, {})
+    return values if sum(map(len, values.values())) == len(one.runs(key)) else {}
 
 
 def _labels(table: PublishedTable) -> list[str]:
@@ -193,10 +194,119 @@ def _notes(table: PublishedTable, stored: Sequence[StoredExperiment], used: Sequ
             (reasons, row.key)
             for row in table.rows
             for cell in row.cells.values()
-            if _has_runs(one, cell) and (reasons := _objections(table, row, cell, one))
+            if (reasons := objections_to_runs(table, row, cell, one))
         ]
         if near and not any(one is origin for origin in used):
             nearest = min((reasons for reasons, _ in near), key=len)
             methods = sorted({key for _, key in near if key})
             said.setdefault(f"not shown, {'; '.join(nearest)}", []).append(f"{one.name} ({', '.join(methods)})")
     return notes + [f"There are runs of {', '.join(which)}: {reason}." for reason, which in said.items()]
+
+
+def published_layout(table: ComparedTable) -> Table:
+    """The table in the paper's layout. If nothing of it was run, the caption says so once, and no cell repeats it.
+
+    Its sheet has one row per cell, in the published unit: percent for fractions. The columns from `mean` to `n` are
+    empty where nothing was run.
+    """
+    published = table.published
+    was_run = any(row.was_run for row in table.rows)
+    reading = [_summary(table), _READING] if was_run else [_NOT_RUN]
+    columns = [Column(metric_title(column), group=_group(table, column)) for column in published.columns]
+    return Table(
+        title=published.title,
+        caption=" ".join([f"Published in: {published.paper}.", *reading]),
+        columns=tuple(columns),
+        rows=tuple(line for row in table.rows for line in _rows(row, row.cells.values(), was_run)),
+        sheet=_sheet(table),
+        notes=table.notes,
+        remarks=tuple(_remarks(table)),
+    )
+
+
+def metric_title(column: PublishedColumn) -> str:
+    """The metric as papers call it: Recall@1 of single networks, P@1 under MLRC."""
+    if (column.metric, column.kind) == ("precision_at_1", "single"):
+        return "R@1"
+    return result_title(column.metric)
+
+
+def _group(table: ComparedTable, column: PublishedColumn) -> str:
+    kinds = {other.kind for other in table.published.columns}
+    name = _DATASETS[column.dataset]
+    return f"{name}, {column.kind}" if len(kinds) > 1 else name
+
+
+def _rows(row: ComparedRow, cells: Collection[ComparedCell], table_was_run: bool) -> Iterator[Row]:
+    key = row.published.key or ""
+    yield Row(row.label, list(map(_published, cells)), key)
+    if row.was_run:
+        yield Row("ours", list(map(_ours, cells)), key, below=True)
+    if table_was_run and any(cell.verdict != "not run" for cell in cells):
+        yield Row("verdict", [Cell(cell.verdict, kind="verdict") for cell in cells], key, below=True)
+
+
+def _published(cell: ComparedCell) -> Cell:
+    published = cell.published
+    if not published.as_published:
+        return Cell(written="-", kind="published")
+    half_width = published.plus_minus
+    return Cell(published.value, half_width, form=_PUBLISHED, kind="published", written=published.as_published)
+
+
+def _ours(cell: ComparedCell) -> Cell:
+    ours = cell.ours
+    if ours is None:
+        return Cell(kind="measured")
+    if cell.scale != 1:
+        form = NumberFormat(digits=2, scale=cell.scale)
+    else:
+        steps = cell.published.as_published.endswith("K")
+        form = NumberFormat(digits=0, thousands=True) if steps else NumberFormat(digits=3)
+    return Cell(ours.mean, ours.half_width, n=ours.n, note=f"({ours.n})", form=form, kind="measured")
+
+
+def _sheet(table: ComparedTable) -> Sheet:
+    lines = []
+    for row in table.rows:
+        for column, cell in row.cells.items():
+            published, ours, origin = cell.published, cell.ours, cell.row_origin
+            measured: tuple[Value, ...] = (None,) * 4
+            if ours is not None:
+                ends = [None if end is None else cell.scale * end for end in (ours.mean, ours.low, ours.high)]
+                measured = (*ends, ours.n)
+            where = (table.published.name, row.label, column.dataset, column.metric, column.kind)
+            printed = (published.as_published or None, published.plus_minus)
+            about = (published.method, published.variant, published.note, published.source, cell.origin)
+            lines.append((*where, *printed, *measured, cell.verdict, *about, origin.kind, origin.quoted_from))
+    return Sheet((*_HEADER, *_ONLY_JSON), tuple(lines), _ONLY_JSON)
+
+
+def _summary(table: ComparedTable) -> str:
+    own = [cell.verdict for cell in table.cells if cell.verdict not in _NOT_COMPARED]
+    run = [verdict for verdict in own if verdict != "not run"]
+    counts = [f"{run.count(verdict)} {verdict}" for verdict in dict.fromkeys(run)]
+    return f"{len(run)} of {len(own)} cells that can be reproduced were run: {', '.join(counts)}."
+
+
+def _remarks(table: ComparedTable) -> list[str]:
+    """Say why rows are not compared, and how we read them."""
+    rows: dict[str, list[str]] = {}
+    for row in table.rows:
+        for sentence in (sentence for cell in row.cells.values() for sentence in _about(cell)):
+            rows.setdefault(sentence, []).append(row.label)
+    return [f"{sentence}: {', '.join(dict.fromkeys(labels))}." for sentence, labels in rows.items()]
+
+
+def _about(cell: ComparedCell) -> Iterator[str]:
+    origin = cell.row_origin
+    if cell.verdict == "method not in the suite":
+        yield "No method of ours"
+    if origin.our_reading:
+        yield f"Our reading, {origin.our_reading}"
+    if origin.not_determined:
+        yield f"Cannot be determined, {origin.not_determined}"
+    if origin.kind == "quoted":
+        yield f"Quoted by the paper from {origin.quoted_from}, so that our runs are no reproduction"
+    if origin.kind == "unclear":
+        yield "Text and code do not say who measured"

@@ -2,16 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import get_args
 
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer
-from reports.tables.differences import settings_words, size_words
+from reports.tables.differences import DISTANCE, P_VALUE, size_words
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value, cell_text
-from results.statistics.comparison_result import ComparedPair
-from results.statistics.measured_noise import MeasuredNoise
-from results.statistics.method_comparison import ALPHA
-from results.statistics.print_alone import PrintVerdict
-from results.wording import counted, listed, p_value, plural
+from results.published.claims import Claim
+from results.published.print_alone import PrintVerdict
+from results.statistics.comparison import ComparedPair
+from results.statistics.deviations import MeasuredNoise
+from results.wording import counted, listed, plural
 
 _HEADER = (
     *("line", "source", "place", "a", "b", "dataset", "score", "claimed", "noise", "print_alone", "verdict"),
@@ -28,32 +29,34 @@ _CAPTION = (
 _CAPTION_OF_RUNS = (
     "The verdict is that of the experiment's one comparison on this score, corrected for all pairs that it compares; "
     "on another score than its primary one at a fifth of the level. Size: the difference against the experiment's "
-    "margin. Ours: the difference with its own 95 % interval, which is not corrected. Holds, contradicted: the "
-    "conditions are the claim's. Seen here too, the other way here, not seen here: they are those in the column, and "
-    "say nothing about those of the claim. Not seen here: the two are within the margin, of which more was claimed."
+    "margin. Ours: the difference with its own 95 % interval, which is not corrected. Claimed size: excluded if this "
+    "interval does not hold it. Holds, contradicted: the conditions are the claim's. Seen here too, the other way "
+    "here, not seen here: they are other ones, and say nothing about those of the claim. Not seen here: the two are "
+    "within the margin, of which more was claimed. Could have seen: the smallest true difference that would be called "
+    "better with a probability of 80 %."
 )
+_OF_CLAIM = ("dataset", "score", "claimed", "noise", "print alone", "runs")
+_OF_RUNS = ("size", "ours", "claimed size", "p", "could have seen", "n", "experiment")
+_NUMBERS = {"claimed", "noise", "ours", "p", "could have seen", "n"}
 
 
 def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
     """Build the table of claims.
 
     Returns:
-        One row per claim; columns about runs only if there are any. The sheet has one row per claim and answering
-        experiment. Differences are percentage points, also in the sheet.
+        One row per claim, with a further one below it for each further experiment that answers; columns about runs only
+        if there are any. The sheet has one row per claim and answer. Differences are percentage points there too.
     """
     with_runs = any(_answers(one) for one in answered)
-    names = ["dataset", "score", "claimed", "noise", "print alone", "runs"]
-    names += ["size", "ours", "experiment", "conditions"] if with_runs else []
-    rows = [Row.single(_head(one), _cells(one)[: len(names)], sign="†" if one.quoted else "") for one in answered]
-    sentences = [*(_sentence(one) for one in answered if one.runs or one.not_compared), *_elsewhere(answered)]
+    names = (*_OF_CLAIM, *(_OF_RUNS if with_runs else ()))
     return Table(
         title=title,
         caption=" ".join((_CAPTION, *([_CAPTION_OF_RUNS] if with_runs else []))),
-        columns=tuple(Column(name, numeric=name in ("claimed", "noise", "ours")) for name in names),
-        rows=tuple(rows),
+        columns=tuple(Column(name, numeric=name in _NUMBERS) for name in names),
+        rows=tuple(replace(row, cells=row.cells[: len(names)]) for one in answered for row in _rows(one)),
         sheet=Sheet(_HEADER, tuple(line for one in answered for line in _sheet_lines(one))),
         first="Claim",
-        notes=(_summary(answered), *dict.fromkeys(sentences)),
+        notes=(_summary(answered), *dict.fromkeys(note for one in answered for note in _notes(one))),
         remarks=tuple(_remarks(answered)),
     )
 
@@ -78,34 +81,42 @@ def _answers(one: AnsweredClaim) -> list[ExperimentAnswer]:
     return [answer for answer in (one.runs, *one.elsewhere) if answer is not None]
 
 
-def _cells(one: AnsweredClaim) -> list[Cell]:
-    claim, printed, shown = one.claim, one.printed, next(iter(_answers(one)), None)
-    elsewhere = [f"{answer.dataset}: {answer.verdict}" for answer in one.elsewhere]
-    cells = [
+def _rows(one: AnsweredClaim) -> Iterator[Row]:
+    claim, printed = one.claim, one.printed
+    cells = (
         Cell(claim.dataset),
         Cell(claim.score),
         Cell(claim.difference, form=NumberFormat(digits=claim.digits, signed=True), kind="published"),
         Cell(printed.noise.noise if printed.noise else None, form=NumberFormat(digits=2)),
         Cell(printed.verdict),
-        Cell("; ".join([one.verdict, *elsewhere])),
-    ]
-    if shown is None:
-        return [*cells, Cell(), Cell(), Cell(), Cell()]
-    return [
-        *cells,
-        Cell(size_words(shown.pair, shown.comparison.margin)),
-        _difference(shown.pair),
-        Cell(shown.experiment),
-        Cell("the claim's" if shown.differences == () else shown.setting),
-    ]
+        Cell(one.verdict),
+    )
+    sign = "†" if one.quoted else ""
+    yield Row(_head(one), (*cells, *_answer_cells(claim, one.runs)), sign=sign)
+    for answer in one.elsewhere:
+        about = (Cell(answer.dataset), *[Cell()] * 4, Cell(answer.verdict))
+        yield Row(f"on {answer.dataset} instead", (*about, *_answer_cells(None, answer)), below=True)
 
 
-def _units(answer: ExperimentAnswer) -> str:
-    """The searches or runs of both methods: `3 searches`, `3, 2 searches`, `one search, 3 runs`."""
-    pair, unit = answer.pair, "search" if answer.comparison.unit == "search" else "run"
+def _answer_cells(claim: Claim | None, answer: ExperimentAnswer | None) -> list[Cell]:
+    """The cells about runs; without a claim nothing is said about the claimed size, which is one of its dataset."""
+    if answer is None:
+        return [Cell()] * len(_OF_RUNS)
+    pair = answer.pair
     counts = dict.fromkeys((pair.units_a, pair.units_b))
-    text = counted(pair.units_a, unit) if len(counts) == 1 else f"{', '.join(map(str, counts))} {plural(unit)}"
-    return f"one search, {text}" if answer.comparison.unit == "single search" else text
+    return [
+        Cell(pair.untested or size_words(pair, answer.comparison.margin)),
+        _difference(pair),
+        Cell(pair.claimed_size(claim.difference / 100) if claim else None),
+        Cell(pair.p_better, form=P_VALUE),
+        Cell(pair.smallest, form=DISTANCE),
+        Cell(pair.units_a, written=f"{', '.join(map(str, counts))} {plural(_unit(answer))}"),
+        Cell(answer.experiment),
+    ]
+
+
+def _unit(answer: ExperimentAnswer) -> str:
+    return "search" if answer.comparison.unit == "search" else "run"
 
 
 def _summary(answered: Sequence[AnsweredClaim]) -> str:
@@ -130,55 +141,23 @@ def verdict_counts(answers: Iterable[ExperimentAnswer]) -> str:
     return f"{counted(len(claims), 'claim')} answered by {comparisons}: {', '.join(words)}"
 
 
-def _sentence(one: AnsweredClaim) -> str:
-    """Say what runs on the claim's dataset show, by which numbers, and under which conditions."""
-    claim, runs = one.claim, one.runs
-    if runs is None:
-        return f"{_head(one)}: {listed(one.not_compared)} has runs of both, but no comparison in {claim.score}."
-    text = (
-        f"{_head(one)} (claimed +{claim.difference:.{claim.digits}f} on {claim.dataset}, {claim.score}): {one.verdict}"
-    )
-    text += f". {_evidence(runs)}"
-    if runs.excludes(claim) and runs.pair.better != runs.pair.b:
-        than = "larger" if 100 * runs.pair.difference > claim.difference else "smaller"
-        text += f". The difference is {than} than claimed: its interval excludes the claimed size"
-    return f"{text}. {_conditions(runs)}."
-
-
-def _elsewhere(answered: Sequence[AnsweredClaim]) -> Iterator[str]:
-    for one in answered:
-        for answer in one.elsewhere:
-            pair = f"{one.claim.a.method} > {one.claim.b.method}, {one.claim.score}, on {answer.dataset} instead"
-            yield f"{pair}: {answer.verdict}. {_evidence(answer)}. The setting is {answer.setting}."
-
-
-def _evidence(answer: ExperimentAnswer) -> str:
-    pair, comparison = answer.pair, answer.comparison
-    difference = f"{answer.experiment}, {_units(answer)} of each: {difference_words(pair)} points"
-    if pair.p_better is None:
-        settings = None if comparison.settings is None else comparison.settings.pair(pair.a, pair.b)
-        names = {pair.a: pair.a, pair.b: pair.b}
-        found = "" if settings is None else f". Settings found: {settings_words(settings, names)}"
-        return f"{difference}; no verdict: {pair.untested}{found}"
-    others = comparison.tested - 1
-    text = f"{difference}, {p_value(pair.p_better)}"
-    text += f", corrected with {counted(others, 'other pair')} of the experiment" if others else ""
-    text += f", tested at {100 * comparison.alpha:g} %" if comparison.alpha < ALPHA else ""
-    text += f", with the deviation of searches in {comparison.assumed.record} doubled" if comparison.assumed else ""
-    text += "" if pair.size == "cannot tell" else f". The difference is {size_words(pair, comparison.margin)} points"
-    if answer.verdict == "cannot tell" and pair.smallest is not None:
-        text += f". The smallest difference that could have been shown is {100 * pair.smallest:.1f} points"
-    return text
-
-
-def _conditions(answer: ExperimentAnswer) -> str:
-    ends = [f"{end.method}: {end.target} {end.value:g} ({end.end})" for end in answer.range_ends]
-    further = f". At an end of its range, so that a wider one could change this: {'; '.join(ends)}" if ends else ""
-    if answer.differences is None:
-        return f"The claim names no published table to compare conditions with; the runs are {answer.setting}{further}"
-    if not answer.differences:
-        return f"The conditions are those of the claim's table{further}"
-    return f"Under other conditions: {'; '.join(answer.differences)}{further}"
+def _notes(one: AnsweredClaim) -> Iterator[str]:
+    """Say under which conditions the experiments were run, and what their verdicts rest on."""
+    if one.not_compared:
+        yield f"{_head(one)}: {listed(one.not_compared)} has runs of both, but no comparison in {one.claim.score}."
+    for answer in _answers(one):
+        assumed = answer.comparison.assumed
+        if answer.comparison.unit == "single search":
+            rests = f", whose deviation is taken as twice that in {assumed.record}" if assumed else ""
+            yield f"{answer.experiment}: one search of each method{rests}."
+        if answer.differences:
+            claimed = f"than those of {one.claim.setting}" if one.claim.setting else "than the claim's"
+            yield f"{answer.experiment}, other conditions {claimed}: {'; '.join(answer.differences)}."
+        elif answer.differences is None:
+            yield f"{answer.experiment} is {answer.setting}; the claim names no published table to compare it with."
+        if answer.range_ends:
+            ends = [f"{end.method}: {end.target} {end.value:g} ({end.end})" for end in answer.range_ends]
+            yield f"{answer.experiment}, at an end of its range, so that a wider one could matter: {'; '.join(ends)}."
 
 
 def _remarks(answered: Sequence[AnsweredClaim]) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.comparison_result import ComparedPair, ComparisonResult
+from results.statistics.comparison import ComparedPair, ComparisonResult
 from results.statistics.finding import titles_of
 from results.statistics.findings import findings_of
 from results.statistics.primary_comparison import primary_comparison, primary_score
@@ -19,8 +19,8 @@ _NUMBERS = (
     *("p_equal", "smallest", "share_better", "share_within", "share_worse", "direction", "size", "untested"),
 )
 _HEADER = ("a", "b", "metric", "variant", "unit", *_NUMBERS, "settings_direction")
-_DISTANCE = NumberFormat(digits=2, scale=100)
-_P_VALUE = NumberFormat(digits=3, smallest=0.001)
+DISTANCE = NumberFormat(digits=2, scale=100)
+P_VALUE = NumberFormat(digits=3, smallest=0.001)
 
 
 def differences(measured: MeasuredExperiment) -> Table:
@@ -37,8 +37,7 @@ def differences(measured: MeasuredExperiment) -> Table:
         f"points: {asked_pairs(comparison, titles)}, over {_UNITS[comparison.unit]}.",
         columns=_columns(comparison),
         rows=tuple(
-            Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(comparison, pair, titles))
-            for pair in comparison.pairs
+            Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(comparison, pair, titles)) for pair in comparison.pairs
         ),
         sheet=Sheet(_HEADER, tuple(_values(comparison, pair, score) for pair in comparison.pairs)),
         first="Methods",
@@ -141,9 +140,9 @@ def _cells(comparison: ComparisonResult, pair: ComparedPair, titles: Mapping[str
         cells += [
             Cell(size_words(pair, comparison.margin)),
             Cell(pair.share_better, written=_shares(pair)),
-            Cell(pair.p_better, form=_P_VALUE),
+            Cell(pair.p_better, form=P_VALUE),
             count,
-            Cell(pair.smallest, form=_DISTANCE),
+            Cell(pair.smallest, form=DISTANCE),
         ]
     else:
         cells.append(count)

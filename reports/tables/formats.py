@@ -8,22 +8,17 @@ from collections.abc import Callable
 from html import escape
 
 from reports.tables.latex import to_latex, to_latex_document
-from reports.tables.table import Cell, Column, Mark, Row, Table, Value, cell_text, interval_text, value_text
+from reports.tables.table import Cell, Column, Mark, Row, Table, Value, cell_text, half_width_text, value_text
 
 _MARKDOWN_SIGNS: dict[Mark, tuple[str, str]] = {"best": ("**", "**"), "tied": ("*", "*"), "untested": ("", "?")}
 
 
 def to_markdown(table: Table) -> str:
     """Write a pipe table with its title, caption and notes. Best values are bold, tied values italic."""
-    names = [table.first, *([""] if table.has_line_names else [])]
-    names += [" ".join(part for part in (column.group, column.name) if part) for column in table.columns]
-    alignment = ["---"] * (len(names) - len(table.columns))
-    alignment += ["--:" if column.numeric else "---" for column in table.columns]
-    lines = [f"**{' '.join(table.title.split())}**", "", _piped(names), "|" + "|".join(alignment) + "|"]
-    for row in table.rows:
-        for line in row.lines:
-            heads = [row.heads(line), *([line.name] if table.has_line_names else [])]
-            lines.append(_piped([*heads, *(_markdown_cell(cell) for cell in line.cells)]))
+    names = [" ".join(part for part in (column.group, column.name) if part) for column in table.columns]
+    alignment = ["---", *("--:" if column.numeric else "---" for column in table.columns)]
+    lines = [f"**{' '.join(table.title.split())}**", "", _piped([table.first, *names]), "|" + "|".join(alignment) + "|"]
+    lines += [_piped([row.head + row.sign, *map(_markdown_cell, row.cells)]) for row in table.rows]
     notes = [f"\n- {note}" for note in (*table.notes, *table.remarks)]
     return _without_html("\n".join([*lines, "", table.full_caption, *notes])) + "\n"
 
@@ -70,9 +65,9 @@ _HTML_SIGNS: dict[Mark, str] = {"best": "<strong>%s</strong>", "tied": "<em>%s</
 def to_html(table: Table) -> str:
     """Write the table as an HTML fragment with heading, caption and notes. The page shows it as it is.
 
-    A table whose rows have one line each has the class `sortable`, and its cells have their values for sorting.
+    A table in which no row belongs to another is `sortable`, and its cells have their values for sorting.
     """
-    sortable = ' class="sortable"' if all(len(row.lines) == 1 for row in table.rows) else ""
+    sortable = ' class="sortable"' if not any(row.below for row in table.rows) else ""
     notes = [f"<li>{escape(note)}</li>" for note in (*table.notes, *table.remarks)]
     return "\n".join(
         [
@@ -83,7 +78,7 @@ def to_html(table: Table) -> str:
             "<thead>",
             *_head(table),
             "</thead>",
-            *(text for row in table.rows for text in _row(table, row)),
+            *(_html_row(table, row) for row in table.rows),
             "</table>",
             "</div>",
             f'<p class="caption">{escape(table.full_caption)}</p>',
@@ -95,8 +90,7 @@ def to_html(table: Table) -> str:
 
 
 def _head(table: Table) -> list[str]:
-    wide = ' colspan="2"' if table.has_line_names else ""
-    names = [f'<th scope="col"{wide}>{escape(table.first)}</th>']
+    names = [f'<th scope="col">{escape(table.first)}</th>']
     names += [
         f'<th scope="col"{_class("number" if column.numeric else "")}>{escape(column.name)}</th>'
         for column in table.columns
@@ -108,7 +102,7 @@ def _head(table: Table) -> list[str]:
         f'<th scope="colgroup" colspan="{width}">{escape(group)}</th>' if group else f'<td colspan="{width}"></td>'
         for group, width in table.groups
     ]
-    return [f'<tr class="groups"><td{wide}></td>{"".join(groups)}</tr>', lower]
+    return [f'<tr class="groups"><td></td>{"".join(groups)}</tr>', lower]
 
 
 def _class(*names: str) -> str:
@@ -116,27 +110,18 @@ def _class(*names: str) -> str:
     return f' class="{escape(given)}"' if given else ""
 
 
-def _row(table: Table, row: Row) -> list[str]:
-    """Write a `<tbody>` for each row, so that the head of a row belongs to all its lines."""
-    texts = ["<tbody>"]
-    for line in row.lines:
-        cells = []
-        if line is row.lines[0]:
-            several = len(row.lines) > 1
-            scope = f'scope="rowgroup" rowspan="{len(row.lines)}"' if several else 'scope="row"'
-            cells.append(f"<th {scope}>{escape(row.heads(line))}</th>")
-        if table.has_line_names:
-            cells.append(f'<th scope="row" class="line">{escape(line.name)}</th>')
-        pairs = zip(line.cells, table.columns, strict=True)
-        texts.append(f"<tr>{''.join([*cells, *(_html_cell(cell, column) for cell, column in pairs)])}</tr>")
-    return [*texts, "</tbody>"]
+def _html_row(table: Table, row: Row) -> str:
+    """Write a row as a `<tbody>`, which sorting moves as a whole."""
+    head = f'<th scope="row"{_class("below" if row.below else "")}>{escape(row.head + row.sign)}</th>'
+    cells = [_html_cell(cell, column) for cell, column in zip(row.cells, table.columns, strict=True)]
+    return f"<tbody><tr>{head}{''.join(cells)}</tr></tbody>"
 
 
 def _html_cell(cell: Cell, column: Column) -> str:
     # The words of a verdict, such as `not-run`, are a class too, so that a style sheet can colour each verdict.
     verdict = str(cell.value).replace(" ", "-") if cell.kind == "verdict" else ""
     text = _HTML_SIGNS.get(cell.mark, "%s") % escape(value_text(cell))
-    beside = escape(" ".join(part for part in (interval_text(cell), cell.note) if part))
+    beside = escape(" ".join(part for part in (half_width_text(cell), cell.note) if part))
     spread = f' <span class="spread">{beside}</span>' if beside else ""
     key = "" if cell.sort_key is None else escape(str(cell.sort_key))
     classes = _class("number" if column.numeric else "", cell.kind, verdict, cell.mark)

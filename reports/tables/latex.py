@@ -1,8 +1,9 @@
 """Tables as LaTeX, for pdfLaTeX with the packages `fontenc` (T1), `booktabs`, `graphicx` and `longtable`."""
 
 import re
+from itertools import zip_longest
 
-from reports.tables.table import Cell, Line, Mark, Table, cell_text
+from reports.tables.table import Cell, Mark, Row, Table, cell_text
 
 _MATHEMATICS: dict[Mark, str] = {"best": r"\mathbf{%s}", "tied": r"\mathit{%s}", "untested": "%s?"}
 _TEXT: dict[Mark, str] = {"best": r"\textbf{%s}", "tied": r"\textit{%s}", "untested": "%s?"}
@@ -42,15 +43,14 @@ def to_latex(table: Table) -> str:
 
     A table of more than 20 lines is a `longtable`, others are a `table` environment.
     """
-    heads = 2 if table.has_line_names else 1
     wrapped = max((len(row.head) for row in table.rows), default=0) > _LONG_HEAD
-    alignment = (f"p{{{_HEAD_WIDTH}}}" if wrapped else "l") + "l" * (heads - 1)
+    alignment = f"p{{{_HEAD_WIDTH}}}" if wrapped else "l"
     alignment += "".join("r" if column.numeric else "l" for column in table.columns)
     title = table.title if table.title.endswith(("?", "!", ".")) else f"{table.title}."
     caption = rf"\caption{{{escape_latex(' '.join([title, table.full_caption]))}}}"
-    names = [escape_latex(table.first), *[""] * (heads - 1)]
+    names = [escape_latex(table.first)]
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in table.columns]
-    head = [r"\toprule", *_group_headings(table, heads), " & ".join(names) + r" \\", r"\midrule"]
+    head = [r"\toprule", *_group_headings(table), " & ".join(names) + r" \\", r"\midrule"]
     write = _on_pages if is_long(table) else _on_one_page
     return "\n".join([*write(alignment, caption, head, _rows(table)), *_notes(table), _end(table), ""])
 
@@ -68,7 +68,7 @@ def to_latex_document(table: Table) -> str:
 
 def is_long(table: Table) -> bool:
     """Return whether the table has too many lines for one page."""
-    return len(table.lines) > _LONG
+    return len(table.rows) > _LONG
 
 
 def _end(table: Table) -> str:
@@ -106,10 +106,10 @@ def _notes(table: Table) -> list[str]:
     return [r"\par\medskip", r"{\footnotesize\raggedright", *notes, "}"] if notes else []
 
 
-def _group_headings(table: Table, heads: int) -> list[str]:
+def _group_headings(table: Table) -> list[str]:
     if not any(column.group for column in table.columns):
         return []
-    cells, rules, start = [""] * heads, [], heads + 1
+    cells, rules, start = [""], [], 2
     for group, width in table.groups:
         shown = escape_latex(group[:1].upper() + group[1:])
         cells.append(rf"\multicolumn{{{width}}}{{c}}{{{shown}}}" if group else "")
@@ -120,24 +120,24 @@ def _group_headings(table: Table, heads: int) -> list[str]:
 
 
 def _rows(table: Table) -> list[str]:
+    """Write the rows. On the pages of a long table, a row stays with those that belong to it (the star)."""
     texts: list[str] = []
-    for row in table.rows:
-        if texts and len(row.lines) > 1:
+    for row, below in zip_longest(table.rows, table.rows[1:]):
+        continued = below is not None and below.below
+        if texts and continued and not row.below:
             texts.append(r"\addlinespace")
-        for line in row.lines:
-            heads = [row.heads(line), *([line.name] if table.has_line_names else [])]
-            text = " & ".join([*map(escape_latex, heads), *_cells(line)])
-            # The star keeps the lines of a row on one page.
-            texts.append(text + (r" \\*" if is_long(table) and line is not row.lines[-1] else r" \\"))
+        head = (r"\quad " if row.below else "") + escape_latex(row.head + row.sign)
+        text = " & ".join([head, *_cells(row)])
+        texts.append(text + (r" \\*" if continued and is_long(table) else r" \\"))
     return texts
 
 
-def _cells(line: Line) -> list[str]:
-    """Write the cells of a line. A line that says only why there are no numbers says it once, across all columns."""
-    verdicts = {cell_text(cell) if cell.kind == "verdict" else "" for cell in line.cells}
-    if len(line.cells) > 1 and len(verdicts) == 1 and not verdicts & _NO_REASON:
-        return [rf"\multicolumn{{{len(line.cells)}}}{{c}}{{{escape_latex(verdicts.pop())}}}"]
-    return [_cell(cell) for cell in line.cells]
+def _cells(row: Row) -> list[str]:
+    """Write the cells of a row. A row of verdicts that are all one reason says it once, across all columns."""
+    texts = {cell_text(cell) if cell.kind == "verdict" else "" for cell in row.cells}
+    if len(row.cells) > 1 and len(texts) == 1 and not texts & _NO_REASON:
+        return [rf"\multicolumn{{{len(row.cells)}}}{{c}}{{{escape_latex(texts.pop())}}}"]
+    return [_cell(cell) for cell in row.cells]
 
 
 def _cell(cell: Cell) -> str:

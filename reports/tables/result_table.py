@@ -1,16 +1,28 @@
 """Table of an experiment's results: one row per method, means over searches or runs with their intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from reports.tables.differences import asked_pairs
-from reports.tables.further_metrics import FurtherMetrics
-from reports.tables.table import PERCENT, Cell, Column, Mark, Row, Sheet, Table, Value, measured_cell
+from reports.tables.table import (
+    PERCENT,
+    Cell,
+    Column,
+    Mark,
+    NumberFormat,
+    Row,
+    Sheet,
+    Table,
+    Value,
+    mean_and_half_width,
+    measured_cell,
+)
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import RunRecord
 from results.spec.data_choice import samples_word
-from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.comparison_result import ComparisonResult, MethodValues
+from results.spec.source_names import SourceName
+from results.statistics.comparison import ComparisonResult, MethodValues
 from results.statistics.finding import titles_of
 from results.statistics.findings import findings_of
 from results.statistics.intervals import Interval
@@ -21,8 +33,8 @@ from results.statistics.primary_comparison import (
     unit_of,
     unit_values,
 )
-from results.statistics.run_values import EMBEDDING_KINDS, EmbeddingKind, values_by_run
 from results.store.experiment_results import MeasuredExperiment
+from results.store.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.wording import counted
 
 ResultColumn = tuple[EmbeddingKind, str]
@@ -34,16 +46,36 @@ RESULT_COLUMNS: tuple[ResultColumn, ...] = tuple(
 """The columns of results in the order of the table. The number of runs is in a column before them."""
 
 _HEADER = ("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n", "unit", "runs")
+_TITLES = {
+    **HEADLINE_METRICS,
+    "map@1000": "mAP@1000",
+    "nmi": "NMI",
+    "spectral_decay": "spectral decay",
+    "class_concentration_variance": "concentration variance",
+    "total_training_steps": "steps",
+}
+_IN_PERCENT = ("recall@", "map@", "nmi")
+_AS_COMPUTED = NumberFormat(digits=4, significant=True)
+
+
+class _Scores(NamedTuple):
+    """A column of scores: its variant and metric in the sheet, its heading, its intervals by method, its format."""
+
+    variant: str
+    metric: str
+    column: Column
+    intervals: Mapping[str, Interval]
+    form: NumberFormat = PERCENT
+
+
+def metric_title(name: str) -> str:
+    """Return a short title of a metric of the suite, such as `R@2` for `recall@2`."""
+    return _TITLES.get(name, name.replace("recall", "R"))
 
 
 def result_cells(row: Row) -> dict[ResultColumn, Cell]:
     """Return the cells of a row of results, by column."""
-    return dict(zip(RESULT_COLUMNS, row.lines[0].cells[1 : 1 + len(RESULT_COLUMNS)], strict=True))
-
-
-def cells_beside(row: Row) -> tuple[Cell, ...]:
-    """Return the cells of a row that follow the results: scores after the last epoch and further metrics, if any."""
-    return row.lines[0].cells[1 + len(RESULT_COLUMNS) :]
+    return dict(zip(RESULT_COLUMNS, row.cells[1:], strict=False))
 
 
 def table_of(measured: MeasuredExperiment) -> Table:
@@ -53,54 +85,113 @@ def table_of(measured: MeasuredExperiment) -> Table:
     scores after the last epoch or of further metrics, the last columns show them. The sheet has one row per cell, with
     fractions of 1.
     """
-    records, summary = measured.records, measured.summary
-    score, comparison = primary_score(measured), primary_comparison(measured)
-    marks, units = _marks(comparison), _units(measured)
-    intervals = {
-        column: method_intervals(measured, values_by_run(records, column[1], column[0])) for column in RESULT_COLUMNS
-    }
-    at_end, further = _last_epoch_intervals(measured), FurtherMetrics(measured)
-    left_out, titles, findings = summary.left_out, titles_of(measured), findings_of(measured)
-    rows, notes, values = [], [], []
+    records, summary, comparison = measured.records, measured.summary, primary_comparison(measured)
+    titles, findings, units = titles_of(measured), findings_of(measured), _units(measured)
+    further = _further_titles(records)
+    scores = [*_headline_scores(measured), *_last_epoch_scores(measured), *_further_scores(measured, further)]
+    last_epoch = any(one.variant == "last_epoch" for one in scores)
+    rows: list[Row] = []
+    notes: list[str] = []
+    values: list[tuple[Value, ...]] = []
     for key in summary.methods:
         own = [record for record in records if record.method == key]
         if not own:
             continue
         suffix = "" if own[0].dimensions == _trained_dimensions(records) else f" ({own[0].dimensions}-dim)"
-        sign = left_out[key].sign if key in left_out else ""
-        cells = [_count(measured, key, units[key])]
-        for column in RESULT_COLUMNS:
-            mark = marks.get(key, "") if column == (score.embeddings, score.metric) else ""
-            cells.append(measured_cell(intervals[column][key], PERCENT, mark))
-        cells += [*(_last_epoch(own, at_end) if at_end else []), *further.cells(own)]
+        sign = summary.left_out[key].sign if key in summary.left_out else ""
         flagged = "*" if any(run.flags for run in own) else ""
-        row = Row.single(titles[key] + suffix, cells, key, sign + flagged)
+        cells = [_score_cell(measured, one, own, comparison) for one in scores]
+        row = Row(titles[key] + suffix, (_count(measured, key, units[key]), *cells), key, sign + flagged)
         rows.append(row)
-        notes += [f"{sign} {row.head}: {left_out[key].note}"] if key in left_out else []
-        beside = [*[("last_epoch", metric) for metric in at_end], *further.keys]
-        values += _values(row, own, beside, "search" if _is_by_search(measured, key) else "run")
+        notes += [f"{sign} {row.head}: {summary.left_out[key].note}"] if sign else []
+        values += _values(own, scores, "search" if _is_by_search(measured, key) else "run")
+    count = "searches × runs" if unit_of(summary.experiment) == "search" else "n"
     return Table(
         title=summary.title,
         caption=_caption(measured, comparison),
-        columns=(*_columns(measured, last_epoch=bool(at_end)), *further.columns),
+        columns=(Column(count), *(one.column for one in scores)),
         rows=tuple(rows),
         sheet=Sheet(_HEADER, tuple(values)),
         notes=(
             *notes,
             *(finding.sentences for finding in findings if finding.level != "note"),
-            *_single_searches(comparison, titles, score),
+            *_single_searches(measured, comparison),
         ),
         remarks=(
-            *_reading(measured, last_epoch=bool(at_end)),
-            *further.note,
+            *_reading(measured, last_epoch=last_epoch),
+            *_about_further(further),
             *(finding.sentences for finding in findings if finding.level == "note"),
         ),
     )
 
 
+def _headline_scores(measured: MeasuredExperiment) -> Iterator[_Scores]:
+    for kind, metric in RESULT_COLUMNS:
+        intervals = method_intervals(measured, measured.values(metric, kind))
+        yield _Scores(kind, metric, Column(HEADLINE_METRICS[metric], group=kind), intervals)
+
+
+def _last_epoch_scores(measured: MeasuredExperiment) -> Iterator[_Scores]:
+    if not any(record.last_epoch for record in measured.records):
+        return
+    for metric, title in HEADLINE_METRICS.items():
+        intervals = method_intervals(measured, measured.values(metric, "last_epoch"))
+        yield _Scores("last_epoch", metric, Column(title, group="last epoch"), intervals)
+
+
+def _further_scores(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[_Scores]:
+    """The columns of `recall@2`, `nmi` and the like, and of functions of the user."""
+    for kind in EMBEDDING_KINDS:
+        for name, title in titles.items():
+            intervals = method_intervals(measured, measured.values(name, kind))
+            form = PERCENT if name.startswith(_IN_PERCENT) else _AS_COMPUTED
+            metric = title if SourceName.parse(name) else name
+            yield _Scores(kind, metric, Column(title, group=f"further, {kind}"), intervals, form)
+
+
+def _further_titles(records: Sequence[RunRecord]) -> dict[str, str]:
+    """Short titles of the further metrics by name: of a user's metric its function, with the file if two are alike."""
+    names = list(dict.fromkeys(name for record in records for name in record.metrics_separated))
+    short = {name: parsed.attribute if (parsed := SourceName.parse(name)) else metric_title(name) for name in names}
+    alike = [title for title in short.values() if list(short.values()).count(title) > 1]
+    return {name: name if title in alike and SourceName.parse(name) else title for name, title in short.items()}
+
+
+def _about_further(titles: Mapping[str, str]) -> Iterator[str]:
+    as_computed = [title for name, title in titles.items() if not name.startswith(_IN_PERCENT)]
+    if as_computed:
+        yield f"Not percentages: {', '.join(as_computed)}."
+    own = [f"{title} is {name}" for name, title in titles.items() if SourceName.parse(name)]
+    if own:
+        yield f"Metrics of the user: {'; '.join(own)}."
+
+
+def _score_cell(
+    measured: MeasuredExperiment, scores: _Scores, own: Sequence[RunRecord], comparison: ComparisonResult | None
+) -> Cell:
+    """A mean with its interval, with a mark in the column of the primary score."""
+    key, primary, note = own[0].method, primary_score(measured), ""
+    is_primary = (scores.variant, scores.metric) == (primary.embeddings, primary.metric)
+    mark = _marks(comparison).get(key, "") if is_primary else ""
+    if scores.variant == "last_epoch":
+        known = sum(run.last_epoch is not None for run in own)
+        note = f"({known} of {len(own)} runs)" if 0 < known < len(own) else ""
+    return measured_cell(scores.intervals.get(key), scores.form, mark, note)
+
+
+def _values(own: Sequence[RunRecord], scores: Sequence[_Scores], unit: str) -> Iterator[tuple[Value, ...]]:
+    """Return the sheet's rows of a method, without those that have no value."""
+    models, dimensions = len(own[0].fold_fingerprints), own[0].dimensions
+    for one in scores:
+        if interval := one.intervals.get(own[0].method):
+            size = dimensions * (models if one.variant == "concatenated" else 1)
+            numbers = (*mean_and_half_width(interval), interval.n, unit, len(own))
+            yield (own[0].method, one.variant, one.metric, size, *numbers)
+
+
 def _units(measured: MeasuredExperiment) -> dict[str, MethodValues]:
     score = primary_score(measured)
-    return unit_values(measured, values_by_run(measured.records, score.metric, score.embeddings))
+    return unit_values(measured, measured.values(score.metric, score.embeddings))
 
 
 def _is_by_search(measured: MeasuredExperiment, key: str) -> bool:
@@ -127,49 +218,6 @@ def _marks(comparison: ComparisonResult | None) -> dict[str, Mark]:
         return {}
     marks: dict[str, Mark] = {pair.b: "untested" if pair.untested else "tied" for pair in pairs if pair.better is None}
     return {comparison.highest: "best", **marks}
-
-
-def _last_epoch_intervals(measured: MeasuredExperiment) -> dict[str, dict[str, Interval]]:
-    """Means and intervals of the scores after the last epoch by metric and method; empty if no run has them."""
-    at_end = [
-        record.model_copy(update={"fold_scores": (record.last_epoch,)})
-        for record in measured.records
-        if record.last_epoch is not None
-    ]
-    if not at_end:
-        return {}
-    return {
-        metric: method_intervals(measured, values_by_run(at_end, metric, "separated")) for metric in HEADLINE_METRICS
-    }
-
-
-def _last_epoch(own: Sequence[RunRecord], intervals: Mapping[str, Mapping[str, Interval]]) -> list[Cell]:
-    """The scores after the last epoch; empty cells for a method without them."""
-    known = sum(run.last_epoch is not None for run in own)
-    note = f"({known} of {len(own)} runs)" if 0 < known < len(own) else ""
-    return [measured_cell(by_method.get(own[0].method), PERCENT, note=note) for by_method in intervals.values()]
-
-
-def _columns(measured: MeasuredExperiment, *, last_epoch: bool) -> tuple[Column, ...]:
-    results = [Column(HEADLINE_METRICS[metric], group=kind) for kind, metric in RESULT_COLUMNS]
-    beside = [Column(title, group="last epoch") for title in HEADLINE_METRICS.values()] if last_epoch else []
-    count = "searches × runs" if unit_of(measured.summary.experiment) == "search" else "n"
-    return (Column(count), *results, *beside)
-
-
-def _values(
-    row: Row, own: Sequence[RunRecord], beside: Sequence[tuple[str, str]], unit: str
-) -> list[tuple[Value, ...]]:
-    """Return the sheet's rows of a method; `beside` has variant and metric of each cell that follows the results."""
-    models, dimensions = len(own[0].fold_fingerprints), own[0].dimensions
-    following = [cell for cell in zip(beside, cells_beside(row), strict=True) if not cell[1].empty]
-    return [
-        (
-            *(row.key, variant, metric, dimensions * (models if variant == "concatenated" else 1)),
-            *(cell.value, cell.half_width, cell.n, unit, len(own)),
-        )
-        for (variant, metric), cell in [*result_cells(row).items(), *following]
-    ]
 
 
 def _caption(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> str:
@@ -222,20 +270,18 @@ def _reading(measured: MeasuredExperiment, *, last_epoch: bool) -> list[str]:
     return sentences
 
 
-def _single_searches(
-    comparison: ComparisonResult | None, titles: Mapping[str, str], score: PrimaryScore
-) -> tuple[str, ...]:
+def _single_searches(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> Iterator[str]:
     """The means of every method's complete searches in the primary score, if searches are repeated."""
     if comparison is None or comparison.unit != "search":
-        return ()
+        return
+    titles, score = titles_of(measured), primary_score(measured)
     means = [
         f"{titles[key]} {', '.join(f'{100 * unit:.2f}' for unit in values.units)}"
         for key, values in comparison.values.items()
         if values.units and values.searched
     ]
-    return (
-        (f"Single searches, {score.embeddings} {HEADLINE_METRICS[score.metric]}: {'; '.join(means)}.",) if means else ()
-    )
+    if means:
+        yield f"Single searches, {score.embeddings} {HEADLINE_METRICS[score.metric]}: {'; '.join(means)}."
 
 
 def _trained_dimensions(records: Sequence[RunRecord]) -> int:

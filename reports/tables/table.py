@@ -1,4 +1,4 @@
-"""The table model: columns in groups, rows of one or more lines, typed cells, and the values for CSV and JSON files.
+"""The table model: columns in groups, rows of typed cells, and the values for CSV and JSON files.
 
 A cell holds a value, not its text. The writers make the text: Markdown, LaTeX, HTML, CSV, JSON, the terminal, the page.
 """
@@ -33,7 +33,6 @@ class NumberFormat:
         scale: The number is multiplied by this before it is shown; 100 shows fractions of 1 in percent.
         signed: Whether positive numbers have a plus sign. Half widths never have a sign, and zeros never a minus.
         smallest: Numbers below this are shown as "< smallest"; 0 turns this off.
-        ends: Form of an interval: `[1, 2]` for "brackets", `1 to 2` for "to".
     """
 
     digits: int = 0
@@ -42,7 +41,6 @@ class NumberFormat:
     signed: bool = False
     significant: bool = False
     smallest: float = 0.0
-    ends: Literal["brackets", "to"] = "brackets"
 
 
 PERCENT = NumberFormat(digits=2, scale=100)
@@ -58,7 +56,6 @@ class Cell:
     Attributes:
         value: A number, a text, or None for no value.
         half_width: Half width of the value's interval, in the unit of the value.
-        interval: Low and high end of the interval, shown instead of a half width.
         n: Number of runs, or of searches, that the value is a mean of.
         note: Text that is shown after the value, such as the number of runs.
         kind: Kind of the value. LaTeX sets measured numbers as mathematics; HTML uses the kind as a class.
@@ -67,7 +64,6 @@ class Cell:
 
     value: str | float | int | None = None
     half_width: float | None = None
-    interval: tuple[float, float] | None = None
     n: int | None = None
     mark: Mark = ""
     note: str = ""
@@ -78,13 +74,11 @@ class Cell:
     @property
     def empty(self) -> bool:
         """Whether there is no value to show."""
-        return self.value in (None, "") and self.interval is None and not self.written
+        return self.value in (None, "") and not self.written
 
     @property
     def sort_key(self) -> Value:
-        """The key for sorting: the value, or the low end of an interval without a value; None for an empty cell."""
-        if self.value is None and self.interval is not None:
-            return self.interval[0]
+        """The key for sorting: the value; None for an empty cell."""
         return self.value or None if isinstance(self.value, str) else self.value
 
 
@@ -104,35 +98,20 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line of a row."""
-
-    cells: tuple[Cell, ...]
-    name: str = ""
-
-
-@dataclass(frozen=True)
 class Row:
-    """A row of one or more lines.
+    """A row.
 
     Attributes:
         key: Key of the row's method in this suite; empty if the row has none.
         sign: Sign after the head that refers to a note below the table.
+        below: Whether the row belongs to the one above it.
     """
 
     head: str
-    lines: tuple[Line, ...]
+    cells: Sequence[Cell]
     key: str = ""
     sign: str = ""
-
-    @classmethod
-    def single(cls, head: str, cells: Sequence[Cell], key: str = "", sign: str = "") -> "Row":
-        """Make a row of one line."""
-        return cls(head, (Line(tuple(cells)),), key, sign)
-
-    def heads(self, line: Line) -> str:
-        """Return the head with its sign for the first line of the row, and an empty text for the others."""
-        return self.head + self.sign if line is self.lines[0] else ""
+    below: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,7 +133,7 @@ class Table:
 
     Attributes:
         columns: The columns without the column of row heads.
-        rows: The rows. Each line has one cell for each column.
+        rows: The rows, each with one cell for each column.
         sheet: The content of CSV and JSON files.
         first: Heading of the column of row heads.
         caption: What the numbers are, in one paragraph.
@@ -173,20 +152,9 @@ class Table:
 
     def __post_init__(self) -> None:
         for row in self.rows:
-            for line in row.lines:
-                if len(line.cells) != len(self.columns):
-                    counts = f"{len(line.cells)} cells for {len(self.columns)} columns"
-                    raise ValueError(f"table {self.title!r}, row {row.head!r}: {counts}")
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        """The lines of all rows."""
-        return tuple(line for row in self.rows for line in row.lines)
-
-    @property
-    def has_line_names(self) -> bool:
-        """Whether lines have names. The names need a column of their own."""
-        return any(line.name for line in self.lines)
+            if len(row.cells) != len(self.columns):
+                counts = f"{len(row.cells)} cells for {len(self.columns)} columns"
+                raise ValueError(f"table {self.title!r}, row {row.head!r}: {counts}")
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -202,7 +170,7 @@ class Table:
     @property
     def legend(self) -> str:
         """Explains the marks that occur in the table."""
-        marks = {cell.mark for line in self.lines for cell in line.cells}
+        marks = {cell.mark for row in self.rows for cell in row.cells}
         meanings = {
             "best": "Bold: highest mean of the primary score.",
             "tied": "Italic: not shown to be worse than the highest mean.",
@@ -229,32 +197,26 @@ def measured_cell(interval: Interval | None, form: NumberFormat, mark: Mark = ""
     return Cell(interval.mean, interval.half_width, n=interval.n, mark=mark, note=note, form=form, kind="measured")
 
 
+def mean_and_half_width(interval: Interval | None) -> tuple[float | None, float | None]:
+    """Return the two numbers of an interval for a sheet; None for those that there are not."""
+    return (None, None) if interval is None else (interval.mean, interval.half_width)
+
+
 def cell_text(cell: Cell) -> str:
-    """Return the value with its interval, without mark and note. The text of an empty cell is empty."""
-    return " ".join(part for part in (value_text(cell), interval_text(cell)) if part)
+    """Return the value with its half width, without mark and note. The text of an empty cell is empty."""
+    return " ".join(part for part in (value_text(cell), half_width_text(cell)) if part)
 
 
 def value_text(cell: Cell) -> str:
-    """Return the value alone, or the interval of a cell that has no value."""
-    if cell.written:
+    """Return the value alone."""
+    if cell.written or cell.value is None:
         return cell.written
-    if isinstance(cell.value, str):
-        return cell.value
-    if cell.value is not None:
-        return number_text(cell.value, cell.form)
-    return "" if cell.interval is None else _ends(cell.interval, cell.form)
+    return cell.value if isinstance(cell.value, str) else number_text(cell.value, cell.form)
 
 
-def interval_text(cell: Cell) -> str:
-    """Return what is shown after the value: its half width, or the ends of its interval."""
-    if cell.value is None:
-        return ""
-    if cell.half_width is not None:
-        return f"± {_digits(cell.half_width, cell.form)}"
-    if cell.interval is None:
-        return ""
-    ends = _ends(cell.interval, cell.form)
-    return f"({ends})" if cell.form.ends == "to" else ends
+def half_width_text(cell: Cell) -> str:
+    """Return what is shown after the value, if anything."""
+    return "" if cell.value is None or cell.half_width is None else f"± {_digits(cell.half_width, cell.form)}"
 
 
 def number_text(value: float, form: NumberFormat) -> str:
@@ -272,8 +234,3 @@ def _digits(value: float, form: NumberFormat, sign: str = "") -> str:
     if isinstance(value, int) and form.digits == 0 and form.scale == 1:
         return f"{value:{sign}{grouping}d}"
     return f"{form.scale * value:{sign}z{grouping}.{form.digits}{'g' if form.significant else 'f'}}"
-
-
-def _ends(interval: tuple[float, float], form: NumberFormat) -> str:
-    low, high = (number_text(end, form) for end in interval)
-    return f"{low} to {high}" if form.ends == "to" else f"[{low}, {high}]"

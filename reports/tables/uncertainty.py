@@ -1,16 +1,15 @@
 """Table of the sources of uncertainty: how wide each of them makes the interval of a difference."""
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.comparison_result import ComparisonResult
+from results.statistics.comparison import ComparisonResult
+from results.statistics.deviations import WIDENING
 from results.statistics.finding import origin_findings
-from results.statistics.pair_tests import t_quantile
+from results.statistics.intervals import t_quantile
 from results.statistics.primary_comparison import primary_comparison, primary_score
-from results.statistics.search_deviation import WIDENING
 from results.statistics.uncertainty import Uncertainty, uncertainty_of_pairs
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import joined
@@ -20,6 +19,9 @@ _HEADER = (
     *("together_half_width", "paired"),
 )
 _WIDTH = NumberFormat(digits=2, scale=100)
+
+
+_WIDTHS = ("runs", "search", "classes", "together")
 
 
 def uncertainty_table(measured: MeasuredExperiment) -> Table:
@@ -37,37 +39,28 @@ def uncertainty_table(measured: MeasuredExperiment) -> Table:
     estimated = uncertainty_of_pairs(with_classes, metric, kind, constant=measured.summary.constant)
     pairs = [_as_tested(pair, comparison) for pair in estimated if comparison and comparison.pair(pair.a, pair.b)]
     without = [titles[key] for key in runs if key not in with_classes]
-    names = ("difference", "runs", "search", "classes", "all together")
+    rows, values = [], []
+    for pair in pairs:
+        widths = [getattr(pair, name) for name in _WIDTHS]
+        cells = [Cell(pair.difference, form=POINTS, kind="measured"), *(Cell(width, form=_WIDTH) for width in widths)]
+        rows.append(Row(f"{titles[pair.a]} − {titles[pair.b]}", cells))
+        values.append((pair.a, pair.b, metric, kind, pair.difference, *widths, "yes" if pair.paired else "no"))
     return Table(
         title=f"{measured.summary.title}: where the uncertainty comes from",
         caption=f"Differences of {kind} {HEADLINE_METRICS.get(metric, metric)} in percentage points, and the half "
         "widths of their 95 % intervals by source."
         if pairs
         else "No two methods that are compared have all their runs, with class scores.",
-        columns=tuple(Column(name) for name in names),
-        rows=tuple(Row.single(f"{titles[pair.a]} − {titles[pair.b]}", _cells(pair)) for pair in pairs),
-        sheet=Sheet(_HEADER, tuple(_values(pair, metric, kind) for pair in pairs)),
+        columns=tuple(Column(name) for name in ("difference", "runs", "search", "classes", "all together")),
+        rows=tuple(rows),
+        sheet=Sheet(_HEADER, tuple(values)),
         first="Methods",
         notes=(
             *(finding.sentences for finding in origin_findings(measured)),
             *([f"Runs without class scores: {joined(without)}."] if without else []),
         ),
-        remarks=(_reading(comparison), *_largest_alone(pairs)) if comparison and pairs else (),
+        remarks=(_reading(comparison),) if comparison and pairs else (),
     )
-
-
-def _largest_alone(pairs: Sequence[Uncertainty]) -> Iterator[str]:
-    equal = [pair for pair in pairs if pair.together is not None and pair.together <= _parts(pair)[-1]]
-    if equal:
-        which = "every pair" if len(equal) == len(pairs) else f"{len(equal)} of {len(pairs)} pairs"
-        yield (
-            f"All together equals its largest source in {which}: an interval of all would be narrower there, since it "
-            "has more degrees of freedom than the few runs or searches. The wider one is shown."
-        )
-
-
-def _parts(pair: Uncertainty) -> list[float]:
-    return sorted(width for width in (pair.runs, pair.search, pair.classes) if width is not None)
 
 
 def _as_tested(pair: Uncertainty, comparison: ComparisonResult) -> Uncertainty:
@@ -106,17 +99,3 @@ def _reading(comparison: ComparisonResult) -> str:
         f"Search: {search}. Classes: only other test classes. All together: a crossed random model of these sources, "
         "never narrower than one of them. The half widths are not corrected for the number of pairs."
     )
-
-
-def _cells(pair: Uncertainty) -> list[Cell]:
-    difference = Cell(pair.difference, form=POINTS, kind="measured")
-    return [difference, *(_width(width) for width in (pair.runs, pair.search, pair.classes, pair.together))]
-
-
-def _width(width: float | None) -> Cell:
-    return Cell() if width is None else Cell(width, form=_WIDTH)
-
-
-def _values(pair: Uncertainty, metric: str, kind: str) -> tuple[Value, ...]:
-    widths = (pair.runs, pair.search, pair.classes, pair.together)
-    return (pair.a, pair.b, metric, kind, pair.difference, *widths, "yes" if pair.paired else "no")

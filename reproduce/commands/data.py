@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from reproduce.commands.options import STORE, MinImages, Skip, Subset
-from reproduce.commands.terminal import output_console, say
-from reproduce.errors import InputError
+from reproduce.commands.options import STORE, Skip, Subset
+from reproduce.commands.terminal import output_console, say, show_rows
+from reproduce.errors import InputError, as_input_errors
 from reproduce.monitoring.bars import Bars
 
 if TYPE_CHECKING:
     from protocols.datasets.dataset_registry import DatasetEntry
-    from protocols.datasets.listing import CountComparison
-    from protocols.datasets.publication import Archive, Publication
     from protocols.progress import Progress
 
 app = typer.Typer(name="data", help="Fetch a dataset, or check it.", no_args_is_help=True)
@@ -41,27 +37,35 @@ def check(
     subset: Subset = False,
     decode: Annotated[bool, typer.Option("--decode", help="Decode every image as well.")] = False,
     skip_broken_images: Skip = False,
-    min_images: MinImages = None,
+    min_images: Annotated[
+        int | None,
+        typer.Option("--min-images", min=2, help="Leave out classes with fewer images, of a folder of your own."),
+    ] = None,
 ) -> None:
     """Name all faults of a dataset's folder, such as missing images, small classes or other counts than published.
 
     Without --decode no image is decoded; in a folder of your own, files of equal size are compared. Features are read
     completely.
     """
-    from protocols.datasets.dataset import DataError, DataRequest
+    from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import entry_of, open_dataset
+    from protocols.datasets.listing import DataError
     from results.spec.conditions import ImageSettings
-    from results.spec.data_choice import FEATURES, DataChoice
+    from results.spec.data_choice import FEATURES, FOLDER, DataChoice
 
     console = output_console()
-    _check_keeps_classes(name, min_images)
-    with _data_errors_as_input_errors(), Bars(console) as bars:
+    if min_images is not None and name != FOLDER:
+        raise InputError(f"--min-images: dataset {name} keeps all its classes; leave the option out")
+    with as_input_errors(), Bars(console) as bars:
         entry = entry_of(name)
         if entry.lister is None and name != FEATURES:
             return say(console, f"{name} is embedded; there is nothing to check")
         try:
             if name == FEATURES:
                 opened = open_dataset(DataRequest(DataChoice(name=name), ImageSettings(), CACHE, data))
+                tested = range(opened.trainval_classes or 0, opened.n_classes)
+                if oddities := opened.oddities.phrase(opened, tested):
+                    say(console, f"the data have {oddities}")
                 return say(console, f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
             if data is None:
                 raise InputError(f"{name}: give the folder of its images with --data FOLDER")
@@ -86,27 +90,27 @@ def _faults(
     console: Console,
 ) -> list[str]:
     """Say what is found in a folder of images, and return its faults."""
-    from protocols.datasets.data_check import check_folder, check_images
-    from protocols.datasets.listing import compare_counts
-    from protocols.datasets.notes_on_data import note_on_queries
+    from protocols.datasets.data_check import check_images
+    from protocols.datasets.dataset import note_on_queries
+    from protocols.datasets.publications import compare_counts
 
     differing: list[str] = []
-    if entry.publication is None or entry.lister is None:
-        checked = check_folder(folder, min_images, skip_broken, decoding)
-    else:
-        listing = entry.lister(folder)
+    assert entry.lister is not None
+    listing = entry.lister(folder)
+    if entry.publication is not None:
         counts = compare_counts(listing, entry.publication.counts)
-        _show_counts(name, counts, console)
+        rows = [(row.what, f"{row.found:,}", f"{row.published:,}") for row in counts]
+        show_rows(name, ("", "found", "published"), rows, right={"found", "published"}, console=console)
         differing = [row.what for row in counts if row.found != row.published]
-        checked = check_images(listing, None, skip_broken, decoding)
+    checked = check_images(listing, min_images, skip_broken, decoding)
     left = checked.listing
     say(console, f"{name}: {len(left.names):,} images of {len(left.class_names):,} classes")
-    if queries := note_on_queries(left.labels, left.is_query, left.trainval_classes or 0):
+    if queries := note_on_queries(left):
         say(console, queries)
     for phrase in left.left_out:
         say(console, f"left out: {phrase}")
-    if checked.equal_files:
-        say(console, f"the data have {checked.equal_files}")
+    if checked.oddities:
+        say(console, f"the data have {checked.oddities}")
     unlike = (
         f"{name}: the number of {', '.join(differing)} differs from the published one; complete the download, or use "
         "--subset if the folder holds only a part on purpose"
@@ -122,23 +126,6 @@ def _refuse(faults: Sequence[str], console: Console) -> NoReturn:
     raise InputError(f"{faults[0]} (and {len(faults) - 1:,} more; at most {_MOST_FAULTS} are named above)")
 
 
-def _check_keeps_classes(name: str, min_images: int | None) -> None:
-    from results.spec.data_choice import FOLDER
-
-    if min_images is not None and name != FOLDER:
-        raise InputError(f"--min-images: dataset {name} keeps all its classes; leave the option out")
-
-
-def _show_counts(name: str, counts: Sequence[CountComparison], console: Console) -> None:
-    table = Table(title=name)
-    table.add_column("")
-    for column in ("found", "published"):
-        table.add_column(column, justify="right")
-    for row in counts:
-        table.add_row(row.what, f"{row.found:,}", f"{row.published:,}")
-    console.print(table)
-
-
 @app.command()
 def fetch(name: DatasetName, to: Annotated[Path, typer.Option("--to", help="Folder to put the dataset into.")]) -> None:
     """Download a dataset from its publisher and unpack it.
@@ -148,7 +135,7 @@ def fetch(name: DatasetName, to: Annotated[Path, typer.Option("--to", help="Fold
     from protocols.datasets.dataset_registry import entry_of
 
     console = output_console()
-    with _data_errors_as_input_errors():
+    with as_input_errors():
         entry = entry_of(name)
         if entry.publication is None or entry.lister is None:
             return say(console, f"{name}: {entry.description}; there is nothing to fetch")
@@ -161,8 +148,8 @@ def fetch(name: DatasetName, to: Annotated[Path, typer.Option("--to", help="Fold
 
 
 def _is_whole(entry: DatasetEntry, folder: Path) -> bool:
-    from protocols.datasets.dataset import DataError
-    from protocols.datasets.listing import check_counts
+    from protocols.datasets.listing import DataError
+    from protocols.datasets.publications import check_counts
 
     assert entry.lister is not None
     assert entry.publication is not None
@@ -180,45 +167,28 @@ def _fetch(name: str, entry: DatasetEntry, to: Path, bars: Bars) -> None:
     directly can be put there by hand.
     """
     from protocols import download
-    from protocols.datasets.listing import check_counts
+    from protocols.datasets.publications import check_counts
 
     assert entry.lister is not None
     assert entry.publication is not None
-    archives = entry.publication.archives
+    archives, page = entry.publication.archives, entry.publication.page
     # Told before anything large is downloaded.
     if missing := [archive.name for archive in archives if archive.url is None and not (to / archive.name).is_file()]:
         raise InputError(
-            f"{name}: download {' and '.join(missing)} by hand from {entry.publication.page}, put them into {to}, "
-            "and run the same command again"
+            f"{name}: download {' and '.join(missing)} by hand from {page}, put them into {to}, and run the same "
+            "command again"
         )
     for archive in archives:
         file = to / archive.name
         if archive.url is None or file.is_file():
             download.verify(file, md5=archive.md5, size=archive.size)
-        else:
-            _download(archive, archive.url, entry.publication, file, bars)
+            continue
+        progress = bars.of(archive.name)
+        try:
+            download.download(archive.url, file, md5=archive.md5, size=archive.size, progress=progress)
+        except download.DownloadError as error:
+            raise InputError(f"{error}, or put {archive.name} from {page} into {file.parent}") from error
     for archive in archives:
         if download.is_archive(archive.name):
             download.unpack(to / archive.name, to / archive.folder, bars.of(f"unpacking {archive.name}"))
     check_counts(entry.lister(to), entry.publication.counts)
-
-
-def _download(archive: Archive, url: str, publication: Publication, file: Path, bars: Bars) -> None:
-    from protocols import download
-
-    try:
-        download.download(url, file, md5=archive.md5, size=archive.size, progress=bars.of(archive.name))
-    except download.DownloadError as error:
-        raise InputError(f"{error}, or put {archive.name} from {publication.page} into {file.parent}") from error
-
-
-@contextmanager
-def _data_errors_as_input_errors() -> Iterator[None]:
-    from protocols.datasets.dataset import DataError
-    from protocols.download import DownloadError
-    from protocols.images.decoding import BrokenImageError
-
-    try:
-        yield
-    except (DataError, BrokenImageError, DownloadError) as error:
-        raise InputError(str(error)) from error

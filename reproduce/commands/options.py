@@ -18,6 +18,9 @@ ExperimentName = Annotated[
         "one panel of an experiment with several."
     ),
 ]
+StoredName = Annotated[
+    str, typer.Argument(help="Name or identity of an experiment in the store; `reproduce status` lists them.")
+]
 DataFolders = Annotated[
     list[str] | None,
     typer.Option(
@@ -27,10 +30,6 @@ DataFolders = Annotated[
 ]
 Subset = Annotated[bool, typer.Option("--subset", help="Accept a folder with only a part of the published dataset.")]
 Skip = Annotated[bool, typer.Option("--skip-broken-images", help="Leave out images that cannot be decoded.")]
-MinImages = Annotated[
-    int | None,
-    typer.Option("--min-images", min=2, help="Leave out classes with fewer images, of a folder of your own."),
-]
 Yes = Annotated[bool, typer.Option("--yes", help="Start without a question, even if the run takes more than an hour.")]
 Weights = Annotated[
     Path | None, typer.Option("--weights", help="File with the trunk's weights, or the folder that holds it.")
@@ -65,6 +64,13 @@ Track = Annotated[
 ]
 Tables = Annotated[
     Path | None, typer.Option("--tables", help="Folder that tables are written to. Default: beside the store.")
+]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help="terminal, markdown, csv, latex, latex-document, html, or json (the records or cells of the table).",
+    ),
 ]
 
 STORE = "runs/store.sqlite"
@@ -174,22 +180,15 @@ def _setting(text: str) -> tuple[str, Any]:
 def with_choices(command: Callable[..., None]) -> Callable[..., None]:
     """Replace the parameter `choices` of a command by the options of `Choices`."""
     hints = get_type_hints(Choices, include_extras=True)
-    names = [field.name for field in fields(Choices)]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    of_choices = [inspect.Parameter(f.name, kind, default=f.default, annotation=hints[f.name]) for f in fields(Choices)]
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        if parameter.name != "choices":
-            parameters.append(parameter)
-            continue
-        parameters += [
-            inspect.Parameter(
-                field.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=field.default, annotation=hints[field.name]
-            )
-            for field in fields(Choices)
-        ]
+        parameters += of_choices if parameter.name == "choices" else [parameter]
 
     @functools.wraps(command)
     def expanded(**arguments: Any) -> None:
-        choices = Choices(**{name: arguments.pop(name) for name in names})
+        choices = Choices(**{field.name: arguments.pop(field.name) for field in fields(Choices)})
         command(**arguments, choices=choices)
 
     expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

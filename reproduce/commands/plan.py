@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from reproduce.commands.options import (
     STORE,
@@ -20,12 +19,11 @@ from reproduce.commands.options import (
     Workers,
     with_choices,
 )
-from reproduce.commands.terminal import output_console, say
-from reproduce.execution.open_sessions import open_sessions
+from reproduce.commands.terminal import output_console, say, show_rows
 
 if TYPE_CHECKING:
-    from reproduce.execution.session import Session
     from reproduce.forecast import MethodPlan
+    from reproduce.run.session import Session
     from results.spec.experiment_spec import Experiment
     from results.statistics.planning import Split
     from results.store.store import Store
@@ -51,13 +49,14 @@ def plan(
     --data the plan uses the dataset's published counts.
     """
     from reproduce import forecast
-    from reproduce.execution.devices import check_device, default_workers
+    from reproduce.run.devices import check_device, default_workers
+    from reproduce.run.open_sessions import open_sessions
     from reproduce.storage import existing_store, storage_paths, with_writable_cache
 
     console = output_console()
     at_a_time = workers or default_workers(check_device(device))
-    where = storage_paths(store, artifacts, cache, None)
-    opened = existing_store(where)
+    where = storage_paths(store, artifacts, cache)
+    opened = existing_store(store, artifacts)
     timings = opened.timings() if opened else []
     with with_writable_cache(where) as paths:
         for session in open_sessions(experiment, choices, paths, console, plan=True):
@@ -71,13 +70,12 @@ def show_plan(
     """Print the number of trainings, how many of them are in the store, and the time left if it is known."""
     from reproduce.forecast import in_words, seconds_to_do
 
-    table = Table(title=f"{session.name}: {session.experiment.title}")
-    for name in ("method", "trainings", "in store", "to do", "steps each, at most"):
-        table.add_column(name, justify="left" if name == "method" else "right")
-    for method in plans:
-        counts = (method.trainings, method.in_store, method.to_do, method.steps)
-        table.add_row(method.title, *(f"{count:,}" for count in counts))
-    console.print(table)
+    counts = ("trainings", "in store", "to do", "steps each, at most")
+    rows = [
+        (one.title, *(f"{number:,}" for number in (one.trainings, one.in_store, one.to_do, one.steps))) for one in plans
+    ]
+    title = f"{session.name}: {session.experiment.title}"
+    show_rows(title, ("method", *counts), rows, right=counts, console=console)
     most = "at most " if session.experiment.search.racing else ""
     trainings, to_do = sum(method.trainings for method in plans), sum(method.to_do for method in plans)
     seconds = seconds_to_do(plans, workers, rate)
@@ -109,29 +107,25 @@ def show_budget(session: Session, store: Store | None, console: Console) -> None
     measured = None
     if store is not None and store.experiment_runs(session.fingerprint):
         measured = MeasuredExperiment.from_store(store, session.fingerprint)
-    sees = detectable(experiment, methods, score, measured)
-    console.print(budget_finding(sees, score).sentences, highlight=False)
+    say(console, budget_finding(detectable(experiment, methods, score, measured), score).sentences)
     if experiment.search.trials:
         _show_splits(splits(experiment, methods, score), experiment, console)
 
 
 def _show_splits(ways: Sequence[Split], experiment: Experiment, console: Console) -> None:
     """Print what searches of other numbers and lengths cost and can show, if one is long enough to be told apart."""
-    from results.statistics.search_deviation import FEWEST_TRIALS
+    from results.statistics.deviations import FEWEST_TRIALS
 
-    search = experiment.search
-    planned = (search.searches, search.trials)
-    table = Table(title="ways to spend the trials of a method")
-    for name in ("searches x trials", "trainings", "smallest difference"):
-        table.add_column(name, justify="right")
+    planned, rows = (experiment.search.searches, experiment.search.trials), []
     for way in ways:
         is_planned = (way.searches, way.trials) == planned
         if is_planned or way.trials >= FEWEST_TRIALS:
             smallest = "not known" if way.smallest is None else f"{100 * way.smallest:.1f} points"
             name = f"{way.searches} x {way.trials}{' (planned)' if is_planned else ''}"
-            table.add_row(name, str(way.trainings), smallest)
-    if table.row_count > 1:
-        console.print(table)
+            rows.append((name, str(way.trainings), smallest))
+    if len(rows) > 1:
+        columns = ("searches x trials", "trainings", "smallest difference")
+        show_rows("ways to spend the trials of a method", columns, rows, right=columns, console=console)
         known = any(way.smallest is not None for way in ways)
         source = "from searches in results/measured" if known else "no searches like these are in results/measured"
-        console.print(f"Smallest difference that is shown with a probability of 80 %: {source}.", highlight=False)
+        say(console, f"Smallest difference that is shown with a probability of 80 %: {source}.")

@@ -26,14 +26,12 @@ from reproduce.commands.options import (
 )
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import WorkFailedError
-from reproduce.execution.open_sessions import open_sessions
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from reproduce.execution.executor import Executor
-    from reproduce.execution.run_experiment import Finished
-    from reproduce.execution.session import Session
+    from reproduce.run.session import Session
+    from reproduce.run.tasks import Executor
     from reproduce.storage import StoragePaths
 
 LONG_SECONDS = 3600.0
@@ -59,9 +57,8 @@ def ask_before_run(session: Session, workers: int, *, yes: bool, console: Consol
         return
     seconds = seconds_to_do(plan(session, store, store.timings()), workers)
     upper = "at most " if session.experiment.search.racing else ""
-    expected = "how long they take is not known yet"
-    if seconds is not None:
-        expected = f"about {in_words(seconds)} by the trainings in the store"
+    known = f"about {in_words(seconds)} by the trainings in the store"
+    expected = "how long they take is not known yet" if seconds is None else known
     say(console, f"{upper}{to_do} trainings to do; {expected}")
     if (seconds or 0.0) > LONG_SECONDS and not yes:
         say(console, _SHORTER)
@@ -91,9 +88,11 @@ def run(
     """
     from reports.tables.table import with_notes
     from reproduce.commands.terminal import show_table
-    from reproduce.execution import run_experiment
-    from reproduce.execution.devices import check_device, default_workers
+    from reproduce.forecast import in_words
     from reproduce.monitoring.trackers import open_trackers
+    from reproduce.run import run_experiment
+    from reproduce.run.devices import check_device, default_workers
+    from reproduce.run.open_sessions import open_sessions
     from reproduce.storage import storage_paths
 
     console = output_console()
@@ -112,32 +111,27 @@ def run(
         started = time.perf_counter()
         finished = run_experiment.run(session, start_executor, console, tracked)
         show_table(with_notes(finished.table, "short"), console)
-        say(console, _write_page(finished, time.perf_counter() - started, session))
+        from reproduce.outputs.page import answer, page_or_reason  # Imports what draws figures.
+
+        say(console, answer(session.fingerprint, session.store))
+        made = f"{finished.made} trainings made in {in_words(time.perf_counter() - started)}"
+        say(console, f"{made}, {finished.found} found in the store; written: {', '.join(map(str, finished.files))}")
+        say(console, page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports))
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
     if failed:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in failed.items())
         raise WorkFailedError(f"no results for {reasons} (the other methods are finished)")
 
 
-def _write_page(finished: Finished, seconds: float, session: Session) -> str:
-    from reproduce.forecast import in_words
-    from reproduce.outputs.page import answer, page_or_reason
-
-    files = ", ".join(str(path) for path in finished.files)
-    page = page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports)
-    trainings = f"{finished.made} trainings made in {in_words(seconds)}, {finished.found} found in the store"
-    return f"{answer(session.fingerprint, session.store)}\n{trainings}; written: {files}\n{page}"
-
-
 def _executor_factory(device: str, workers: int | None, ray: str | None, where: StoragePaths) -> Callable[[], Executor]:
     """Return a function that opens the executor. What is not installed or misspelt fails at once."""
     if ray is not None:
-        from reproduce.execution.ray_cluster import RayCluster, import_ray
+        from reproduce.run.ray_cluster import RayCluster, import_ray
 
         import_ray()
         return lambda: RayCluster(ray, device, workers, (where.cache, where.artifacts))
-    from reproduce.execution.devices import check_device, default_workers
-    from reproduce.execution.local import open_executor
+    from reproduce.run.devices import check_device, default_workers
+    from reproduce.run.local import open_executor
 
     torch_device = check_device(device)
     return lambda: open_executor(torch_device, workers or default_workers(torch_device))

@@ -12,11 +12,11 @@ import typer
 from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
-from reproduce.storage import StoragePaths, opened_store, storage_paths
+from reproduce.storage import opened_store, storage_paths
 
 if TYPE_CHECKING:
     from protocols.progress import Progress
-    from reproduce.store_care.merge_stores import Merged
+    from reproduce.outputs.store_files import Merged
 
 app = typer.Typer(
     name="store",
@@ -24,9 +24,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-RecordsOnly = Annotated[
-    bool, typer.Option("--records-only", help="Do not look at checkpoints, for a store that was copied without them.")
-]
 Keep = Annotated[
     bool,
     typer.Option("--keep-first", help="Where both have a different result, keep the one that is in the store already."),
@@ -34,13 +31,20 @@ Keep = Annotated[
 
 
 @app.command()
-def check(records_only: RecordsOnly = False, store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
+def check(
+    records_only: Annotated[
+        bool,
+        typer.Option("--records-only", help="Do not look at checkpoints, for a store that was copied without them."),
+    ] = False,
+    store: StoreAt = STORE,
+    artifacts: Artifacts = None,
+) -> None:
     """Read every row and every checkpoint, and name what is damaged, missing or foreign.
 
     Ends with exit status 1 if something is damaged or missing. Nothing in the store is changed.
     """
     from reproduce.monitoring.bars import Bars
-    from reproduce.store_care.check_files import check_files, missing_checkpoints
+    from reproduce.outputs.store_files import check_files, missing_checkpoints
     from results.store.check import check_records
 
     opened, console = opened_store(store, artifacts), output_console()
@@ -65,25 +69,19 @@ def merge(
     into: Annotated[str, typer.Argument(metavar="A", help="Store that gets the rows.")],
     other: Annotated[str, typer.Argument(metavar="B", help="Store that they come from; it is only read.")],
     keep_first: Keep = False,
-    artifacts: Annotated[
-        Path | None, typer.Option("--artifacts", help="Folder of A's checkpoints. Default: beside A.")
-    ] = None,
-    other_artifacts: Annotated[
-        Path | None, typer.Option("--other-artifacts", help="Folder of B's checkpoints. Default: beside B.")
-    ] = None,
 ) -> None:
-    """Add what store B holds to store A, by fingerprint.
+    """Add what store B holds to store A, by fingerprint; checkpoints lie beside each.
 
     If the two have different results under one fingerprint, all of these are named, nothing is merged, and the exit
     status is 1.
     """
-    from reproduce.store_care.merge_stores import merge_stores
+    from reproduce.outputs.store_files import merge_stores
 
-    opened_store(other, other_artifacts)
-    first, second = storage_paths(into, artifacts, None, None), storage_paths(other, other_artifacts, None, None)
+    opened_store(other, None)
+    first, second = storage_paths(into), storage_paths(other)
     if first.store.exists() and first.store.samefile(second.store):
         raise InputError(f"{other}: both are the same store; name two")
-    _merge(first, lambda progress: merge_stores(first, second, keep_first=keep_first, progress=progress))
+    _merge(first.store, lambda progress: merge_stores(first, second, keep_first=keep_first, progress=progress))
 
 
 @app.command("export")
@@ -95,11 +93,11 @@ def export_to(
 ) -> None:
     """Write records, searches and the data of pages into one file, to attach to a paper or to keep."""
     from reproduce.monitoring.bars import Bars
-    from reproduce.store_care.store_file import export_store
+    from reproduce.outputs.store_files import export_store
 
     opened_store(store, artifacts)
-    where = storage_paths(store, artifacts, None, None)
     with Bars(output_console()) as bars:
+        where = storage_paths(store, artifacts)
         size = export_store(where, file, checkpoints=checkpoints, progress=bars.of("writing files"))
     say(output_console(), f"written to {file}: {size:,} bytes, {'with' if checkpoints else 'without'} checkpoints")
 
@@ -112,32 +110,24 @@ def import_from(
     artifacts: Artifacts = None,
 ) -> None:
     """Check a file that `store export` wrote, and merge what it holds into the store; see `store merge`."""
-    from reproduce.store_care.store_file import import_store
+    from reproduce.outputs.store_files import import_store
 
-    where = storage_paths(store, artifacts, None, None)
-    _merge(where, lambda progress: import_store(file, where, keep_first=keep_first, progress=progress))
+    where = storage_paths(store, artifacts)
+    _merge(where.store, lambda progress: import_store(file, where, keep_first=keep_first, progress=progress))
 
 
-def _merge(into: StoragePaths, merged_with: Callable[[Progress], Merged]) -> None:
+def _merge(into: Path, merged_with: Callable[[Progress], Merged]) -> None:
     from reproduce.monitoring.bars import Bars
-    from reproduce.store_care.merge_stores import ConflictError
 
-    console, merged = output_console(), None
+    console = output_console()
     with Bars(console) as bars:
-        try:
-            merged = merged_with(bars.of("copying files"))
-            conflicts = merged.conflicts
-        except ConflictError as error:
-            conflicts = error.conflicts
-    for conflict in conflicts:
+        merged = merged_with(bars.of("copying files"))
+    for conflict in merged.conflicts:
         say(console, f"conflict: {conflict.name}: {conflict.reason}")
-    count = f"{len(conflicts)} conflict(s)"
-    if merged is None:
-        say(console, f"{count}, so nothing was merged; --keep-first keeps the version in {into.store}")
+    count = f"{len(merged.conflicts)} conflict(s)"
+    if merged.added is None:
+        say(console, f"{count}, so nothing was merged; --keep-first keeps the version in {into}")
         raise typer.Exit(1)
-    kept = f"; {count}, {into.store} keeps its version" if conflicts else ""
-    say(
-        console,
-        f"added to {into.store}: {merged.trainings} training(s), {merged.runs} test evaluation(s), "
-        f"{merged.experiments} experiment(s), {merged.studies} search(es), {merged.files} file(s){kept}",
-    )
+    kept = f"; {count}, {into} keeps its version" if merged.conflicts else ""
+    added = ", ".join(f"{number} {kind}" for kind, number in merged.added.items())
+    say(console, f"added to {into}: {added}{kept}")

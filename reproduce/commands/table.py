@@ -1,56 +1,48 @@
-"""`table`: draws published tables and tables of stored experiments."""
+"""`table`, `claims` and `board`: tables of one experiment, of papers' claims, and of several datasets."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reproduce.commands.options import STORE, Artifacts, StoreAt
+from reproduce.commands.options import STORE, Artifacts, Format, StoreAt
 from reproduce.commands.terminal import check_format, output_console, print_table, say
-from reproduce.errors import InputError
-from reproduce.storage import existing_store_at, opened_store
+from reproduce.errors import InputError, read_text
+from reproduce.storage import existing_store, opened_store
 
 if TYPE_CHECKING:
+    from reports.board.boards import Board
+    from reports.published.eligibility import StoredExperiment
     from reports.tables.table import Table
-    from results.store.experiment_results import MeasuredExperiment
+    from results.published.claims import Claim
     from results.store.store import Store
-
-TableName = Annotated[
-    str | None,
-    typer.Argument(
-        help="A published table, which is drawn beside your own runs, or name or identity of an experiment in the "
-        "store. NAME/PANEL selects one panel. Without a name, all names are listed."
-    ),
-]
-Format = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        help="terminal, markdown, csv, latex, latex-document, html, or json (the records or cells of the table).",
-    ),
-]
-What = Annotated[
-    str | None,
-    typer.Option(
-        "--what",
-        help="Kind of table. published: a paper's table beside your own runs; results, differences, uncertainty, "
-        "peeking, hyperparameters, costs: tables of an experiment. Default: published for the name of a published "
-        "table, results for an experiment.",
-    ),
-]
-Notes = Annotated[
-    str, typer.Option("--notes", help="Notes below the table: short (what a reader must know), all, or none.")
-]
 
 
 def table(
-    name: TableName = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A published table, which is drawn beside your own runs, or name or identity of an experiment in the "
+            "store. NAME/PANEL selects one panel. Without a name, all names are listed."
+        ),
+    ] = None,
     output: Format = "terminal",
-    what: What = None,
-    notes: Notes = "all",
+    what: Annotated[
+        str | None,
+        typer.Option(
+            "--what",
+            help="Kind of table. published: a paper's table beside your own runs; results, differences, uncertainty, "
+            "peeking, hyperparameters, costs: tables of an experiment. Default: published for the name of a published "
+            "table, results for an experiment.",
+        ),
+    ] = None,
+    notes: Annotated[
+        str, typer.Option("--notes", help="Notes below the table: short (what a reader must know), all, or none.")
+    ] = "all",
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
@@ -66,17 +58,19 @@ def table(
     check_format(output)
     _check("--what", what, (None, "published", *KINDS))
     _check("--notes", notes, ("short", "all", "none"))
+    published = published_tables()
     if name is None:
-        _list(existing_store_at(store, artifacts))
-    elif what == "published" or (what is None and name in published_tables()):
-        print_table(with_notes(_published(name, existing_store_at(store, artifacts), store), notes), output)
+        opened = existing_store(store, artifacts)
+        stored = [] if opened is None else sorted(opened.latest_experiments())
+        say(output_console(), f"published tables: {', '.join(published)}")
+        say(output_console(), f"experiments in the store: {', '.join(stored) or 'none'}")
+        say(output_console(), "`reproduce table NAME` draws a table.")
+    elif what == "published" or (what is None and name in published):
+        print_table(with_notes(_published(name, existing_store(store, artifacts), store), notes), output)
     else:
-        opened = opened_store(store, artifacts, f"; {_published_names()} need none")
-        for measured in _stored(name, opened):
-            if output == "json" and what in (None, "results"):
-                sys.stdout.write(measured.without_trainings().to_json())
-            else:
-                print_table(with_notes(KINDS[what or "results"](measured), notes), output)
+        names = f"published tables ({', '.join(published)})"
+        opened = opened_store(store, artifacts, f"; {names} need none")
+        _print_stored(name, opened, what or "results", output, notes, f"; there are also {names}")
 
 
 def _check(option: str, value: str | None, known: Sequence[str | None]) -> None:
@@ -85,18 +79,8 @@ def _check(option: str, value: str | None, known: Sequence[str | None]) -> None:
         raise InputError(f"{option} {value!r}: use {', '.join(names)} or {last}")
 
 
-def _list(store: Store | None) -> None:
-    from reproduce.outputs.find_runs import stored_names
-    from results.published.tables import published_tables
-
-    console, stored = output_console(), [] if store is None else stored_names(store)
-    say(console, f"published tables: {', '.join(published_tables())}")
-    say(console, f"experiments in the store: {', '.join(stored) or 'none'}")
-    say(console, "`reproduce table NAME` draws a table.")
-
-
 def _published(name: str, store: Store | None, store_location: str) -> Table:
-    from reports.published.layout import published_layout
+    from reports.published.join import published_layout
     from reproduce.outputs.tables import compared_with_runs
     from results.published.tables import published_tables
 
@@ -107,17 +91,156 @@ def _published(name: str, store: Store | None, store_location: str) -> Table:
     return published_layout(compared_with_runs(name, store))
 
 
-def _stored(name: str, store: Store) -> Iterator[MeasuredExperiment]:
+def _print_stored(name: str, store: Store, kind: str, output: str, notes: str, hint: str) -> None:
+    from reports.tables.table import with_notes
     from reproduce.outputs.find_runs import find_experiments, others_of_name
+    from reproduce.outputs.tables import KINDS
     from results.store.experiment_results import MeasuredExperiment
 
-    for experiment in find_experiments(store, [name], f"; there are also {_published_names()}"):
+    for experiment in find_experiments(store, [name], hint):
         if others := others_of_name(store, experiment, [name]):
             typer.echo(others, err=True)
-        yield MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
+        measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
+        if output == "json" and kind == "results":
+            sys.stdout.write(measured.without_trainings().to_json())
+        else:
+            print_table(with_notes(KINDS[kind](measured), notes), output)
 
 
-def _published_names() -> str:
-    from results.published.tables import published_tables
+def claims(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A CSV file of claims; docs/claims.md explains its columns. Without a file, the main claims of the "
+            "papers."
+        ),
+    ] = None,
+    output: Format = "terminal",
+    any_dataset: Annotated[
+        bool,
+        typer.Option(
+            "--any-dataset", help="Where a claim's dataset was not run, show runs of the two methods on other datasets."
+        ),
+    ] = False,
+    store: StoreAt = STORE,
+    artifacts: Artifacts = None,
+) -> None:
+    """Judge claims that one method is better than another, by the printed numbers and by the runs in the store.
 
-    return f"published tables ({', '.join(published_tables())})"
+    Print alone tells whether a difference is larger than the noise of the runs behind it. Runs answer holds or
+    contradicted under the claim's conditions; under others seen here too, not seen here or the other way here; else
+    cannot tell, not compared or not run.
+    """
+    from reports.published.claim_answers import answer_claims
+    from reports.tables.claims_table import claims_table
+    from reproduce.outputs.tables import stored_experiments
+
+    check_format(output)
+    read = _read_claims(file)
+    opened = existing_store(store, artifacts)
+    if opened is None:
+        typer.echo(f"{store}: there is no store yet, so only the printed numbers answer", err=True)
+    stored = [] if opened is None else stored_experiments(opened)
+    _warn_of_names(read, stored)
+    title = "Claims" if file else "Main claims of the papers"
+    print_table(claims_table(answer_claims(read, stored, any_dataset), title), output)
+
+
+def _read_claims(file: Path | None) -> tuple[Claim, ...]:
+    from results.published.claims import ClaimsFileError, read_claims, shipped_claims
+
+    if file is None:
+        return shipped_claims()
+    try:
+        return read_claims(read_text(file), str(file))
+    except ClaimsFileError as error:
+        raise InputError(str(error)) from error
+
+
+def _warn_of_names(read: Iterable[Claim], stored: Iterable[StoredExperiment]) -> None:
+    """Say which names are neither in the suite nor in the store, since a misspelled name is never run."""
+    from reproduce.config.method_card import card_names
+    from results.published.tables import DATASETS, read_published
+
+    run = {record.method for one in stored for record in one.measured.records}
+    known = {
+        "method": {*card_names(), *read_published("methods")["variant"], *run},
+        "dataset": {*DATASETS.values(), *(one.dataset for one in stored)},
+    }
+    warned: set[str] = set()
+    for claim in read:
+        for kind, name in (("method", claim.a.method), ("method", claim.b.method), ("dataset", claim.dataset)):
+            if name not in known[kind] and name not in warned:
+                warned.add(name)
+                text = f"line {claim.line}: no {kind} is called {name!r}; `reproduce {kind}s` lists the names"
+                typer.echo(text, err=True)
+
+
+def board(
+    name: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Names or identities of experiments in the stores, or files that `table NAME --format json` wrote. "
+            "Default: the latest finished experiment of each dataset."
+        ),
+    ] = None,
+    compare: Annotated[
+        str,
+        typer.Option(
+            "--compare", help="all pairs, the method with the best mean rank with each other one (best), or NAME."
+        ),
+    ] = "all",
+    output: Format = "terminal",
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Write the page and the table in every format into this folder.")
+    ] = None,
+    mixed: Annotated[
+        bool,
+        typer.Option(
+            "--mixed", help="Put unlike protocols, trunks and embedding sizes on one board, which names them."
+        ),
+    ] = False,
+    store: Annotated[
+        list[str],
+        typer.Option("--store", help="A store, or a file that `store export` wrote; repeat the option for several."),
+    ] = [STORE],  # noqa: B006  typer copies it
+    artifacts: Artifacts = None,
+) -> None:
+    """Draw what several datasets say together: each difference on each dataset, and whether it is the same on all.
+
+    Experiments under unlike conditions stand on separate boards. Experiments of one dataset that differ in their
+    methods alone, such as those of two labs, are joined.
+    """
+    from reports.board.board_table import board_table
+    from reports.board.boards import boards_of
+    from reproduce.outputs.tables import latest_sources, named_sources, opened_places
+
+    check_format(output)
+    with opened_places(store, artifacts) as stores:
+        sources = named_sources(stores, name) if name else latest_sources(stores)
+        found = boards_of(sources, mixed=mixed)
+        for line in found.left_out:
+            typer.echo(line, err=True)
+        if not found.boards:
+            raise InputError(
+                "no two datasets can stand on one board; run an experiment on a second one, name more with --store, or "
+                "put unlike ones together with --mixed"
+            )
+        for one in found.boards:
+            if compare not in ("all", "best", *one.methods):
+                methods = ", ".join(one.methods)
+                raise InputError(f"--compare {compare}: is not on all datasets; use all, best, or one of {methods}")
+        for number, one in enumerate(found.boards, start=1):
+            if to is None:
+                print_table(board_table(one, compare), output)
+            else:
+                _write_board(one, compare, to / f"board_{number}" if len(found.boards) > 1 else to)
+
+
+def _write_board(board: Board, compare: str, folder: Path) -> None:
+    from reproduce.outputs.page import drawn_line
+    from reproduce.outputs.tables import write_board
+
+    page, *files = write_board(board, compare, folder, drawn_line())
+    datasets = ", ".join(one.title for one in board.datasets)
+    say(output_console(), f"{datasets}: {page}; beside it {', '.join(file.name for file in files)}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -31,19 +33,15 @@ def show_table(table: Table, console: Console) -> None:
         drawn = TerminalTable(title=Text(table.title, style="table.title"))
         # Long heads are broken over several lines; numbers never are.
         drawn.add_column(Text(table.first), overflow="fold")
-        if table.has_line_names:
-            drawn.add_column("", no_wrap=True)
         for index in columns:
             column = table.columns[index]
             drawn.add_column(
                 Text(_title(column)), justify="right" if column.numeric else "left", no_wrap=column.numeric
             )
-        for row in table.rows:
-            for line in row.lines:
-                head = Text(row.heads(line))
-                names = [Text(line.name)] if table.has_line_names else []
-                cells = [_styled_text(line.cells[index], styled=console.is_terminal) for index in columns]
-                drawn.add_row(head, *names, *cells, end_section=line is row.lines[-1] and len(row.lines) > 1)
+        for row, below in zip_longest(table.rows, table.rows[1:]):
+            cells = [_styled_text(row.cells[index], styled=console.is_terminal) for index in columns]
+            ends = row.below and (below is None or not below.below)
+            drawn.add_row(Text(("  " if row.below else "") + row.head + row.sign), *cells, end_section=ends)
         console.print(drawn)
     for note in (table.caption, table.legend, *table.notes, *table.remarks):
         if note:
@@ -73,14 +71,13 @@ def _parts(table: Table, width: int) -> list[list[int]]:
 
 
 def _heads_width(table: Table) -> int:
-    """Return the width of the row heads and line names. Long heads are broken over lines, line names are not."""
-    names = [len(line.name) for line in table.lines] if table.has_line_names else []
-    heads = [len(table.first), *(len(row.head + row.sign) for row in table.rows)]
-    return 4 + min(_MAX_HEAD_WIDTH, max(heads)) + (3 + max(names) if names else 0)
+    """Return the width of the row heads. Long heads are broken over lines."""
+    heads = [len(table.first), *(len(row.head + row.sign) + 2 * row.below for row in table.rows)]
+    return 4 + min(_MAX_HEAD_WIDTH, max(heads))
 
 
 def _column_width(table: Table, index: int) -> int:
-    cells = [_plain_text(line.cells[index]) for line in table.lines]
+    cells = [_plain_text(row.cells[index]) for row in table.rows]
     return 3 + max(len(text) for text in (*_title(table.columns[index]).splitlines(), *cells))
 
 
@@ -122,6 +119,24 @@ def print_table(table: Table, form: str) -> None:
         show_table(table, output_console())
     else:
         sys.stdout.write(WRITERS[form](table))
+
+
+def show_rows(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Container[str] = (),
+    whole: Container[str] = (),
+    console: Console | None = None,
+) -> None:
+    """Print plain rows below a title; columns in `right` are set to the right, those in `whole` are never broken."""
+    drawn = TerminalTable(title=title)
+    for name in columns:
+        drawn.add_column(name, justify="right" if name in right else "left", no_wrap=name in whole)
+    for row in rows:
+        drawn.add_row(*row)
+    (console or output_console()).print(drawn)
 
 
 def output_console() -> Console:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reproduce.commands.export import StoredName
-from reproduce.commands.options import STORE, Artifacts, Cache, Choices, DataFolders, Device, StoreAt, Weights
+from reproduce.commands.options import (
+    STORE,
+    Artifacts,
+    Cache,
+    Choices,
+    DataFolders,
+    Device,
+    StoreAt,
+    StoredName,
+    Weights,
+)
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
 
 if TYPE_CHECKING:
-    from reproduce.store_care.train_again import Comparison, Sample
+    from reproduce.outputs.train_again import Comparison
 
 
 def verify(
     name: StoredName,
-    sample: Annotated[int, typer.Option("--sample", help="Number of trainings to make again.")] = 5,
+    sample: Annotated[int, typer.Option("--sample", min=1, help="Number of trainings to make again.")] = 5,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random sample.")] = 0,
     data: DataFolders = None,
     weights: Weights = None,
@@ -30,64 +38,39 @@ def verify(
     """Train a random sample of an experiment's trainings again and say whether they are equal bit for bit.
 
     Ends with exit status 1 if a training differs although device, threads, processor and packages are the same. The
-    store does not change. Without --data the folder is that of the experiment's file.
+    store does not change.
     """
-    from reproduce.execution.devices import check_device, prepare_process
     from reproduce.monitoring.bars import Bars
     from reproduce.outputs.find_runs import find_experiments
+    from reproduce.outputs.stored_data import StoredData, check_weights
+    from reproduce.outputs.train_again import random_sample, stored_trainings, train_again
+    from reproduce.run.devices import check_device, prepare_process
     from reproduce.storage import opened_store, storage_paths, with_writable_cache
-    from reproduce.store_care.train_again import (
-        DataAgain,
-        check_weights,
-        random_sample,
-        stored_trainings,
-        train_again,
-    )
 
-    if sample < 1:
-        raise InputError(f"--sample {sample}: at least one training is needed")
     torch_device = check_device(device)
-    console, where = output_console(), storage_paths(store, artifacts, cache, None)
+    console, where = output_console(), storage_paths(store, artifacts, cache)
     opened = opened_store(store, artifacts)
     stored = [t for found in find_experiments(opened, [name]) for t in stored_trainings(opened, found)]
     taken = random_sample(stored, opened, sample, seed)
-    say(console, _start(taken, name, seed))
+    others = f"; {taken.other_versions} were made by another version of the code" if taken.other_versions else ""
+    if not taken.trainings:
+        raise InputError(f"{name}: no stored training can be verified{others}; make some with `reproduce run`")
+    say(console, f"training {len(taken.trainings)} of {taken.of} trainings again (seed {seed}){others}")
     prepare_process(torch_device)
-    datasets, own_roots = {training.settings.dataset.name for training in stored}, _roots_of_file(name)
-    folders, outcomes = Choices(data=data), []
+    datasets, outcomes = {training.settings.dataset.name for training in stored}, []
+    roots = {dataset: Choices(data=data).root_of(dataset, datasets) for dataset in datasets}
     with with_writable_cache(where) as paths, Bars(console) as bars:
         for spec in {training.spec.conditions.trunk: training.spec for training in taken.trainings}.values():
             check_weights(spec, weights, bars.of("fetching the trunk's weights"))
-        again = DataAgain(
-            lambda key: folders.root_of(key, datasets) or own_roots.get(key),
-            *(paths.cache, torch_device, bars.of("reading images")),
-        )
+        again = StoredData(roots, paths.cache, torch_device, bars.of("reading images"))
         progress = bars.of("training again")
-        for number, training in enumerate(taken.trainings):
+        for number, training in enumerate(taken.trainings, start=1):
             outcomes.append(train_again(training, again, where.artifacts))
-            progress(number + 1, len(taken.trainings))
+            progress(number, len(taken.trainings))
             say(console, f"{training.called}: {_in_words(outcomes[-1])}")
     say(console, _summary(outcomes))
     if any(outcome.differences and not outcome.machines for outcome in outcomes):
         raise typer.Exit(1)
-
-
-def _roots_of_file(name: str) -> dict[str, Path]:
-    """Return the folders that an experiment's file names, by dataset; none if the name is not that of a file."""
-    from reproduce.config.experiment_file import load_experiments
-
-    try:
-        choices = [experiment.dataset for experiment in load_experiments(name, {}).values()]
-    except InputError:
-        return {}
-    return {choice.name: choice.root for choice in choices if choice.root is not None}
-
-
-def _start(taken: Sample, name: str, seed: int) -> str:
-    others = f"; {taken.other_versions} were made by another version of the code" if taken.other_versions else ""
-    if not taken.trainings:
-        raise InputError(f"{name}: no stored training can be verified{others}; make some with `reproduce run`")
-    return f"training {len(taken.trainings)} of {taken.of} trainings again (seed {seed}){others}"
 
 
 def _in_words(compared: Comparison) -> str:

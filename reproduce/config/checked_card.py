@@ -2,14 +2,12 @@
 
 from typing import Literal
 
-from pydantic import ValidationError
-
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError, is_taken, plugin_points
 from protocols.training.check_method import check_method, with_versions
 from reproduce.config.method_card import LossOptimizer, MethodCard, card_file, read_card
-from reproduce.config.strict_yaml import METHODS, describe
+from reproduce.config.strict_yaml import METHODS, one_line_errors
 from reproduce.errors import InputError
 from results.spec.conditions import TrainingSettings
 from results.spec.experiment_spec import Variant
@@ -26,12 +24,8 @@ def load_card(name: str) -> MethodCard:
     card = read_card(path)
     if path.parent != METHODS:
         card = card.model_copy(update={"loss": card.loss and card.loss.renamed(_not_shadowed)})
-    try:
+    with one_line_errors(str(path), MethodError, HyperparameterError):
         _check(card)
-    except (MethodError, HyperparameterError) as error:
-        raise InputError(f"{path}: {error}") from error
-    except ValidationError as error:
-        raise InputError(f"{path}: {describe(error)}") from error
     return card
 
 
@@ -46,7 +40,7 @@ def load_variant(variant: Variant) -> MethodCard:
             f"variant {variant.key!r}: the network's learning rate is a condition of a row; write "
             f"`with: {{{variant.key}: {{training.optimizer.lr: ...}}}}`"
         )
-    try:
+    with one_line_errors(f"variant {variant.key!r} of method {variant.of!r}", MethodError, HyperparameterError):
         method = method_at(open_card(card).method, variant.set)
         variant_card = card.model_copy(
             update={
@@ -62,8 +56,6 @@ def load_variant(variant: Variant) -> MethodCard:
             }
         )
         _check(variant_card)
-    except (MethodError, HyperparameterError) as error:
-        raise InputError(f"variant {variant.key!r} of method {variant.of!r}: {error}") from error
     return variant_card
 
 

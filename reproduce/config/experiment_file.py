@@ -1,6 +1,6 @@
 """Reads experiment files (reproduce/experiments/*.yaml): the methods, the dataset and the settings of a comparison.
 
-Files are read without torch, so that tables can compare a stored experiment with its file. `execution.open_sessions`
+Files are read without torch, so that tables can compare a stored experiment with its file. `run.open_sessions`
 checks that the dataset, the trunk and the metrics exist.
 """
 
@@ -10,26 +10,134 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, Field, JsonValue, ValidationError
+from pydantic import ConfigDict, Field, JsonValue
 
 from reproduce.config.method_card import card_file, card_names, read_card
-from reproduce.config.overrides import with_overrides
 from reproduce.config.strict_yaml import (
     EXPERIMENTS,
-    checked_name,
-    describe,
     merged,
     named_file,
     names_in,
+    one_line_errors,
     read_mapping,
     validated,
 )
 from reproduce.errors import InputError
-from results.names import MOST_CHARACTERS_OF_A_ROW
+from results.spec.data_choice import AUGMENTATION
 from results.spec.experiment_spec import CARD_FILES, Experiment
 from results.spec.source_names import relative_name
 from results.spec.trunk_spec import WEIGHT_FILES
 from results.values import Record
+
+PANEL_BY_SIZE = "panel_by_image_size"
+"""Key of an experiment file: for each panel, up to which median shorter side of the images in pixels it is run."""
+
+_WITHOUT_WEIGHTS = frozenset({"small_conv"})
+"""Trunks that nobody published weights for; they start at random."""
+
+
+def experiment_names() -> list[str]:
+    """Return the names of the experiment files that come with the suite."""
+    return names_in(EXPERIMENTS)
+
+
+def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Experiment]:
+    """Read an experiment file; the result maps NAME, or NAME/PANEL for each of its panels, to its experiment.
+
+    Args:
+        name: Name of an experiment that comes with the suite, or path of a file. `/panel` behind a name selects a
+            panel.
+        overrides: Settings that replace those of the file, by dotted key, as `with_overrides` takes them.
+
+    Raises:
+        InputError: There is no such file or panel, or a key or value is wrong.
+    """
+    path, selected = _file_and_panel(name)
+    content = with_paths(read_mapping(path), path.parent)
+    content.pop(PANEL_BY_SIZE, None)
+    panels = content.pop("panels", None)
+    if panels is None:
+        if selected is not None:
+            raise InputError(f"{path} has no panels; leave out {selected!r}")
+        return {path.stem: _validated(path, "", content, overrides, _methods_named(content))}
+    if not isinstance(panels, dict) or not all(isinstance(panel, dict) for panel in panels.values()):
+        raise InputError(f"{path}: panels must be a mapping from each panel's name to its keys and values")
+    if selected is not None and selected not in panels:
+        raise InputError(f"{path}: there is no panel {selected!r}; the panels are {', '.join(panels)}")
+    named = _methods_named(content).union(*map(_methods_named, panels.values()))
+    wanted = {key: panel for key, panel in panels.items() if selected in (None, key)}
+    of_panels = {key: merged(content, with_paths(panel, path.parent)) for key, panel in wanted.items()}
+    return {
+        f"{path.stem}/{key}": _validated(path, f"panels.{key}: ", of_panel, overrides, named)
+        for key, of_panel in of_panels.items()
+    }
+
+
+def panels_by_size(name: str) -> dict[str, int | None]:
+    """Return the panels of a file that are run for images up to a size, smaller sizes first.
+
+    The size is the largest median of the images' shorter sides in pixels; None is for images of any size. The result is
+    empty if the file does not choose by size, or if `name` selects a panel.
+    """
+    path, selected = _file_and_panel(name)
+    content = read_mapping(path)
+    limits = content.get(PANEL_BY_SIZE)
+    if selected is not None or limits is None:
+        return {}
+    if not isinstance(limits, dict) or not set(limits) <= set(content.get("panels") or {}):
+        raise InputError(f"{path}: {PANEL_BY_SIZE} must give a size, or null, for panels of the file")
+    return {f"{path.stem}/{panel}": limit for panel, limit in limits.items()}
+
+
+def _file_and_panel(name: str) -> tuple[Path, str | None]:
+    file, slash, panel = name.rpartition("/")
+    if not slash or name.endswith(CARD_FILES):
+        return named_file(name, [EXPERIMENTS], "experiment"), None
+    return named_file(file, [EXPERIMENTS], "experiment"), panel
+
+
+def _methods_named(content: dict[str, Any]) -> set[str]:
+    methods, rows = (part if isinstance(part := content.get(key), list) else [] for key in ("methods", "variants"))
+    keys = {Path(name).stem for name in methods if isinstance(name, str)}
+    return keys | {str(row["key"]) for row in rows if isinstance(row, dict) and "key" in row}
+
+
+def _validated(
+    path: Path, where: str, content: dict[str, Any], overrides: Mapping[str, Any], named: set[str]
+) -> Experiment:
+    content = with_sweeps(path, where, content)
+    experiment = validated(Experiment, content, f"{path}: {where}".removesuffix(": "))
+    _check_rows(f"{path}: {where}", experiment, named)
+    settings = with_overrides(experiment.model_dump(mode="json"), overrides)
+    changed = validated(Experiment, settings, f"options on top of {path.name}")
+    if (primary := changed.primary) is None:
+        return changed
+    if primary.compare in changed.changes and primary.compare not in changed.comparable_rows():
+        raise InputError(
+            f"{path}: {where}primary: compare: {primary.compare} has conditions of its own, so it is compared with no "
+            "other row"
+        )
+    if "embeddings" in (content.get("primary") or {}):
+        return changed
+    primary = primary.model_copy(update={"embeddings": changed.planned_embeddings})
+    return changed.model_copy(update={"primary": primary})
+
+
+def _check_rows(where: str, experiment: Experiment, named: set[str]) -> None:
+    rows = set(experiment.rows)
+    # Panels share the settings of their file, so these may name methods of another panel.
+    known = rows | named | set(card_names())
+    unknown = {
+        "settings": set(experiment.settings) - known,
+        "search.ranges": set(experiment.search.ranges) - known,
+        "with": set(experiment.changes) - rows,
+    }
+    for key, names in unknown.items():
+        if names:
+            raise InputError(f"{where}{key}: there is no row {min(names)!r}; the rows are {', '.join(experiment.rows)}")
+    for row in experiment.changes:
+        with one_line_errors(f"{where}with.{row}", ValueError):
+            experiment.for_row(row)
 
 
 def _with_folder(text: str, folder: Path) -> str:
@@ -83,7 +191,7 @@ def _joined_at(value: Any, place: list[str], join: Callable[[str, Path], str], f
 
 
 class Sweep(Record):
-    """Rows for all combinations of some values.
+    """Rows for all combinations of some values: variants with keys such as `proxy_anchor__loss.alpha_4`.
 
     Attributes:
         of: Key of the method card.
@@ -99,172 +207,71 @@ class Sweep(Record):
     grid: dict[str, list[JsonValue]] = Field(default={})
     conditions: dict[str, list[JsonValue]] = Field(default={}, validation_alias="with")
 
+    def rows(self) -> Iterator[tuple[dict[str, Any], dict[str, JsonValue]]]:
+        """Yield a variant and its conditions for each combination, the last value varying fastest."""
+        title = read_card(card_file(self.of)).title
+        for values in product(*self.grid.values(), *self.conditions.values()):
+            chosen = dict(zip([*self.grid, *self.conditions], values, strict=True))
+            variant = {
+                "of": self.of,
+                "key": "__".join([Path(self.of).stem, *(f"{name}_{value}" for name, value in chosen.items())]),
+                "title": ", ".join([title, *(f"{name} {value}" for name, value in chosen.items())]),
+                "set": {**self.set, **{name: chosen[name] for name in self.grid}},
+            }
+            yield variant, {name: chosen[name] for name in self.conditions}
+
 
 def with_sweeps(path: Path, where: str, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an experiment's keys and values with variants in place of its sweeps.
-
-    The variant of one combination has a key such as `proxy_anchor__loss.alpha_4`. Values of the `grid` become
-    hyperparameters of the variant, values of `with` become conditions of its row.
-    """
+    """Return an experiment's keys and values with variants in place of its sweeps."""
     content = dict(content)
     sweeps = content.pop("sweeps", None) or []
     if not isinstance(sweeps, list):
         raise InputError(f"{path}: {where}sweeps must be a list of sweeps, each with `of` and `grid` or `with`")
-    variants = list(content.get("variants") or [])
-    conditions = dict(content.get("with") or {})
     for number, raw in enumerate(sweeps):
         sweep = validated(Sweep, raw, f"{path}: {where}sweeps.{number}")
         if not sweep.grid and not sweep.conditions:
             raise InputError(f"{path}: {where}sweeps.{number}: varies nothing; give values in `grid` or `with`")
-        for variant, changes in _rows(sweep):
-            variants.append(variant)
+        for variant, changes in sweep.rows():
+            content["variants"] = [*(content.get("variants") or []), variant]
             if changes:
-                conditions[variant["key"]] = changes
-    if sweeps:
-        content |= {"variants": variants, "with": conditions}
+                content["with"] = {**(content.get("with") or {}), variant["key"]: changes}
     return content
 
 
-def _rows(sweep: Sweep) -> Iterator[tuple[dict[str, Any], dict[str, JsonValue]]]:
-    """Yield a variant and its conditions for each combination, the last value varying fastest."""
-    title = read_card(card_file(sweep.of)).title
-    names = [*sweep.grid, *sweep.conditions]
-    for values in product(*sweep.grid.values(), *sweep.conditions.values()):
-        chosen = dict(zip(names, values, strict=True))
-        variant = {
-            "of": sweep.of,
-            "key": "__".join([Path(sweep.of).stem, *(f"{name}_{value}" for name, value in chosen.items())]),
-            "title": ", ".join([title, *(f"{name} {value}" for name, value in chosen.items())]),
-            "set": {**sweep.set, **{name: chosen[name] for name in sweep.grid}},
-        }
-        yield variant, {name: chosen[name] for name in sweep.conditions}
-
-
-PANEL_BY_SIZE = "panel_by_image_size"
-"""Key of an experiment file: for each panel, up to which median shorter side of the images in pixels it is run."""
-
-
-def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Experiment]:
-    """Load the experiments of a file.
-
-    A file with `panels` gives one experiment per panel: the common keys of the file, replaced by the panel's keys.
-    Paths of cards and metrics in a file are relative to the file.
+def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of an experiment with other values, as options and `--set key=value` give them.
 
     Args:
-        name: Name of a file that comes with the suite (former names work too), or a path; `/panel` behind it selects
-            one panel.
-        overrides: New values by dotted key, such as {"search.trials": 2}, as `with_overrides` takes them.
-
-    Returns:
-        The experiments, by their names in the store.
-
-    Raises:
-        InputError: There is no such file or panel, or a key or value is wrong.
+        settings: The settings as nested mappings, complete with their defaults.
+        overrides: New values by dotted key. A text for a list is split at its commas; behind a
+            plus sign, as in `+my_loss.yaml`, it comes behind what the list has. A text for `trunk` is the name of
+            another trunk, with its own weights. A trunk that becomes frozen takes back the settings that have no effect
+            then.
     """
-    path, selected = _file_and_panel(name)
-    content = with_paths(read_mapping(path), path.parent)
-    content.pop(PANEL_BY_SIZE, None)
-    panels = content.pop("panels", None)
-    if panels is None:
-        if selected is not None:
-            raise InputError(f"{path} has no panels; leave out {selected!r}")
-        return {checked_name(path.stem): _validated(path, "", content, overrides, _methods_named(content))}
-    if not isinstance(panels, dict) or not all(isinstance(panel, dict) for panel in panels.values()):
-        raise InputError(f"{path}: panels must be a mapping from each panel's name to its keys and values")
-    if selected is not None and selected not in panels:
-        raise InputError(f"{path}: there is no panel {selected!r}; the panels are {', '.join(panels)}")
-    named = _methods_named(content).union(*(_methods_named(panel) for panel in panels.values()))
-    return {
-        checked_name(f"{path.stem}/{key}"): _validated(
-            path, f"panels.{key}: ", merged(content, with_paths(panel, path.parent)), overrides, named
-        )
-        for key, panel in panels.items()
-        if selected in (None, key)
-    }
-
-
-def panels_by_size(name: str) -> dict[str, int | None]:
-    """Return the panels of a file that are run for images up to a size, smaller sizes first.
-
-    The size is the largest median of the images' shorter sides in pixels; None is for images of any size. The result is
-    empty if the file does not choose by size, or if `name` selects a panel.
-    """
-    path, selected = _file_and_panel(name)
-    content = read_mapping(path)
-    limits = content.get(PANEL_BY_SIZE)
-    if selected is not None or limits is None:
-        return {}
-    if not isinstance(limits, dict) or not set(limits) <= set(content.get("panels") or {}):
-        raise InputError(f"{path}: {PANEL_BY_SIZE} must give a size, or null, for panels of the file")
-    return {f"{path.stem}/{panel}": limit for panel, limit in limits.items()}
-
-
-def _file_and_panel(name: str) -> tuple[Path, str | None]:
-    if name.endswith(CARD_FILES):
-        return named_file(name, [EXPERIMENTS], "experiment"), None
-    file, slash, panel = name.rpartition("/")
-    if not slash:
-        return named_file(panel, [EXPERIMENTS], "experiment"), None
-    return named_file(file, [EXPERIMENTS], "experiment"), panel
-
-
-def _methods_named(content: Any) -> set[str]:
-    if not isinstance(content, dict):
-        return set()
-    methods, variants = content.get("methods"), content.get("variants")
-    keys = {Path(name).stem for name in methods if isinstance(name, str)} if isinstance(methods, list) else set()
-    rows = variants if isinstance(variants, list) else []
-    return keys | {str(row["key"]) for row in rows if isinstance(row, dict) and "key" in row}
-
-
-def _validated(
-    path: Path, where: str, content: dict[str, Any], overrides: Mapping[str, Any], named: set[str]
-) -> Experiment:
-    content = with_sweeps(path, where, content)
-    experiment = validated(Experiment, content, f"{path}: {where}".removesuffix(": "))
-    _check_rows(f"{path}: {where}", experiment, named)
-    settings = with_overrides(experiment.model_dump(mode="json"), overrides)
-    changed = validated(Experiment, settings, f"options on top of {path.name}")
-    if (primary := changed.primary) is None:
+    changed = dict(settings)
+    for key, value in overrides.items():
+        changed = _replaced(changed, key, key.split("."), value)
+    if not overrides.get("trunk.frozen"):
         return changed
-    if primary.compare in changed.changes and primary.compare not in changed.comparable_rows():
-        raise InputError(
-            f"{path}: {where}primary: compare: {primary.compare} has conditions of its own, so it is compared with no "
-            "other row"
-        )
-    if "embeddings" in (content.get("primary") or {}):
-        return changed
-    primary = primary.model_copy(update={"embeddings": changed.planned_embeddings})
-    return changed.model_copy(update={"primary": primary})
+    trunk = {key: value for key, value in changed["trunk"].items() if not key.startswith("batch_norm")}
+    images = {key: value for key, value in changed["images"].items() if key not in AUGMENTATION}
+    training = {key: value for key, value in changed["training"].items() if key != "gradient_cache"}
+    training["optimizer"] = {key: value for key, value in training["optimizer"].items() if key != "layer_decay"}
+    return {**changed, "trunk": trunk, "images": images, "training": training}
 
 
-def _check_rows(where: str, experiment: Experiment, named: set[str]) -> None:
-    rows = set(experiment.rows)
-    # Panels share the settings of their file, so these may name methods of another panel.
-    known = rows | named | set(card_names())
-    named_rows = {
-        "settings": set(experiment.settings) - known,
-        "search.ranges": set(experiment.search.ranges) - known,
-        "with": set(experiment.changes) - rows,
-    }
-    for key, unknown in named_rows.items():
-        if unknown:
-            names = ", ".join(experiment.rows)
-            raise InputError(f"{where}{key}: there is no row {min(unknown)!r}; the rows are {names}")
-    if too_long := [row for row in experiment.rows if len(row) > MOST_CHARACTERS_OF_A_ROW]:
-        raise InputError(
-            f"{where}the key {too_long[0]!r} is too long: it has {len(too_long[0])} characters, and stores keep "
-            f"{MOST_CHARACTERS_OF_A_ROW}; choose a shorter one"
-        )
-    for row in experiment.changes:
-        try:
-            experiment.for_row(row)
-        except ValidationError as error:
-            raise InputError(f"{where}with.{row}: {describe(error)}") from error
-        except ValueError as error:
-            raise InputError(f"{where}with.{row}: {error}") from error
-
-
-def experiment_names() -> list[str]:
-    """Return the names of the experiment files that come with the suite."""
-    return names_in(EXPERIMENTS)
+def _replaced(settings: Mapping[str, Any], key: str, parts: list[str], value: object) -> dict[str, Any]:
+    first, *others = parts
+    old = settings.get(first)
+    if others:
+        if not isinstance(old or {}, Mapping):
+            raise InputError(f"--set {key}: {first!r} has no parts; give {first!r} as a whole")
+        value = _replaced(old or {}, key, others, value)
+    elif isinstance(old, list | tuple) and isinstance(value, str):
+        added = [name.strip().removeprefix("+") for name in value.split(",") if name.strip()]
+        value = list(dict.fromkeys([*old, *added])) if value.startswith("+") else added
+    elif key == "trunk" and isinstance(value, str):
+        value = {"name": value, "frozen": (old or {}).get("frozen", False)}
+        if value["name"] in _WITHOUT_WEIGHTS:
+            value["weights"] = "random"
+    return {**settings, first: value}

@@ -27,7 +27,6 @@ ENTRY_POINTS = "metric_learning_cards"
 Address = Annotated[str, Field(pattern=r"^https://[^\s\"<>]+$")]
 """Address of a page on the web."""
 
-
 BATCH_SIZE = "$batch_size"
 """A bound of a search range that is the batch size of the experiment."""
 
@@ -179,6 +178,10 @@ class MethodCard(Record):
         parts = {"loss": self.loss, "miner": self.miner, "embedding_regularizer": self.embedding_regularizer}
         return self.model_copy(update={key: part and part.renamed(rename) for key, part in parts.items()})
 
+    def published_names(self) -> dict[str, str]:
+        """Return the published names of the searched hyperparameters, by target."""
+        return {target: range_.published_as for target, range_ in self.search.items() if range_.published_as}
+
 
 def card_file(name: str) -> Path:
     """Return the file of a card, given its name or path; raise InputError if there is none."""
@@ -196,13 +199,6 @@ def _read_once(path: Path, _changed: int) -> MethodCard:
     if card.key != path.stem:
         raise InputError(f"{path}: key {card.key!r} must be the file's name {path.stem!r}")
     return card.with_names(lambda name: relative_name(name, path.parent))
-
-
-def published_hyperparameter_names(method: str) -> dict[str, str]:
-    """Return the published names of a method's searched hyperparameters; empty if the suite has no such card."""
-    card = suite_card(method)
-    search = {} if card is None else card.search
-    return {target: range_.published_as for target, range_ in search.items() if range_.published_as is not None}
 
 
 def suite_card(method: str) -> MethodCard | None:

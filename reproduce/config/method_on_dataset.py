@@ -11,7 +11,7 @@ from protocols.training.check_method import check_method, with_versions
 from protocols.training.optimizer import check_training
 from reproduce.config.checked_card import open_card
 from reproduce.config.method_card import MethodCard
-from reproduce.config.strict_yaml import describe
+from reproduce.config.strict_yaml import describe, one_line_errors
 from reproduce.errors import InputError
 from results.spec.experiment_spec import Experiment
 from results.spec.hyperparameters import HyperparameterError
@@ -31,20 +31,13 @@ def open_method(experiment: Experiment, card: MethodCard) -> MethodTemplate:
         searched.append(SearchParameter(target=NETWORK_LR, scale="log", low=rates.low, high=rates.high))
     space = tuple(p for p in _with_ranges(experiment, card, searched) if p.target not in given)
     if experiment.proxies is not None and trains_proxies(card):
-        warmup = {
-            "warmup.passes": experiment.proxies.warmup_passes,
-            "warmup.steps": experiment.proxies.warmup_steps,
-        }
+        warmup = {"warmup.passes": experiment.proxies.warmup_passes, "warmup.steps": experiment.proxies.warmup_steps}
         opened = opened.model_copy(update={"method": opened.at(warmup)})
-    try:
+    with one_line_errors(f"settings of method {card.key!r}", HyperparameterError, MethodError):
         method = opened.at(given)
         acts_on_validation = check_method(method).acts_on_validation
         if method.loss is not None:
             check_training(experiment.conditions.training, experiment.conditions.trunk)
-    except (HyperparameterError, MethodError) as error:
-        raise InputError(f"settings of method {card.key!r}: {error}") from error
-    except ValidationError as error:
-        raise InputError(f"settings of method {card.key!r}: {describe(error)}") from error
     if experiment.protocol == "standard" and acts_on_validation:
         # CCP starts a new problem when the validation score stops rising, and would never leave its first.
         raise InputError(
@@ -86,20 +79,14 @@ def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str,
     """
     given: dict[str, JsonValue] = {}
     if experiment.search.trials == 0:
-        given.update(published_hyperparameters(experiment, card))
+        name = experiment.search.published
+        if name is not None and card.published and name not in card.published:
+            known = ", ".join(card.published)
+            raise InputError(f"search.published {name!r}: method {card.key!r} has published values for {known}")
+        given |= card.published.get(name or experiment.dataset.name, {})
     if experiment.proxies is not None and trains_proxies(card):
         given[PROXY_LR] = experiment.conditions.training.optimizer.lr * experiment.proxies.lr_multiplier
-    given.update(experiment.settings.get(card.key, {}))
-    return given
-
-
-def published_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:
-    """Return the values that the method's source published, by target."""
-    name = experiment.search.published
-    if name is not None and card.published and name not in card.published:
-        known_names = ", ".join(card.published)
-        raise InputError(f"search.published {name!r}: method {card.key!r} has published values for {known_names}")
-    return card.published.get(name or experiment.dataset.name, {})
+    return given | experiment.settings.get(card.key, {})
 
 
 def trains_proxies(card: MethodCard) -> bool:

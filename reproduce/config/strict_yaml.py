@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,8 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from yaml.nodes import MappingNode, ScalarNode
 
-from reproduce.errors import InputError
-from results.names import MOST_BYTES
+from reproduce.errors import InputError, read_text
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 METHODS = Path(__file__).parent.parent / "methods"
@@ -65,11 +65,7 @@ def read_yaml(text: str) -> Any:
 def read_mapping(path: Path) -> dict[str, Any]:
     """Read the keys and values of a YAML file; raise InputError if it cannot be read."""
     try:
-        content = read_yaml(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not text in UTF-8; save it in UTF-8") from error
+        content = read_yaml(read_text(path))
     except ValueError as error:
         raise InputError(f"{path}: {error}") from error
     if not isinstance(content, dict):
@@ -84,10 +80,8 @@ def read_model(path: Path, model: type[M]) -> M:
 
 def validated(model: type[M], content: Any, where: str) -> M:
     """Validate the content of a file; raise InputError with the place `where` and the keys that are wrong."""
-    try:
+    with one_line_errors(where):
         read = model.model_validate(content)
-    except ValidationError as error:
-        raise InputError(f"{where}: {describe(error)}") from error
     for key, value in flat(read.model_dump()):
         if isinstance(value, float) and not math.isfinite(value):
             raise InputError(f"{where}: key {key!r}: must be a finite number, found {value}")
@@ -110,6 +104,17 @@ def merged(common: dict[str, Any], panel: dict[str, Any]) -> dict[str, Any]:
         both_nested = isinstance(value, dict) and isinstance(result.get(key), dict)
         result[key] = merged(result[key], value) if both_nested else value
     return result
+
+
+@contextmanager
+def one_line_errors(where: str, *kinds: type[ValueError]) -> Iterator[None]:
+    """Raise errors of pydantic, and those of other kinds, as InputErrors that begin with the place `where`."""
+    try:
+        yield
+    except ValidationError as error:
+        raise InputError(f"{where}: {describe(error)}") from error
+    except kinds as error:
+        raise InputError(f"{where}: {error}") from error
 
 
 def describe(error: ValidationError) -> str:
@@ -159,14 +164,4 @@ def short_name(name: str) -> str:
         file, separator, panel = name.partition(suffix)
         if separator:
             return Path(file).name + panel
-    return name
-
-
-def checked_name(name: str) -> str:
-    """Return the name of an experiment; refuse one that is too long for the files of its tables."""
-    if (size := len(name.encode())) > MOST_BYTES:
-        raise InputError(
-            f"the experiment's name {name[:30]!r}... is too long: it has {size} bytes, and the names of its files have "
-            f"room for {MOST_BYTES}; rename its file or its panel"
-        )
     return name

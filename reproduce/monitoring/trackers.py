@@ -11,7 +11,7 @@ from reproduce.config.strict_yaml import flat
 from reproduce.errors import InputError
 from reproduce.monitoring.observer import Tick
 from results.records.records import FoldResult, RunRecord
-from results.statistics.run_values import EMBEDDING_KINDS
+from results.store.frame import EMBEDDING_KINDS
 
 PROJECT = "metric-learning-reproductions"
 NAMES = ("tensorboard", "wandb")

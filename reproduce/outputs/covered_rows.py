@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Literal, get_args
 
 from reports.published.eligibility import StoredExperiment, TestedModels, concerns, objections
 from reproduce.config.deviations import mlrc_experiment
@@ -10,10 +11,10 @@ from reproduce.config.experiment_file import experiment_names, load_experiments
 from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable, published_table, published_tables
 from results.records.experiment_summary import ExperimentSummary
-from results.spec.experiment_spec import Experiment
 from results.store.experiment_results import MeasuredExperiment
 
 Reproducibility = Literal["runnable", "not runnable", "quoted", "source unclear", "method not in the suite"]
+STATUSES: tuple[Reproducibility, ...] = get_args(Reproducibility)
 
 
 @dataclass(frozen=True)
@@ -42,20 +43,16 @@ class CoveredRow:
     our_reading: str
 
 
-def covered_rows() -> list[CoveredRow]:
+@cache
+def covered_rows() -> tuple[CoveredRow, ...]:
     """Every published row on every dataset that its table has, in the tables' order."""
-    shipped = [
-        _without_runs(name, experiment)
-        for file in experiment_names()
-        for name, experiment in load_experiments(file, {}).items()
-    ]
-    return [row for name in published_tables() for row in _covered(published_table(name), shipped)]
-
-
-def _without_runs(name: str, experiment: Experiment) -> StoredExperiment:
-    """A shipped experiment as a store would have it, without a run."""
-    summary = ExperimentSummary(methods={}, runs={}, experiment=experiment)
-    return StoredExperiment(name, MeasuredExperiment(summary, ()), mlrc=mlrc_experiment(experiment.dataset.name))
+    shipped = []
+    for file in experiment_names():
+        for name, experiment in load_experiments(file, {}).items():
+            # As a store would have it, without a run.
+            measured = MeasuredExperiment(ExperimentSummary(methods={}, runs={}, experiment=experiment), ())
+            shipped.append(StoredExperiment(name, measured, mlrc=mlrc_experiment(experiment.dataset.name)))
+    return tuple(row for name in published_tables() for row in _covered(published_table(name), shipped))
 
 
 def _covered(table: PublishedTable, shipped: list[StoredExperiment]) -> Iterator[CoveredRow]:
@@ -86,15 +83,11 @@ def _status(
         experiment = stored.measured.summary.experiment
         if stored.dataset != cell.dataset or row.key not in experiment.rows:
             continue
-        against = objections(table, row, cell, stored, _tested(experiment.for_row(row.key)))
+        of_row = experiment.for_row(row.key)
+        tested = TestedModels(1 if of_row.protocol == "standard" else of_row.folds, of_row.conditions.embedding_size)
+        against = objections(table, row, cell, stored, tested)
         if not against:
             return "runnable", stored.name
         reasons.append([f"{stored.name}: {reason}" for reason in against])
     fewest = sorted(reasons[1:] or reasons, key=len)[0]
     return "not runnable", "; ".join(fewest)
-
-
-def _tested(experiment: Experiment) -> TestedModels:
-    return TestedModels(
-        1 if experiment.protocol == "standard" else experiment.folds, experiment.conditions.embedding_size
-    )

@@ -4,7 +4,6 @@ Experiments of one name can differ in methods, trials or anything else. A name m
 identity, or the beginning of it, means one of them.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,18 +39,12 @@ class StoredRun:
         """The run's name in messages."""
         return f"{self.experiment}, {self.record.method}, {self.record.name}"
 
-
-def stored_names(store: Store) -> list[str]:
-    """Return the names of the experiments in the store, sorted."""
-    return sorted(store.latest_experiments())
-
-
-def latest_experiment(store: Store) -> NamedExperiment:
-    """Return the experiment that was started last; raise InputError if the store is empty."""
-    latest = store.latest_experiments()
-    if not latest:
-        raise InputError(f"{store.url} holds no experiment yet; make one with `reproduce run`")
-    return NamedExperiment(*next(iter(latest.items())))
+    def training(self, fold: int) -> tuple[FoldSpec, FoldResult]:
+        """Return the training of a fold; raise InputError if the run has no such fold."""
+        if fold not in self.trainings:
+            numbers = ", ".join(map(str, sorted(self.trainings)))
+            raise InputError(f"{self.called}: there is no fold {fold}; the folds are {numbers}, counted from 0")
+        return self.trainings[fold]
 
 
 def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list[NamedExperiment]:
@@ -61,7 +54,7 @@ def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list
     sorted. The beginning of an identity is enough if it has four digits and only one experiment's begins so.
     """
     latest = store.latest_experiments()
-    found: list[NamedExperiment] = []
+    found: dict[NamedExperiment, None] = {}
     for name in names:
         current = short_name(name)
         matches = [
@@ -73,24 +66,20 @@ def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list
         if not matches:
             stored_names = ", ".join(sorted(latest)) or "none"
             raise InputError(f"no experiment {name!r} in {store.url}; it holds: {stored_names}{hint}")
-        found += [match for match in matches if match not in found]
-    return found
+        found |= dict.fromkeys(matches)
+    return list(found)
 
 
 def _of_identity(store: Store, beginning: str) -> list[NamedExperiment]:
-    """Return the experiment whose fingerprint begins so, or none; raise InputError if more digits are needed."""
-    if not re.fullmatch("[0-9a-f]{1,32}", beginning):
-        return []
-    started = [one for one in store.contents().experiments if one.fingerprint.startswith(beginning)]
-    if len(started) > 1 or (started and len(beginning) < _FEWEST_DIGITS):
-        candidates = ", ".join(one.described for one in started)
-        raise InputError(f"{beginning}: too short for an identity; give more digits of one of {candidates}")
-    return [NamedExperiment(one.name, one.fingerprint) for one in started]
+    """Return the experiment whose fingerprint begins so; none if the digits are too few, or there is none."""
+    started = [one for one in store.starts() if one.fingerprint.startswith(beginning)]
+    is_clear = len(started) == 1 and len(beginning) >= _FEWEST_DIGITS
+    return [NamedExperiment(one.name, one.fingerprint) for one in started if is_clear]
 
 
 def others_of_name(store: Store, experiment: NamedExperiment, asked: Sequence[str]) -> str | None:
     """Return a line on the earlier experiments of a name, for somebody who named no identity and so got the latest."""
-    of_name = [one for one in store.contents().experiments if one.name == experiment.name]
+    of_name = [one for one in store.starts() if one.name == experiment.name]
     by_identity = any(experiment.fingerprint.startswith(one) for one in asked)
     if len(of_name) < 2 or by_identity:
         return None
@@ -108,29 +97,28 @@ def find_experiment(store: Store, name: str) -> NamedExperiment:
     return experiments[0]
 
 
-def find_run(store: Store, name: str, method: str, run: int, search: int = 0) -> StoredRun:
-    """Find a run of an experiment, by its name or identity. Runs are counted from 0 in every search."""
+def find_runs(store: Store, name: str, method: str, search: int = 0, run: int | None = None) -> list[StoredRun]:
+    """Find the tested runs of a search of a method, or one of them; runs are counted from 0 in every search.
+
+    `name` is the name or the identity of the experiment. InputError is raised if there is no such run.
+    """
     experiment = find_experiment(store, name)
     records = store.experiment_runs(experiment.fingerprint)
     if not records:
         raise InputError(
             f"{experiment.name}: there is no tested run in {store.url} yet; continue with `reproduce run {name}`"
         )
-    of_method = {record.run: record for record in records if (record.method, record.search) == (method, search)}
-    if run not in of_method:
+    found = [
+        record for record in records if (record.method, record.search) == (method, search) and run in (None, record.run)
+    ]
+    if not found:
         runs = ", ".join(dict.fromkeys(f"{one.method} (search {one.search}, run {one.run})" for one in records))
         raise InputError(
-            f"{experiment.name}: there is no tested run {run} of search {search} of {method!r}; there are {runs}"
+            f"{experiment.name}: there is no tested run {run or 0} of search {search} of {method!r}; there are {runs}"
         )
-    record = of_method[run]
-    stored = store.fold_results(record.fold_fingerprints)
-    trainings = {spec.fold: (spec, result) for spec, result in stored.values()}
-    return StoredRun(experiment.name, store.experiment(experiment.fingerprint), record, trainings)
+    summary = store.experiment(experiment.fingerprint)
+    return [StoredRun(experiment.name, summary, record, _trainings(store, record)) for record in found]
 
 
-def training_of(run: StoredRun, fold: int) -> tuple[FoldSpec, FoldResult]:
-    """Return the training of a fold; raise InputError if the run has no such fold."""
-    if fold not in run.trainings:
-        numbers = ", ".join(map(str, sorted(run.trainings)))
-        raise InputError(f"{run.called}: there is no fold {fold}; the folds are {numbers}, counted from 0")
-    return run.trainings[fold]
+def _trainings(store: Store, record: RunRecord) -> dict[int, tuple[FoldSpec, FoldResult]]:
+    return {spec.fold: (spec, result) for spec, result in store.fold_results(record.fold_fingerprints).values()}

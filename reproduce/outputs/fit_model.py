@@ -1,28 +1,19 @@
 """Trains the setting that an experiment found on all classes, and exports the model. Nothing goes into the store."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from protocols.datasets.dataset import DataError, Dataset
+from protocols.datasets.dataset import Dataset
 from protocols.fit import FitSpec, fit
-from protocols.images.decoding import BrokenImageError
 from protocols.progress import Progress
 from protocols.splits import from_ranges
-from protocols.training.build_method import MethodError
 from protocols.trunks.embedding_model import weights_with_trunk
-from protocols.trunks.weights import TrunkError
-from reproduce.errors import InputError, WorkFailedError
-from reproduce.outputs.export_models import (
-    Images,
-    Portable,
-    models_normalization,
-    opened_dataset,
-    run_description,
-    write_portable,
-)
-from reproduce.outputs.find_runs import StoredRun, find_experiment, find_run
+from reproduce.errors import InputError, WorkFailedError, as_input_errors
+from reproduce.outputs.export_models import models_normalization, run_description
+from reproduce.outputs.find_runs import StoredRun, find_experiment
+from reproduce.outputs.portable_model import Portable, write_portable
+from reproduce.outputs.stored_data import StoredData
 from results.records.records import FoldResult
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
@@ -31,25 +22,7 @@ UNTESTED = (
     "Nothing tests this model: it was trained on all classes, those of the test too, so no class is left to measure it "
     "on. The scores of the experiment are those of models that were trained on a part of the classes."
 )
-
-
-@dataclass(frozen=True)
-class FittedModel:
-    """What was written.
-
-    Attributes:
-        epochs: For how many epochs it was trained.
-        epochs_of: The epoch of the checkpoint of each training of the setting.
-        classes: Number of classes.
-        samples: Number of images or rows.
-        difference: Largest difference of the exported embeddings to the suite's.
-    """
-
-    epochs: int
-    epochs_of: list[int]
-    classes: int
-    samples: int
-    difference: float
+_OF_A_FOLD = {"fold", "split", "train_classes", "validation_classes", "checkpoint_epoch"}
 
 
 def best_search(store: Store, name: str, method: str) -> int:
@@ -66,15 +39,6 @@ def best_search(store: Store, name: str, method: str) -> int:
         if key == method and search in with_runs
     }
     return max(scores, key=lambda search: (scores[search], -search), default=0)
-
-
-def found_runs(store: Store, name: str, method: str, search: int) -> list[StoredRun]:
-    """Return the tested runs of the setting that a search found; raise InputError if there is none."""
-    experiment = find_experiment(store, name).fingerprint
-    numbers = [
-        record.run for record in store.experiment_runs(experiment) if (record.method, record.search) == (method, search)
-    ]
-    return [find_run(store, name, method, run, search) for run in numbers or [0]]
 
 
 def checkpoint_epochs(trainings: Sequence[tuple[FoldSpec, FoldResult]], dataset: Dataset) -> list[int]:
@@ -98,51 +62,51 @@ def _checkpoint_epoch(spec: FoldSpec, result: FoldResult, dataset: Dataset) -> i
 def fit_model(
     store: Store,
     runs: Sequence[StoredRun],
-    images: Images,
+    data: StoredData,
     folder: Path,
     *,
     onnx: bool = False,
     training: Progress | None = None,
-) -> FittedModel:
+) -> tuple[str, float]:
     """Train the setting of some runs on all classes and write the model, as `export_model` writes that of a fold.
 
     Args:
         store: The store, which is only read.
         runs: All runs of the setting that a search found.
-        images: The data that they were trained on.
+        data: The data that they were trained on.
         folder: Where to write.
         onnx: Whether to write `model.onnx` too.
         training: Called with the number of iterations that are done, and that of all.
+
+    Returns:
+        What was trained, in words, and the largest difference of the exported embeddings to the suite's.
     """
     run = runs[0]
     like, _ = run.trainings[min(run.trainings)]
     normalization = models_normalization(store, like)
-    try:
-        dataset = opened_dataset(run, like, images)
-        kept = checkpoint_epochs([one for each in runs for one in each.trainings.values()], dataset)
-        epochs = max(int(like.method.loss is not None), round(fmean(kept)))
-        fitted = fit(FitSpec(like=like, epochs=epochs), dataset, images.device, training)
+    dataset = data.open(like, run.summary.experiment.dataset, f"that {run.called} was tested on")
+    kept = checkpoint_epochs([one for each in runs for one in each.trainings.values()], dataset)
+    epochs = max(int(like.method.loss is not None), round(fmean(kept)))
+    with as_input_errors():
+        fitted = fit(FitSpec(like=like, epochs=epochs), dataset, data.device, training)
         weights = weights_with_trunk(like, fitted.weights)
-    except (DataError, BrokenImageError, MethodError, TrunkError) as error:
-        raise InputError(str(error)) from error
     if fitted.failure is not None:
         raise WorkFailedError(f"{run.called}: the training on all classes diverged ({fitted.failure})")
-    of_a_fold = {"fold", "split", "train_classes", "validation_classes", "checkpoint_epoch"}
+    samples, classes = len(dataset.images), dataset.n_classes
     description = {
         **run_description(run),
         "run": [one.record.run for one in runs],
         "run_fingerprint": [one.record.fingerprint for one in runs],
-        "trained_on": {
-            "data_fingerprint": dataset.fingerprint,
-            "classes": dataset.n_classes,
-            "samples": len(dataset.images),
-        },
+        "trained_on": {"data_fingerprint": dataset.fingerprint, "classes": classes, "samples": samples},
         "epochs": epochs,
         "epochs_are_the_mean_of": kept,
         "normalization": normalization,
-        "spec": {key: value for key, value in like.model_dump(mode="json").items() if key not in of_a_fold},
+        "spec": {key: value for key, value in like.model_dump(mode="json").items() if key not in _OF_A_FOLD},
         "provenance": fitted.provenance.model_dump(mode="json"),
     }
-    portable = Portable((like,), (weights,), normalization, description, UNTESTED)
-    difference = write_portable(portable, folder, onnx=onnx)
-    return FittedModel(epochs, kept, dataset.n_classes, len(dataset.images), difference)
+    difference = write_portable(Portable([like], [weights], normalization, description, UNTESTED), folder, onnx=onnx)
+    said = (
+        f"the setting of search {run.record.search}, trained on all {classes} classes ({samples:,} images or rows) for "
+        f"{epochs} epochs: the mean of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
+    )
+    return said, difference

@@ -16,56 +16,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 from zipfile import BadZipFile
 
-import yaml
-
 from reports.figures.search import Parameter, SearchHistory, TrialPoint
 from reports.page.material import Material, MethodSource
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import suite_card
-from reproduce.errors import InputError
+from reproduce.errors import writing_to
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.result_files import link_latest, own_name
 from reproduce.outputs.tables import published_names
+from results.atomic_files import write_atomically
 from results.records.artifacts import FigureData, Recording, figure_data_path, recording_path, weights_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.searches import StoredStudy
 from results.store.store import Store
-from results.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from reports.page.drawn_figure import Drawn
+    from reports.page.figures import Drawn
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PUBLIC = re.compile(r"https://(?:www\.)?(?:github\.com|gitlab\.com|codeberg\.org)/[\w./-]+")
 """Addresses whose commits have pages at ADDRESS/commit/COMMIT. None of them has a name or a password in it."""
-
-
-def repository_address(checkout: Path = _ROOT) -> str:
-    """Return the address of the repository: `repository-code` of `CITATION.cff`, or else where it was cloned from.
-
-    It is empty if neither is a public address on GitHub, GitLab or Codeberg.
-    """
-    address = _cited(checkout) or _cloned_from(checkout)
-    address = address.strip().removesuffix("/").removesuffix(".git")
-    return address if _PUBLIC.fullmatch(address) else ""
-
-
-def _cited(checkout: Path) -> str:
-    file = checkout / "CITATION.cff"
-    content = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    return str(content.get("repository-code", ""))
-
-
-def _cloned_from(checkout: Path) -> str:
-    if not (checkout / ".git").exists():
-        return ""
-    command = ["git", "-C", str(checkout), "config", "--get", "remote.origin.url"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
 _PAGE = "index.html"
 _SCALES: dict[str, Literal["linear", "log", "int"]] = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
@@ -83,12 +53,9 @@ def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
 
     page_folder = folder / own_name(name, fingerprint)
     html, figures = build_page(gather(name, fingerprint, store))
-    try:
+    with writing_to(page_folder):
         _write_figures(figures, page_folder / "figures")
-        write_whole(page_folder / _PAGE, html)
-    except OSError as error:
-        reason = f"{page_folder}: cannot be written ({error.strerror or error})"
-        raise InputError(f"{reason}; choose another folder with --to") from error
+        write_atomically(page_folder / _PAGE, html)
     link_latest(name, fingerprint, store, [page_folder])
     return page_folder / _PAGE
 
@@ -110,47 +77,32 @@ def page_identity(measured: MeasuredExperiment) -> str:
 
 def gather(name: str, fingerprint: str, store: Store) -> Material:
     """Collect the material of an experiment's page from the store and the folder of artifacts."""
-    measured = MeasuredExperiment.from_store(store, fingerprint, trainings=True)
-    studies = store.searches.of_experiment(fingerprint)
-    figure_data, unreadable = _figure_data(measured, store.artifacts)
-    recordings, unreadable_recordings = _recordings(measured, store.artifacts)
+    measured, artifacts = MeasuredExperiment.from_store(store, fingerprint, trainings=True), store.artifacts
+    summary = measured.summary
+    # Those of the first reproductions, by method.
+    first = {run.method: run for run in measured.records if run.run == run.search == 0}
+    data = {method: figure_data_path(artifacts, run.fingerprint) for method, run in first.items()}
+    trained = {method: measured.trainings.get(run.fold_fingerprints[0]) for method, run in first.items()}
+    recorded = {method: recording_path(weights_path(artifacts, one[0])) for method, one in trained.items() if one}
+    figure_data, unreadable = _loaded(data, FigureData.load)
+    recordings, unreadable_recordings = _loaded(recorded, Recording.load)
+    cards = {key: card for key in summary.methods if (card := suite_card(key)) is not None}
     return Material(
         name=name,
         measured=measured,
         figure_data=figure_data,
         recordings=recordings,
         unreadable=(*unreadable, *unreadable_recordings),
-        searches=histories(studies, measured.summary.methods, measured.summary.trials),
-        panels=_panels(name, store),
+        searches=histories(store.searches.of_experiment(fingerprint), summary.methods, summary.trials),
         commands=rerun_commands(name, measured),
         published_names=published_names(measured),
-        deviations=deviations(name, measured.summary),
-        mlrc=mlrc_experiment(measured.summary.dataset),
-        sources=_sources(measured),
+        deviations=deviations(name, summary),
+        mlrc=mlrc_experiment(summary.dataset),
+        sources={key: MethodSource(card.source, card.papers) for key, card in cards.items()},
         repository=repository_address(),
         made=drawn_line(f" from experiment {fingerprint} of the store"),
         identity=page_identity(measured),
     )
-
-
-def _sources(measured: MeasuredExperiment) -> dict[str, MethodSource]:
-    cards = {key: suite_card(key) for key in measured.summary.methods}
-    return {key: MethodSource(card.source, card.papers) for key, card in cards.items() if card is not None}
-
-
-def _figure_data(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, FigureData], list[str]]:
-    """The figure data of the first reproductions by method, and the names of files that cannot be read."""
-    first = [run for run in measured.records if run.run == run.search == 0]
-    paths = {run.method: figure_data_path(artifacts, run.fingerprint) for run in first}
-    return _loaded(paths, FigureData.load)
-
-
-def _recordings(measured: MeasuredExperiment, artifacts: Path) -> tuple[dict[str, Recording], list[str]]:
-    """The recordings of the first reproductions' first folds, and the names of files that cannot be read."""
-    first = {run.method: run.fold_fingerprints[0] for run in measured.records if run.run == 0}
-    known = {method: measured.trainings[name][0] for method, name in first.items() if name in measured.trainings}
-    paths = {method: recording_path(weights_path(artifacts, spec)) for method, spec in known.items()}
-    return _loaded(paths, Recording.load)
 
 
 def _loaded(paths: Mapping[str, Path], load: Callable[[Path], T]) -> tuple[dict[str, T], list[str]]:
@@ -164,15 +116,17 @@ def _loaded(paths: Mapping[str, Path], load: Callable[[Path], T]) -> tuple[dict[
     return found, unreadable
 
 
-def _panels(name: str, store: Store) -> dict[str, MeasuredExperiment]:
-    file, slash, _ = name.partition("/")
-    if not slash:
-        return {}
-    panels = {}
-    for other, fingerprint in store.latest_experiments().items():
-        if other.startswith(f"{file}/"):
-            panels[other.removeprefix(f"{file}/")] = MeasuredExperiment.from_store(store, fingerprint)
-    return panels
+def repository_address(checkout: Path = _ROOT) -> str:
+    """Return where the repository was cloned from; empty if that is no public address on GitHub, GitLab or Codeberg."""
+    if not (checkout / ".git").exists():
+        return ""
+    command = ["git", "-C", str(checkout), "config", "--get", "remote.origin.url"]
+    try:
+        address = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    address = address.strip().removesuffix("/").removesuffix(".git")
+    return address if _PUBLIC.fullmatch(address) else ""
 
 
 def histories(

@@ -5,15 +5,10 @@ from pathlib import Path
 from reports.figures.style import FigureError, png_of, svg_of
 from reports.page.material import Material
 from reports.paper_figures.registry import PAPER_FIGURES, PaperFigure
-from reproduce.errors import InputError
+from reproduce.errors import InputError, writing_to
 from reproduce.outputs.find_runs import NamedExperiment, find_experiments
+from results.atomic_files import write_atomically
 from results.store.store import Store
-from results.whole_files import write_whole
-
-
-def stored_runs(store: Store) -> dict[str, int]:
-    """Return the number of tested runs of every experiment in the store, by NAME or NAME/PANEL."""
-    return {name: len(store.experiment_runs(fingerprint)) for name, fingerprint in store.latest_experiments().items()}
 
 
 def run_commands(figure: PaperFigure, experiment: str | None = None) -> str:
@@ -27,6 +22,8 @@ def draw_figure(name: str, store: Store, folder: Path, experiment: str | None = 
 
     Args:
         name: Name of the figure.
+        store: The store with the runs.
+        folder: Where to write.
         experiment: A stored experiment that takes the place of the figure's own.
 
     Returns:
@@ -38,19 +35,15 @@ def draw_figure(name: str, store: Store, folder: Path, experiment: str | None = 
         drawn, scores, note = figure.draw(materials)
     except FigureError as error:
         raise InputError(f"{name} cannot be drawn: {error}") from error
-    content: dict[str, str | bytes] = {"png": png_of(drawn), "svg": svg_of(drawn)}
+    content: dict[str, str | bytes] = {f"{name}.png": png_of(drawn), f"{name}.svg": svg_of(drawn)}
     if scores is not None:
         texts = scores["values"].map(lambda values: " ".join(map(repr, values)))
-        content["csv"] = scores.assign(values=texts).to_csv(index=False, lineterminator="\n")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for suffix, text in content.items():
-            write_whole(folder / f"{name}.{suffix}", text)
-    except OSError as error:
-        reason = f"{folder}: cannot be written ({error.strerror or error})"
-        raise InputError(f"{reason}; choose another folder with --to") from error
-    files = [folder / f"{name}.{suffix}" for suffix in content]
-    return files, f"{_caption(figure, materials, replaced=experiment is not None)} {note}".strip()
+        content[f"{name}.csv"] = scores.assign(values=texts).to_csv(index=False, lineterminator="\n")
+    with writing_to(folder):
+        for file, text in content.items():
+            write_atomically(folder / file, text)
+    caption = _caption(figure, materials, replaced=experiment is not None)
+    return [folder / file for file in content], f"{caption} {note}".strip()
 
 
 def _materials(name: str, store: Store, experiment: str | None) -> dict[str, Material]:

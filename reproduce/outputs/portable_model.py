@@ -1,11 +1,13 @@
-"""Models that run without this suite: torch's exported programs (`.pt2`) and ONNX."""
+"""Writes models that run without this suite: torch's exported programs (`.pt2`), state dicts and ONNX."""
 
+import json
 import logging
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,13 +21,14 @@ from protocols.trunks.embedding_model import (
     with_trunk,
     without_published_weights,
 )
-from reproduce.errors import InputError
+from reproduce.errors import InputError, as_input_errors
+from reproduce.run.tasks import write_tensors
 from results.spec.training_spec import FoldSpec
+from results.spec.trunk_spec import NO_TRUNK
 
 TOLERANCE = 1e-5
 """Largest difference between an entry of the suite's embeddings and the same entry of an exported model's."""
 
-_CPU = torch.device("cpu")
 _CHANNELS = 3
 """Exported models take RGB images; a trunk for grey images averages their channels."""
 
@@ -58,25 +61,82 @@ class NormalizedModel(nn.Module):
         return torch.randint(0, 256, (number, *self.shape), dtype=torch.uint8, generator=generator)
 
 
-def normalized_ensemble(
-    specs: Sequence[FoldSpec], weights: Sequence[dict[str, Tensor]], normalization: Normalization
-) -> NormalizedModel:
-    """Build the models of finished trainings as one on the CPU, in evaluation mode. A frozen trunk is a part of it."""
-    is_frozen = specs[0].conditions.trunk.frozen
-    specs = [without_published_weights(with_trunk(spec)) for spec in specs]
-    first = specs[0]
-    embeds_features = first.conditions.trunk.is_input_features
-    shape = (
-        (trunk_width(first.conditions.trunk),)
-        if embeds_features
-        else (_CHANNELS, first.conditions.images.crop, first.conditions.images.crop)
+@dataclass(frozen=True)
+class Portable:
+    """A model to write: one, or several as an ensemble.
+
+    Attributes:
+        specs: Specification of each model's network.
+        weights: State dict of each, with that of a frozen trunk.
+        description: What `model.json` holds.
+        note: What the model is, in words.
+    """
+
+    specs: Sequence[FoldSpec]
+    weights: Sequence[dict[str, Tensor]]
+    normalization: Normalization
+    description: dict[str, Any]
+    note: str
+
+    def model(self, **training: Any) -> NormalizedModel:
+        """Build the models as one on the CPU, in evaluation mode, with other settings of the training if given.
+
+        A frozen trunk is a part of it, once for all models.
+        """
+        specs = [without_published_weights(with_trunk(spec)) for spec in self.specs]
+        specs = [spec.with_conditions(training=spec.conditions.training.model_copy(update=training)) for spec in specs]
+        first = specs[0].conditions
+        side = first.images.crop
+        shape = (trunk_width(first.trunk),) if first.trunk.is_input_features else (_CHANNELS, side, side)
+        cpu = torch.device("cpu")
+        models = [trained_model(spec, state, cpu) for spec, state in zip(specs, self.weights, strict=True)]
+        if self.specs[0].conditions.trunk.frozen:
+            for model in models[1:]:
+                model.trunk = models[0].trunk
+        return NormalizedModel(models, self.normalization, shape).eval().requires_grad_(False)
+
+
+def write_portable(portable: Portable, folder: Path, *, onnx: bool = False) -> float:
+    """Write a model and return the largest difference to the suite's embeddings.
+
+    The files are `model.pt2`, the model as torch's exported program, with normalization; `model.pt`, its state dict, or
+    those of an ensemble by `fold_0` and so on; `model.json`, its description; and `NOTE.txt`, what it is and how it is
+    used. `onnx` adds `model.onnx`, in float32.
+    """
+    specs = portable.specs
+    with as_input_errors():
+        model = portable.model()
+    states = {f"fold_{spec.fold}": state for spec, state in zip(specs, portable.weights, strict=True)}
+    write_tensors(folder / "model.pt", states if len(specs) > 1 else portable.weights[0])
+    write_json(folder / "model.json", {"note": portable.note, **portable.description})
+    (folder / "NOTE.txt").write_text(f"{portable.note}\n\n{_use_of(specs[0])}", encoding="utf-8")
+    if onnx:
+        # ONNX has no mixed precision like torch's.
+        write_onnx(portable.model(precision="float32"), folder / "model.onnx")
+    return write_program(model, folder / "model.pt2")
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a description."""
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def _use_of(spec: FoldSpec) -> str:
+    """Return the lines that load and use a model, and what its inputs are."""
+    images, inputs = spec.conditions.images, "features"
+    meaning = "`features` are float32 (n, c), the rows of the features file."
+    if spec.conditions.trunk.name != NO_TRUNK:
+        sides = [str(side) for side in (images.resize, images.evaluation_resize) if side is not None]
+        resized = f"resized to a shorter side of {', then '.join(sides)} pixels (bilinear), and " if sides else ""
+        inputs = "images"
+        meaning = (
+            f"`images` are uint8 RGB (n, 3, {images.crop}, {images.crop}): {resized}cropped in the centre. The model "
+            "normalises the colours itself."
+        )
+    return (
+        f'import torch\nmodel = torch.export.load("model.pt2").module()\nembeddings = model({inputs})\n\n'
+        f"{meaning} Embeddings are normalised, float32 (n, d).\n"
     )
-    models = [trained_model(spec, state, _CPU) for spec, state in zip(specs, weights, strict=True)]
-    if is_frozen:
-        # One trunk for all, so that the file holds it once.
-        for model in models[1:]:
-            model.trunk = models[0].trunk
-    return NormalizedModel(models, normalization, shape).eval().requires_grad_(False)
 
 
 def write_program(model: NormalizedModel, path: Path) -> float:
@@ -86,16 +146,20 @@ def write_program(model: NormalizedModel, path: Path) -> float:
     it is larger than `TOLERANCE`.
     """
     torch.export.save(_program(model), path)
-    return _checked_difference(model, torch.export.load(path).module(), "torch.export")
+    inputs = model.random_inputs(5)
+    # torch's maximum is NaN if one entry is.
+    difference = float((model(inputs) - torch.export.load(path).module()(inputs)).abs().max())
+    if not difference <= TOLERANCE:
+        raise InputError(
+            f"the model in torch.export differs from the suite's by {difference:.1e}, more than {TOLERANCE:.0e}; "
+            "nothing is written"
+        )
+    return difference
 
 
-def write_onnx(model: NormalizedModel, path: Path) -> float:
-    """Write a float32 model as ONNX, run it with ONNX Runtime and compare, as `write_program` does.
-
-    Its input is `inputs`, its output `embeddings`.
-    """
+def write_onnx(model: NormalizedModel, path: Path) -> None:
+    """Write a float32 model as ONNX. Its input is `inputs`, its output `embeddings`."""
     try:
-        import onnxruntime
         import onnxscript  # noqa: F401 - torch's exporter needs it.
     except ImportError as error:
         raise InputError(f"--onnx needs the package {error.name}: pip install -e '.[onnx]'") from error
@@ -113,28 +177,8 @@ def write_onnx(model: NormalizedModel, path: Path) -> float:
             input_names=["inputs"],
             output_names=["embeddings"],
         )
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-
-    def run(inputs: Tensor) -> Tensor:
-        (embeddings,) = session.run(None, {"inputs": inputs.numpy()})
-        return torch.from_numpy(np.asarray(embeddings))
-
-    return _checked_difference(model, run, "ONNX Runtime")
 
 
 def _program(model: NormalizedModel) -> torch.export.ExportedProgram:
     # Two inputs, because torch takes a size of 1 for a constant.
     return torch.export.export(model, (model.random_inputs(2),), dynamic_shapes=({0: torch.export.Dim("n")},))
-
-
-def _checked_difference(model: NormalizedModel, exported: Callable[[Tensor], Tensor], runner: str) -> float:
-    """The largest difference over batches of one and of several inputs."""
-    batches = [model.random_inputs(number) for number in (1, 5)]
-    # torch's maximum is NaN if one entry is.
-    difference = float(torch.cat([(model(inputs) - exported(inputs)).abs() for inputs in batches]).max())
-    if not difference <= TOLERANCE:
-        raise InputError(
-            f"the model in {runner} differs from the suite's by {difference:.1e}, more than {TOLERANCE:.0e}; nothing "
-            "is written"
-        )
-    return difference

@@ -14,7 +14,7 @@ from results.spec.experiment_spec import CARD_FILES, Experiment, PrimaryScore
 from results.spec.source_names import SourceName, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 
-_IN_A_FILE = ("protocol", "variants", "conditions", "with", "settings", "search.ranges", "dataset.name")
+_IN_A_FILE = ("protocol", "variants", "with", "settings", "search.ranges", "dataset.name")
 """Settings that are given in a file: options cannot name their keys, or it is another experiment."""
 
 _ON_THE_MACHINE = ("title", "dataset.root", "trunk.weights")
@@ -26,11 +26,6 @@ _OPTIONS = {
     "folds": "--folds",
     "seed": "--seed",
     "primary.compare": "--compare",
-}
-_FLAGS = {
-    "search.racing": "--racing",
-    "dataset.subset": "--subset",
-    "dataset.skip_broken_images": "--skip-broken-images",
 }
 
 
@@ -82,8 +77,6 @@ def _arguments(experiment: Experiment, in_file: Experiment) -> list[str]:
             continue
         if key == "methods":
             arguments += ["--methods", shlex.quote(",".join(experiment.methods))]
-        elif key in _FLAGS and value:
-            arguments.append(_FLAGS[key])
         elif key in _OPTIONS:
             arguments += [_OPTIONS[key], shlex.quote(str(value))]
         else:

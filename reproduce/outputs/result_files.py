@@ -4,21 +4,15 @@ Experiments of one name that differ in methods, trials or anything else have fil
 `NAME-IDENTITY/index.html` belong to one experiment; `NAME.csv` and `NAME/index.html` lead to the one started last.
 """
 
-from html import escape
+from contextlib import suppress
 from pathlib import Path
-from urllib.parse import quote
 
+from results.atomic_files import file_name, partial_name, put_in_place
 from results.store.store import Store
 from results.values import identity_of
-from results.whole_files import file_name, partial_name, put_in_place, write_whole
 
 _LONGEST_NAME = 180
 """Most bytes of an experiment's name in a file name, so that identity, suffix and a partial file's name fit in 255."""
-
-_LEADS_ON = """<!DOCTYPE html>
-<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={url}">
-<title>The latest page</title><a href="{url}">The latest page</a>
-"""
 
 
 def latest_name(name: str) -> str:
@@ -32,28 +26,16 @@ def own_name(name: str, fingerprint: str) -> str:
 
 
 def link_latest(name: str, fingerprint: str, store: Store, paths: list[Path]) -> None:
-    """Let the names without identity lead to files or folders of an experiment, if it is the latest of its name."""
-    if store.latest_experiments().get(name) == fingerprint:
-        for path in paths:
-            lead_to(path.with_name(latest_name(name) + path.suffix), path)
+    """Let the names without identity lead to files or folders of an experiment, if it is the latest of its name.
 
-
-def lead_to(link: Path, target: Path) -> None:
-    """Make a link to a file or folder beside it, in place of an earlier link.
-
-    Where the file system has no links, or a folder that is no link has its name, a file is copied, and a folder gets an
-    `index.html` that leads on.
+    There is no link where the file system has none, or where a folder has its name.
     """
-    partial = partial_name(link)
-    try:
-        partial.symlink_to(target.name, target_is_directory=target.is_dir())
-        put_in_place(partial, link)
-    except OSError:
+    if store.latest_experiments().get(name) != fingerprint:
+        return
+    for path in paths:
+        link = path.with_name(latest_name(name) + path.suffix)
+        partial = partial_name(link)
+        with suppress(OSError):
+            partial.symlink_to(path.name, target_is_directory=path.is_dir())
+            put_in_place(partial, link)
         partial.unlink(missing_ok=True)
-        if link.is_symlink():
-            link.unlink()
-        if target.is_dir():
-            url = escape(quote(f"../{target.name}/index.html"))
-            write_whole(link / "index.html", _LEADS_ON.format(url=url))
-        else:
-            write_whole(link, target.read_bytes())

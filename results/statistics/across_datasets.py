@@ -12,12 +12,11 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
-from scipy import special
 from scipy.stats import rankdata
 
-from results.statistics.comparison_result import ComparedPair
-from results.statistics.pair_tests import Numbers, t_quantile
+from results.statistics.comparison import ComparedPair
+from results.statistics.intervals import t_quantile
+from results.statistics.pair_tests import Numbers
 
 FEWEST_FOR_A_MEAN = 3
 """Datasets that a mean, a prediction and "consistent" need."""
@@ -50,21 +49,6 @@ def over_datasets(differences: Numbers, errors: Numbers) -> OverDatasets:
     t, variance = t_quantile(0.975, count - 1), differences.var(axis=-1, ddof=1)
     of_mean = np.maximum(variance, (errors**2).mean(axis=-1)) / count
     return OverDatasets(differences.mean(axis=-1), t * np.sqrt(of_mean), t * np.sqrt(variance * (1 + 1 / count)))
-
-
-def sides(differences: Numbers, errors: Numbers, degrees: npt.ArrayLike) -> npt.NDArray[np.int8]:
-    """Return on which side of zero the 95 % interval of each difference lies: 1, -1, or 0 if it holds zero."""
-    outside = np.abs(differences) > special.stdtrit(degrees, 0.975) * errors
-    return np.where(outside, np.sign(differences), 0).astype(np.int8)
-
-
-def consistent(differences: Numbers, errors: Numbers, degrees: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Tell whether all intervals lie on one side of zero, with that of the mean; never for fewer than three."""
-    if differences.shape[-1] < FEWEST_FOR_A_MEAN:
-        return np.zeros(differences.shape[:-1], dtype=bool)
-    total, found = sides(differences, errors, degrees).sum(axis=-1), over_datasets(differences, errors)
-    one_side = np.abs(total) == differences.shape[-1]
-    return np.asarray(one_side & (np.abs(found.mean) > found.half_width))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.trunk_spec import NO_TRUNK
-from results.statistics.comparison_result import ComparisonResult
+from results.statistics.comparison import ComparisonResult
 from results.statistics.finding import Finding, origin_findings, titles_of
 from results.statistics.planning import MOST_UNITS, Detectable, detectable
 from results.statistics.primary_comparison import (
@@ -20,7 +20,6 @@ from results.statistics.primary_comparison import (
     primary_score,
     unit_values,
 )
-from results.statistics.run_values import values_by_run
 from results.statistics.search_findings import search_findings, training_findings
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import capitalized, counted, listed, plural
@@ -46,8 +45,7 @@ def findings_of(measured: MeasuredExperiment) -> tuple[Finding, ...]:
 def missing_units(measured: MeasuredExperiment) -> dict[str, str]:
     """Return by method which searches or runs are there, such as `1 of 3 searches`, where some are missing."""
     score, summary, missing = primary_score(measured), measured.summary, {}
-    by_run = values_by_run(measured.records, score.metric, score.embeddings)
-    for key, own in unit_values(measured, by_run).items():
+    for key, own in unit_values(measured, measured.values(score.metric, score.embeddings)).items():
         if own.missing == "searches missing":
             missing[key] = f"{len(own.units)} of {summary.experiment.search.searches} searches"
         elif own.missing:
@@ -152,8 +150,8 @@ def _of_few_units(comparison: ComparisonResult, titles: Mapping[str, str]) -> It
 
 
 def _below_untrained(measured: MeasuredExperiment, score: PrimaryScore, titles: Mapping[str, str]) -> Iterator[Finding]:
-    by_run = values_by_run(measured.records, score.metric, score.embeddings)
-    means = {key: interval.mean for key, interval in method_intervals(measured, by_run).items()}
+    intervals = method_intervals(measured, measured.values(score.metric, score.embeddings))
+    means = {key: interval.mean for key, interval in intervals.items()}
     if below := [titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
         verb = "has" if len(below) == 1 else "have"
         on_features = measured.summary.experiment.conditions.trunk.name == NO_TRUNK

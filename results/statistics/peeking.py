@@ -4,31 +4,15 @@ The released code of some papers keeps the epoch with the best test score (speci
 is the test score at the checkpoint that validation chose. The peeked score is the best test score of the same training.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from results.records.records import FoldResult, Scores, TestCurve, TestPoint
+from results.records.records import Scores
 from results.statistics.intervals import Interval
 from results.statistics.primary_comparison import method_intervals
-from results.statistics.run_values import RunKey
 from results.store.experiment_results import MeasuredExperiment
-
-
-def honest_choice(result: FoldResult, curve: TestCurve) -> TestPoint | None:
-    """Return the test scores at the checkpoint that validation chose; None if the curve does not have them."""
-    return next((point for point in curve.points if point.iteration == result.best_iteration), None)
-
-
-def peeked_choice(result: FoldResult, curve: TestCurve, metric: str = "map_at_r") -> TestPoint | None:
-    """Return the best test scores along the training. They are never a result, because they use the test classes.
-
-    The untrained network can be chosen only if validation chose it too.
-    """
-    trained = [point for point in curve.points if point.iteration > 0 or result.best_iteration == 0]
-    return max(trained, key=lambda point: float(getattr(point.scores, metric)), default=None)
 
 
 @dataclass(frozen=True)
@@ -68,8 +52,7 @@ def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peek
     """
     if metric not in Scores.model_fields:
         raise ValueError(f"test curves hold {', '.join(Scores.model_fields)}, not {metric}")
-    by_method: dict[str, dict[RunKey, tuple[float, float]]] = {}
-    runs: Counter[str] = Counter(record.method for record in measured.records)
+    pairs: dict[str, dict[int, list[tuple[float, float]]]] = {}
     cut_off: dict[str, bool] = {}
     for record in measured.records:
         folds = [_fold(measured, fingerprint, metric) for fingerprint in record.fold_fingerprints]
@@ -77,31 +60,34 @@ def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peek
         if len(usable) < len(folds):
             continue
         means = float(np.mean([honest for honest, _ in usable])), float(np.mean([best for _, best in usable]))
-        key = RunKey(record.dataset, record.seed, record.run, record.search)
-        by_method.setdefault(record.method, {})[key] = means
+        pairs.setdefault(record.method, {}).setdefault(record.search, []).append(means)
         all_of_run = measured.cut_off_trainings(record) == len(folds)
         cut_off[record.method] = cut_off.get(record.method, True) and all_of_run
 
     def over_runs(part: Callable[[float, float], float]) -> dict[str, Interval]:
-        values = {method: {key: part(*run) for key, run in own.items()} for method, own in by_method.items()}
+        values = {
+            method: {search: [part(*pair) for pair in runs] for search, runs in own.items()}
+            for method, own in pairs.items()
+        }
         return method_intervals(measured, values)
 
     honest, peeked = over_runs(lambda honest, _: honest), over_runs(lambda _, best: best)
-    gain = over_runs(lambda honest, best: best - honest)
-    return [
-        Peeking(
-            method, honest[method], peeked[method], gain[method], len(own), runs[method] - len(own), cut_off[method]
-        )
-        for method, own in by_method.items()
-    ]
+    gain, found = over_runs(lambda honest, best: best - honest), []
+    for method, own in pairs.items():
+        used = sum(map(len, own.values()))
+        left_out = sum(record.method == method for record in measured.records) - used
+        found.append(Peeking(method, honest[method], peeked[method], gain[method], used, left_out, cut_off[method]))
+    return found
 
 
 def _fold(measured: MeasuredExperiment, fingerprint: str, metric: str) -> tuple[float, float] | None:
+    """The test score at the checkpoint that validation chose, and the best test score; None if one is missing."""
     if fingerprint not in measured.trainings or fingerprint not in measured.test_curves:
         return None
-    (_, result), curve = measured.trainings[fingerprint], measured.test_curves[fingerprint]
-    honest = honest_choice(result, curve)
-    peeked = peeked_choice(result, curve, metric)
-    if honest is None or peeked is None:
+    (_, result), points = measured.trainings[fingerprint], measured.test_curves[fingerprint].points
+    scores = {point.iteration: float(getattr(point.scores, metric)) for point in points}
+    # The untrained network can be chosen only if validation chose it too.
+    trained = [score for iteration, score in scores.items() if iteration > 0 or result.best_iteration == 0]
+    if result.best_iteration not in scores or not trained:
         return None
-    return float(getattr(honest.scores, metric)), float(getattr(peeked.scores, metric))
+    return scores[result.best_iteration], max(trained)

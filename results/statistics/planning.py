@@ -1,27 +1,25 @@
 """What a budget can see: the smallest difference that searches show, and the searches that a difference takes."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from scipy import special
 
-from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment, PrimaryScore
-from results.statistics.comparison_result import Unit
-from results.statistics.method_comparison import ALPHA, POWER, corrected_level, smallest_detectable
-from results.statistics.pair_tests import pairs_of, pool_or_own
-from results.statistics.primary_comparison import unit_of
-from results.statistics.run_values import by_search, values_by_run
-from results.statistics.search_deviation import (
+from results.statistics.compare import ALPHA, POWER, corrected_level, smallest_detectable
+from results.statistics.comparison import Unit
+from results.statistics.deviations import (
     FEWEST_TRIALS,
     WIDENING,
     SearchDeviation,
     measured_deviation,
     nearest_search_deviation,
+    run_deviation,
     search_deviation,
 )
+from results.statistics.pair_tests import pairs_of, pool_or_own
+from results.statistics.primary_comparison import unit_of
 from results.store.experiment_results import MeasuredExperiment
 
 MOST_UNITS = 1000
@@ -83,7 +81,8 @@ def _deviation(
 ) -> tuple[float | None, str, SearchDeviation | None]:
     own = "this experiment"
     if unit == "run":
-        deviation = run_deviation(values_of_searches(measured.records, score)) if measured else None
+        values = measured.values(score.metric, score.embeddings) if measured else {}
+        deviation = run_deviation(runs for own in values.values() for runs in own.values())
         if deviation is not None:
             return deviation, own, None
         on_features = experiment.conditions.trunk.is_input_features
@@ -171,17 +170,3 @@ def splits(experiment: Experiment, methods: int, score: PrimaryScore) -> list[Sp
         trainings = count * experiment.folds * (length + experiment.reproductions)
         found.append(Split(count, length, trainings, assumed.deviation if assumed else None, smallest))
     return sorted(found, key=lambda split: (split.trainings, split.searches))
-
-
-def values_of_searches(records: Sequence[RunRecord], score: PrimaryScore) -> list[Sequence[float]]:
-    """Return the runs' scores of every search of every method."""
-    by_method = values_by_run(records, score.metric, score.embeddings).values()
-    return [runs for values in by_method for runs in by_search(values).values()]
-
-
-def run_deviation(settings: Iterable[Sequence[float]]) -> float | None:
-    """Return the standard deviation between runs of one setting, pooled over settings; None if no runs differ."""
-    repeated = [np.asarray(runs) for runs in settings if len(runs) > 1]
-    degrees = sum(len(runs) - 1 for runs in repeated if np.ptp(runs) > 0)
-    squares = sum(float(np.var(runs)) * len(runs) for runs in repeated)
-    return float(np.sqrt(squares / degrees)) if degrees else None

@@ -1,20 +1,19 @@
-"""From an experiment's records to its one comparison: which values count, which methods are complete, what is asked.
+"""From an experiment's values to its one comparison: which values count, which methods are complete, what is asked.
 
 The comparison of a score is made here and nowhere else, for the page, the tables and the claims.
 """
 
-from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
 
 from results.spec.experiment_spec import Experiment, PrimaryScore
-from results.statistics.comparison_result import ComparisonResult, MethodValues, Missing, Unit
+from results.statistics.compare import ALPHA, compare_methods, mean_half_widths
+from results.statistics.comparison import ComparisonResult, MethodValues, Missing, Unit
+from results.statistics.deviations import nearest_search_deviation
 from results.statistics.intervals import Interval, student_t_interval
-from results.statistics.method_comparison import ALPHA, compare_methods, mean_half_widths
-from results.statistics.run_values import EmbeddingKind, RunKey, by_search, values_by_run
-from results.statistics.search_deviation import nearest_search_deviation
-from results.store.experiment_results import MeasuredExperiment
+from results.store.experiment_results import MeasuredExperiment, Values
+from results.store.frame import EmbeddingKind
 
 FURTHER_SCORES = 5
 """Headline scores beside the primary one: three metrics of two kinds of embeddings."""
@@ -70,34 +69,34 @@ def comparison_on(measured: MeasuredExperiment, score: PrimaryScore) -> Comparis
 
 def method_values(measured: MeasuredExperiment, score: PrimaryScore) -> dict[str, MethodValues]:
     """Return the values of the methods that are tested against each other, in the experiment's order."""
-    values = unit_values(measured, values_by_run(measured.records, score.metric, score.embeddings))
+    values = unit_values(measured, measured.values(score.metric, score.embeddings))
     return {key: values[key] for key in measured.summary.compared}
 
 
-def unit_values(measured: MeasuredExperiment, by_run: Mapping[str, Mapping[RunKey, float]]) -> dict[str, MethodValues]:
-    """Return the independent values of all planned methods from values by run (`values_by_run`).
+def unit_values(measured: MeasuredExperiment, values: Values) -> dict[str, MethodValues]:
+    """Return the independent values of all planned methods from the values of their runs.
 
     The runs of one search share the setting that it found. So where searches are repeated, the values are the means of
     the complete searches. Else they are the runs.
     """
     summary, searched = measured.summary, measured.searched_methods
     with_runs = {record.method for record in measured.records}
-    searches = summary.experiment.search.searches
-    values = {}
+    searches, units_of = summary.experiment.search.searches, {}
     for key in summary.methods:
-        own, planned, constant = by_run.get(key, {}), summary.runs[key], key in summary.constant
+        own, planned, constant = values.get(key, {}), summary.runs[key], key in summary.constant
         # A method without runs has a search to come.
         is_searched = summary.trials > 0 and (key in searched or key not in with_runs)
         missing: Missing | None = None
         if searches > 1 and planned >= searches * summary.reproductions:
-            complete = [runs for runs in by_search(own).values() if len(runs) >= summary.reproductions]
+            complete = [runs for runs in own.values() if len(runs) >= summary.reproductions]
             missing = "searches missing" if len(complete) < searches else None
             units = tuple(float(np.mean(runs)) for runs in complete)
-            values[key] = MethodValues(units, sum(map(len, complete)), is_searched, missing=missing)
+            units_of[key] = MethodValues(units, sum(map(len, complete)), is_searched, missing=missing)
         else:
-            missing = "runs missing" if len(own) < planned else None
-            values[key] = MethodValues(tuple(own.values()), len(own), is_searched, constant, missing)
-    return values
+            runs = [value for runs in own.values() for value in runs]
+            missing = "runs missing" if len(runs) < planned else None
+            units_of[key] = MethodValues(tuple(runs), len(runs), is_searched, constant, missing)
+    return units_of
 
 
 def resolution(measured: MeasuredExperiment, score: PrimaryScore) -> float:
@@ -109,20 +108,22 @@ def resolution(measured: MeasuredExperiment, score: PrimaryScore) -> float:
     return step / (record.test_images * max(1, models))
 
 
-def method_intervals(measured: MeasuredExperiment, by_run: Mapping[str, Mapping[RunKey, float]]) -> dict[str, Interval]:
-    """Return mean and 95 % interval of every method from its values by run (`values_by_run`).
+def method_intervals(measured: MeasuredExperiment, values: Values) -> dict[str, Interval]:
+    """Return mean and 95 % interval of every method from the values of its runs.
 
     Where searches are repeated, they are the unit: mean and interval are over the complete searches, with the variance
     of the comparison (`mean_half_widths`), and n counts them. A method with missing searches has no interval. Else the
     interval is Student's t over runs, and holds for the settings.
     """
-    intervals = {method: student_t_interval(list(values.values())) for method, values in by_run.items()}
+    intervals = {
+        method: student_t_interval([value for runs in own.values() for value in runs]) for method, own in values.items()
+    }
     if unit_of(measured.summary.experiment) != "search":
         return intervals
-    values = unit_values(measured, by_run)
-    widths = mean_half_widths({key: values[key] for key in measured.summary.compared})
+    units_of = unit_values(measured, values)
+    widths = mean_half_widths({key: units_of[key] for key in measured.summary.compared})
     for method, over_runs in intervals.items():
-        units, missing = values[method].units, values[method].missing
+        units, missing = units_of[method].units, units_of[method].missing
         alone = student_t_interval(units) if units else Interval(over_runs.mean, None, 0)
         half_width = None if missing else widths.get(method, alone.half_width)
         intervals[method] = Interval(alone.mean, half_width, len(units))

@@ -1,13 +1,28 @@
-"""Findings about searches and trainings: what limited them, what failed in them, and how they differ from MLRC's."""
+"""Findings about searches and trainings: what limited them, what failed in them, and how they differ from MLRC's.
 
+A training is cut off if it ended at the largest number of epochs while its validation score still rose. More epochs
+could raise its score, so a comparison of such trainings is also one of the methods' speed of learning. A setting at an
+end of the range that was searched could be better in a wider range. Where the two best trials of a search cannot be
+told apart, another setting could win if they were trained again.
+
+The score of a trial is one measurement. Its noise is the deviation between the validation scores of the reproductions,
+which train the winning setting again. The difference of two trials then has the deviation noise x sqrt(2). The
+runner-up lies within the noise if it is no further than this below the winner.
+"""
+
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
 
 from results.records.experiment_summary import ExperimentSummary
+from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment
 from results.spec.search_settings import SamplerSettings
-from results.statistics.comparison_result import ComparisonResult
-from results.statistics.cut_off import CutOff, cut_offs, range_ends, runners_up
+from results.statistics.comparison import ComparisonResult
 from results.statistics.finding import Finding, titles_of
 from results.statistics.primary_comparison import unit_of
 from results.store.experiment_results import MeasuredExperiment
@@ -76,8 +91,8 @@ def _failed_searches(comparison: ComparisonResult, titles: Mapping[str, str]) ->
 
 
 def _close_trials(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:
-    compared = runners_up(measured)
-    close = Counter(titles[pair.method] for pair in compared if pair.within_noise)
+    compared = close_trials(measured)
+    close = Counter(titles[method] for (method, _), within_noise in compared.items() if within_noise)
     if close:
         text = f"In {close.total()} of {counted(len(compared), 'search')} the two best trials lie within the noise."
         which = joined([title if count == 1 else f"{title} {count}" for title, count in close.items()])
@@ -102,7 +117,7 @@ def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
     """Say which trainings were cut off or went wrong, and what was trained."""
     titles, counts = titles_of(measured), cut_offs(measured)
     if counts:
-        cut, trained = sum(one.cut_off for one in counts), sum(one.trainings for one in counts)
+        cut, trained = map(sum, zip(*counts.values(), strict=True))
         share = f"all {cut}" if cut == trained else f"{cut} of {trained}"
         by_method = joined(_shares(titles, counts))
         yield Finding(
@@ -118,9 +133,13 @@ def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
     yield from _of_what_was_trained(measured.summary.experiment)
 
 
-def _shares(titles: Mapping[str, str], counts: Sequence[CutOff]) -> list[str]:
-    whole = [titles[one.method] for one in counts if one.cut_off == one.trainings]
-    parts = [f"{titles[one.method]} {one.cut_off} of {one.trainings}" for one in counts if one.cut_off < one.trainings]
+def _shares(titles: Mapping[str, str], counts: Mapping[str, tuple[int, int]]) -> list[str]:
+    whole = [titles[method] for method, (cut_off, trainings) in counts.items() if cut_off == trainings]
+    parts = [
+        f"{titles[method]} {cut_off} of {trainings}"
+        for method, (cut_off, trainings) in counts.items()
+        if cut_off < trainings
+    ]
     return [*parts, *(whole if len(whole) <= NAMED else [f"all trainings of {len(whole)} methods"])]
 
 
@@ -158,3 +177,85 @@ def _of_what_was_trained(experiment: Experiment) -> Iterator[Finding]:
         yield Finding("note", text, "training")
     elif embedder.init != "random":
         yield Finding("note", f"The embedder starts from {embedder.init}, MLRC's from torch's default.", "training")
+
+
+def cut_offs(measured: MeasuredExperiment) -> dict[str, tuple[int, int]]:
+    """Count the trainings that were cut off, and all trainings, by method, for the methods that have one.
+
+    Runs of which neither the trainings nor their count were read are not counted.
+    """
+    counts = {}
+    for method in measured.summary.methods:
+        runs = [(run, measured.cut_off_trainings(run)) for run in measured.records if run.method == method]
+        trainings = sum(len(run.fold_fingerprints) for run, count in runs if count is not None)
+        if cut_off := sum(count or 0 for _, count in runs):
+            counts[method] = (cut_off, trainings)
+    return counts
+
+
+@dataclass(frozen=True)
+class RangeEnd:
+    """A hyperparameter whose best value lies at an end of its range.
+
+    Attributes:
+        target: The hyperparameter, such as `optimizer.lr`.
+        value: Value of that end.
+        found: Number of searches that found it.
+    """
+
+    method: str
+    target: str
+    end: Literal["lowest", "highest"]
+    value: float
+    found: int
+    searches: int
+
+    @property
+    def text(self) -> str:
+        """Such as `loss.omega 1 (highest)`, or `loss.omega 1 (highest in 2 of 3 searches)`."""
+        count = f" in {self.found} of {self.searches} searches" if self.searches > 1 else ""
+        return f"{self.target} {self.value:g} ({self.end}{count})"
+
+
+def range_ends(measured: MeasuredExperiment) -> list[RangeEnd]:
+    """Find the hyperparameters whose best value lies at an end of the range that was searched."""
+    ends = []
+    for method in measured.summary.methods:
+        settings = {run.search: run.hyperparameters for run in measured.records if run.method == method}
+        for target, searched in measured.summary.ranges.get(method, {}).items():
+            values = [setting.get(target) for setting in settings.values()]
+            found = [searched.end_at(value) for value in values if isinstance(value, int | float)]
+            ends += [
+                RangeEnd(method, target, end, value, found.count(end), len(settings))
+                for end, value in (("lowest", searched.low), ("highest", searched.high))
+                if end in found
+            ]
+    return ends
+
+
+def close_trials(measured: MeasuredExperiment) -> dict[tuple[str, int], bool]:
+    """Tell by method and search whether the second-best trial lies within the noise of the best.
+
+    Only searches whose setting has two reproductions with validation scores are in it.
+    """
+    close = {}
+    for method in measured.summary.methods:
+        for search in sorted(number for key, number in measured.searches if key == method):
+            scores = sorted(measured.searches[method, search].scores, reverse=True)
+            runs = [run for run in measured.records if (run.method, run.search) == (method, search)]
+            validated = validation_scores(measured, runs)
+            if len(scores) > 1 and len(validated) > 1:
+                noise = float(np.std(validated, ddof=1))
+                close[method, search] = scores[0] - scores[1] <= math.sqrt(2) * noise
+    return close
+
+
+def validation_scores(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> list[float]:
+    """Return the validation MAP@R, mean over folds, of the runs whose trainings are all known and have one."""
+    means = []
+    for run in runs:
+        results = [measured.trainings[name][1] for name in run.fold_fingerprints if name in measured.trainings]
+        scores = [result.best_map_at_r for result in results if result.best_map_at_r is not None]
+        if scores and len(scores) == len(run.fold_fingerprints):
+            means.append(float(np.mean(scores)))
+    return means

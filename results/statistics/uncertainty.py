@@ -17,13 +17,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from results.records.records import RunRecord, Scores
+from results.records.records import RunRecord
 from results.statistics.intervals import half_width_of
-from results.statistics.run_values import EmbeddingKind, RunKey, by_search
+from results.store.frame import EmbeddingKind
 
 _Array = npt.NDArray[np.float64]
-ClassScoresByRun = Mapping[RunKey, _Array]
-"""Scores on every test class (classes,) by run."""
+ClassScoresByRun = Mapping[tuple[int, int], _Array]
+"""Scores on every test class (classes,) by number of the search and of the run."""
 
 
 @dataclass(frozen=True)
@@ -71,39 +71,24 @@ def uncertainty_of_pairs(
     The result has each method with every later one. Methods in `constant` have one run that stands for all, and count
     as if they had been run as often as the others.
     """
-    scores: dict[str, dict[RunKey, _Array]] = {}
-    queries: _Array | None = None
+    scores: dict[str, dict[tuple[int, int], _Array]] = {}
+    queries: tuple[int, ...] = ()
     for method, runs in records.items():
-        own_queries, rows = scores_by_class(runs, metric, kind)
-        queries = own_queries if queries is None else queries
-        if not np.array_equal(queries, own_queries):
-            raise ValueError(f"{method} was tested on other classes than the first method; they cannot be paired")
-        keys = [RunKey(run.dataset, run.seed, run.run, run.search) for run in runs]
-        scores[method] = dict(zip(keys, rows, strict=True))
+        scores[method] = {}
+        for run in runs:
+            if run.class_scores is None:
+                raise ValueError(f"{run.name} of {method} was kept without class scores; evaluate it again")
+            queries = queries or run.class_scores.queries
+            if run.class_scores.queries != queries:
+                raise ValueError(f"{run.name} of {method} was tested on other classes than the first run")
+            by_class = [getattr(one, metric) for one in getattr(run.class_scores, kind)]
+            scores[method][run.search, run.run] = np.array(by_class)
     all_keys = dict.fromkeys(key for own in scores.values() for key in own)
     for method in scores.keys() & set(constant):
         if len(scores[method]) == 1:
             scores[method] = dict.fromkeys(all_keys, *scores[method].values())
-    pairs = combinations(scores, 2)
-    return [uncertainty((a, b), scores[a], scores[b], queries) for a, b in pairs if queries is not None]
-
-
-def scores_by_class(records: Sequence[RunRecord], metric: str, kind: EmbeddingKind) -> tuple[_Array, _Array]:
-    """Return the numbers of queries (classes,) and the scores of every run on every test class (runs, classes)."""
-    if metric not in Scores.model_fields:
-        raise ValueError(f"class scores hold {', '.join(Scores.model_fields)}, not {metric}")
-    if not records:
-        raise ValueError("an interval over classes needs at least one run")
-    rows: list[list[float]] = []
-    queries: tuple[int, ...] = ()
-    for record in records:
-        if record.class_scores is None:
-            raise ValueError(f"{record.name} of {record.method} was kept without class scores; evaluate it again")
-        queries = queries or record.class_scores.queries
-        if record.class_scores.queries != queries:
-            raise ValueError(f"{record.name} of {record.method} was tested on other classes than the first run")
-        rows.append([getattr(scores, metric) for scores in getattr(record.class_scores, kind)])
-    return np.array(queries, dtype=float), np.array(rows)
+    weights = np.array(queries, dtype=float)
+    return [uncertainty((a, b), scores[a], scores[b], weights) for a, b in combinations(scores, 2)]
 
 
 def uncertainty(names: tuple[str, str], a: ClassScoresByRun, b: ClassScoresByRun, queries: _Array) -> Uncertainty:
@@ -139,21 +124,24 @@ def uncertainty(names: tuple[str, str], a: ClassScoresByRun, b: ClassScoresByRun
     )
 
 
-def _matched(a: ClassScoresByRun, b: ClassScoresByRun) -> list[RunKey]:
+def _matched(a: ClassScoresByRun, b: ClassScoresByRun) -> list[tuple[int, int]]:
     """Runs of equal numbers if they give two independent pairs, else none.
 
     Where both methods have several searches, a pair is a search with its runs.
     """
-    several = [len({key.search for key in method}) > 1 for method in (a, b)]
+    several = [len({search for search, _ in method}) > 1 for method in (a, b)]
     if several[0] != several[1]:
         return []
     matched = [key for key in a if key in b]
-    pairs = {key.search for key in matched} if several[0] else set(matched)
+    pairs = {search for search, _ in matched} if several[0] else set(matched)
     return matched if len(pairs) > 1 else []
 
 
 def _groups(sample: ClassScoresByRun) -> list[_Array]:
-    return [np.array(rows) for rows in by_search(sample).values()]
+    groups: dict[int, list[_Array]] = {}
+    for (search, _), row in sample.items():
+        groups.setdefault(search, []).append(row)
+    return [np.array(rows) for rows in groups.values()]
 
 
 def _mean(sample: ClassScoresByRun) -> _Array:

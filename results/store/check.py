@@ -8,14 +8,14 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from results.records.experiment_summary import ExperimentSummary
-from results.records.records import RunRecord, TestCurve
+from results.records.records import FoldResult, RunRecord, TestCurve
 from results.records.trials import Trial
 from results.spec.training_spec import FoldSpec
-from results.store.database import TABLES, Database, TrainingRecord, digest_of, why_unreadable
+from results.store.database import TABLES, Database, digest_of, why_unreadable
 from results.values import Record, fingerprint_of
 
 _RECORDS: dict[str, type[Record]] = {
-    "trainings": TrainingRecord,
+    "trainings": FoldResult,
     "test_curves": TestCurve,
     "runs": RunRecord,
     "experiments": ExperimentSummary,
@@ -84,7 +84,7 @@ def check_records(database: Database, progress: Callable[[int, int], None] | Non
                 else:
                     for reference in _references(table, row, record):
                         needed.setdefault(reference, name)
-                    if isinstance(record, TrainingRecord):
+                    if isinstance(record, FoldResult):
                         checked.specs[row["fingerprint"]] = record.spec
                     elif isinstance(record, RunRecord):
                         checked.runs[row["fingerprint"]] = record
@@ -123,9 +123,7 @@ def _read(table: str, row: _Row) -> Any:
 
 
 def _is_of_another_row(table: str, row: _Row, record: Any) -> bool:
-    if table == "trainings":
-        return bool({record.spec.fingerprint, record.result.fingerprint} != {row["fingerprint"]})
-    if table in ("test_curves", "runs"):
+    if table in ("trainings", "test_curves", "runs"):
         return bool(record.fingerprint != row["fingerprint"])
     if table == "studies":
         return fingerprint_of(record) != str(row["fingerprint"])

@@ -11,9 +11,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from results.records.records import FoldResult
-from results.spec.training_spec import FoldSpec
-from results.store.errors import StoreError
+from results.store import StoreError
 from results.values import Record
 
 SCHEMA_VERSION = 5
@@ -41,13 +39,6 @@ _WAIT_SECONDS = 60.0
 """How long a write waits for the writes of other threads and processes."""
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
-
-
-class TrainingRecord(Record):
-    """What the store keeps of a training."""
-
-    spec: FoldSpec
-    result: FoldResult
 
 
 def store_file(place: str | Path) -> Path:

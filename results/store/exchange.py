@@ -4,7 +4,6 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from sqlite3 import Connection, Row
-from typing import Any
 
 from results.records.records import RunRecord
 from results.records.trials import Trial
@@ -69,11 +68,10 @@ def plan_merge(into: Database, other: Database) -> RowMerge:
     """
     merge = RowMerge()
     with into.reading() as first, other.reading() as second:
-        _plan_by_fingerprint(merge, "trainings", first, second)
+        _plan_results(merge, "trainings", first, second)
         _plan_trials(merge, first, second)
-        _plan_by_fingerprint(merge, "studies", first, second)
-        _plan_by_fingerprint(merge, "runs", first, second)
-        _plan_by_fingerprint(merge, "test_curves", first, second)
+        for table in ("studies", "runs", "test_curves"):
+            _plan_results(merge, table, first, second)
         _plan_experiments(merge, first, second)
         _plan_lists(merge, first, second)
         known = set(first.execute(_FAILURES).fetchall())
@@ -95,21 +93,19 @@ def apply_merge(into: Database, merge: RowMerge) -> None:
                 insert(connection, table, values, replace=table in ("trials", "experiments"))
 
 
-def _plan_by_fingerprint(merge: RowMerge, table: str, first: Connection, second: Connection) -> None:
-    mine = dict(first.execute(f"SELECT fingerprint, sha256 FROM {table}").fetchall())
-    for row in second.execute(f"SELECT * FROM {table} ORDER BY fingerprint").fetchall():
+def _plan_results(merge: RowMerge, table: str, first: Connection, second: Connection) -> None:
+    """Take the rows with new fingerprints, unless they were made from rows that the first store has otherwise."""
+    mine = {row["fingerprint"]: row for row in first.execute(f"SELECT * FROM {table}")}
+    for row in second.execute(f"SELECT * FROM {table} ORDER BY fingerprint"):
         fingerprint = row["fingerprint"]
         if fingerprint not in mine:
             if not _needs(table, row) & merge.conflicting:
                 merge.rows[table].append(row)
-            continue
-        if table not in ("trainings", "runs"):
-            continue
-        (stored,) = first.execute(f"SELECT content FROM {table} WHERE fingerprint = ?", (fingerprint,)).fetchone()
-        if mine[fingerprint] != row["sha256"] and (differing := _differing(row["content"], stored)):
-            merge.disagree(fingerprint, f"row {fingerprint} of {table}", f"different {', '.join(differing)}")
-        else:
-            merge.equal.add(fingerprint)
+        elif table in ("trainings", "runs"):
+            if differing := _differing(mine[fingerprint], row):
+                merge.disagree(fingerprint, f"row {fingerprint} of {table}", f"different {', '.join(differing)}")
+            else:
+                merge.equal.add(fingerprint)
 
 
 def _needs(table: str, row: Row) -> set[str]:
@@ -120,16 +116,12 @@ def _needs(table: str, row: Row) -> set[str]:
     return {*record.fold_fingerprints, *record.chosen_by, *([record.study] if record.study else [])}
 
 
-def _differing(text: str, stored: str) -> list[str]:
-    """Return the names of the fields in which two JSON records differ, without the circumstances."""
-    first, second = _flat(json.loads(stored)), _flat(json.loads(text))
-    return sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
-
-
-def _flat(content: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a record, those of a training's result among them."""
-    fields = {**content, **content.get("result", {})}
-    return {name: value for name, value in fields.items() if name not in {"result", *_CIRCUMSTANCES}}
+def _differing(stored: Row, row: Row) -> list[str]:
+    """Return the names of the fields in which two records differ, without the circumstances."""
+    if stored["sha256"] == row["sha256"]:
+        return []
+    first, second = json.loads(stored["content"]), json.loads(row["content"])
+    return sorted(name for name in {*first, *second} - _CIRCUMSTANCES if first.get(name) != second.get(name))
 
 
 def _plan_trials(merge: RowMerge, first: Connection, second: Connection) -> None:

@@ -1,27 +1,44 @@
 """An experiment with its measured runs, read from a store or from one JSON file (as in `results/measured/`)."""
 
-import json
 import lzma
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
+from pydantic import Field
 
 from results.records.experiment_summary import ExperimentSummary
-from results.records.frames import curves_frame, test_curves_frame
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.records.trials import SearchTrials
 from results.spec.training_spec import FoldSpec
-from results.store.store import Store
+from results.store.frame import curves_table, results_frame, test_points_table
+from results.store.store import Start, Store
+from results.values import Record
 
 FOLDER = Path(__file__).parents[1] / "measured"
 
+Values = Mapping[str, Mapping[int, list[float]]]
+"""Values of one score by method and number of the search: those of the search's runs."""
 
-def kept_text(file: Path) -> str:
-    """Return the text of a record that comes with the suite; every reading of one goes through here."""
-    return file.read_text(encoding="utf-8")
+
+class _SearchRecord(Record):
+    method: str
+    search: int
+    trial_scores: tuple[float, ...]
+    iterations: float | None = None
+
+
+class _MeasuredRecord(Record):
+    """A measured experiment as it is written."""
+
+    summary: ExperimentSummary
+    records: tuple[RunRecord, ...]
+    trainings: tuple[FoldResult, ...] = ()
+    test_curves: tuple[TestCurve, ...] = ()
+    searches: tuple[_SearchRecord, ...] = ()
+    cut_off: dict[str, int] = Field(default={})
 
 
 @dataclass(frozen=True)
@@ -48,6 +65,24 @@ class MeasuredExperiment:
     searches: Mapping[tuple[str, int], SearchTrials] = field(default_factory=dict)
     cut_off: Mapping[str, int] = field(default_factory=dict)
     others: tuple[str, ...] = ()
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """All values of all runs, one row each; see `results_frame`."""
+        return results_frame(self.summary.title, self.records)
+
+    def values(self, metric: str, embeddings: str) -> Values:
+        """Return the values of a score by method and search. Runs that were not evaluated with it are left out.
+
+        Args:
+            metric: A metric of the frame.
+            embeddings: `separated`, `concatenated` or `last_epoch`.
+        """
+        frame, values = self.frame, dict[str, dict[int, list[float]]]()
+        chosen = frame[(frame["metric"] == metric) & (frame["embeddings"] == embeddings)]
+        for method, search, value in zip(chosen["method"], chosen["search"], chosen["value"], strict=True):
+            values.setdefault(method, {}).setdefault(search, []).append(value)
+        return values
 
     @property
     def repeats_searches(self) -> bool:
@@ -78,15 +113,29 @@ class MeasuredExperiment:
         Raises:
             StoreError: The experiment is not in the store.
         """
-        summary, stored_runs = store.experiment(experiment), runs_of_all_starts(store, experiment)
-        records = tuple(record for record in stored_runs if record.method in summary.methods)
-        others = tuple(sorted({record.method for record in stored_runs} - set(summary.methods)))
+        whole = cls.of_all_starts(store, experiment)
+        summary = whole.summary
+        records = tuple(record for record in whole.records if record.method in summary.methods)
+        others = tuple(sorted({record.method for record in whole.records} - set(summary.methods)))
         if not trainings:
             return cls(summary, records, others=others)
         folds = list(dict.fromkeys(fingerprint for record in records for fingerprint in record.fold_fingerprints))
-        stored = store.fold_results(folds)
         searches = _searches(store, experiment, summary, records)
-        return cls(summary, records, stored, store.test_curves(folds), searches, others=others)
+        return cls(summary, records, store.fold_results(folds), store.test_curves(folds), searches, others=others)
+
+    @classmethod
+    def of_all_starts(cls, store: Store, experiment: str) -> "MeasuredExperiment":
+        """Read an experiment's runs, and those of other methods from starts that differ in their methods alone."""
+        summary, runs = store.experiment(experiment), store.experiment_runs(experiment)
+        starts = store.starts()
+        own = next(start for start in starts if start.fingerprint == experiment)
+        known = set(summary.methods)
+        for start in starts:
+            same = (start.name, start.without_methods) == (own.name, own.without_methods)
+            if start is not own and same:
+                runs += [run for run in store.experiment_runs(start.fingerprint) if run.method not in known]
+                known |= set(start.summary.methods)
+        return cls(summary, tuple(runs))
 
     @classmethod
     def kept(cls, name: str) -> "MeasuredExperiment":
@@ -96,55 +145,37 @@ class MeasuredExperiment:
     @classmethod
     def from_file(cls, path: Path) -> "MeasuredExperiment":
         """Read a file with the text of `to_json`, which may be compressed by xz."""
-        if path.suffix == ".xz":
-            with lzma.open(path, "rt", encoding="utf-8") as file:
-                return cls.from_json(file.read())
-        return cls.from_json(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        return cls.from_json((lzma.decompress(content) if path.suffix == ".xz" else content).decode())
 
     @classmethod
     def from_json(cls, text: str) -> "MeasuredExperiment":
-        """Read the text that `to_json` wrote."""
-        content = json.loads(text)
-        trainings = [FoldResult.model_validate(training) for training in content.get("trainings", [])]
-        curves = [TestCurve.model_validate(curve) for curve in content.get("test_curves", [])]
-        searches = content.get("searches", [])
+        """Read the text that `to_json` wrote; raise ValueError for another text."""
+        written = _MeasuredRecord.model_validate_json(text)
         return cls(
-            ExperimentSummary.model_validate(content["summary"]),
-            tuple(RunRecord.model_validate(record) for record in content["records"]),
-            {result.fingerprint: (result.spec, result) for result in trainings},
-            {curve.fingerprint: curve for curve in curves},
-            {
-                (search["method"], search["search"]): SearchTrials(
-                    tuple(search["trial_scores"]), search.get("iterations")
-                )
-                for search in searches
-            },
-            content.get("cut_off", {}),
+            written.summary,
+            written.records,
+            {result.fingerprint: (result.spec, result) for result in written.trainings},
+            {curve.fingerprint: curve for curve in written.test_curves},
+            {(one.method, one.search): SearchTrials(one.trial_scores, one.iterations) for one in written.searches},
+            written.cut_off,
         )
 
     def to_json(self) -> str:
         """Write everything as JSON, with all digits."""
-        content: dict[str, Any] = {
-            "summary": self.summary.model_dump(mode="json"),
-            "records": [record.model_dump(mode="json") for record in self.records],
-        }
-        if self.trainings:
-            content["trainings"] = [result.model_dump(mode="json") for _, result in self.trainings.values()]
-        if self.test_curves:
-            content["test_curves"] = [curve.model_dump(mode="json") for curve in self.test_curves.values()]
-        if self.searches:
-            content["searches"] = [
-                {
-                    "method": method,
-                    "search": search,
-                    "trial_scores": list(trials.scores),
-                    "iterations": trials.iterations,
-                }
-                for (method, search), trials in self.searches.items()
-            ]
-        if self.cut_off:
-            content["cut_off"] = dict(self.cut_off)
-        return json.dumps(content, indent=1) + "\n"
+        searches = [
+            _SearchRecord(method=method, search=search, trial_scores=trials.scores, iterations=trials.iterations)
+            for (method, search), trials in self.searches.items()
+        ]
+        written = _MeasuredRecord(
+            summary=self.summary,
+            records=self.records,
+            trainings=tuple(result for _, result in self.trainings.values()),
+            test_curves=tuple(self.test_curves.values()),
+            searches=tuple(searches),
+            cut_off=dict(self.cut_off),
+        )
+        return written.model_dump_json(indent=1) + "\n"
 
     def without_trainings(self) -> "MeasuredExperiment":
         """Leave out the trainings and the test scores along them, which are long.
@@ -156,31 +187,18 @@ class MeasuredExperiment:
         return replace(self, trainings={}, test_curves={}, cut_off=cut_off)
 
     def cut_off_trainings(self, run: RunRecord) -> int | None:
-        """Count a run's trainings that ended at the largest number of epochs with the last checkpoint the best.
-
-        Args:
-            run: One of the records.
-
-        Returns:
-            The number, or None if neither the trainings nor their count were read.
-        """
+        """Count the trainings of a run that were cut off; None if neither they nor their count were read."""
         if all(name in self.trainings for name in run.fold_fingerprints):
             return sum(self.trainings[name][1].cut_off for name in run.fold_fingerprints)
         return self.cut_off.get(run.fingerprint)
 
     def curves(self) -> pd.DataFrame:
-        """Return all validations of the runs' trainings, one row each.
-
-        Columns: method, search, run, fold, then those of `frames.curves_frame`.
-        """
-        return self._with_runs(curves_frame(result for _, result in self.trainings.values()))
+        """Return all validations of the runs' trainings: method, search, run, fold, then as `curves_table`."""
+        return self._with_runs(curves_table(result for _, result in self.trainings.values()))
 
     def test_points(self) -> pd.DataFrame:
-        """Return all tests along the runs' trainings, one row each.
-
-        Columns: method, search, run, fold, then those of `frames.test_curves_frame`.
-        """
-        return self._with_runs(test_curves_frame(self.test_curves.values()))
+        """Return all tests along the runs' trainings: method, search, run, fold, then as `test_points_table`."""
+        return self._with_runs(test_points_table(self.test_curves.values()))
 
     def _with_runs(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Add each training's method, run and fold to its rows; rows of a training that two runs share appear twice."""
@@ -193,51 +211,12 @@ class MeasuredExperiment:
         return pd.DataFrame(folds, columns=columns).merge(frame, on="fingerprint")
 
 
-@dataclass(frozen=True)
-class Start:
-    """An experiment of a store that was started with certain methods.
-
-    Attributes:
-        without_methods: What it has in common with starts that differ in their methods alone.
-    """
-
-    name: str
-    fingerprint: str
-    last_started: str
-    summary: ExperimentSummary
-    without_methods: str
-
-
-def all_starts(store: Store) -> list[Start]:
-    """Return the experiments of a store, the latest first."""
-    starts = []
-    for row in store.experiments().itertuples():
-        name, fingerprint = str(row.name), str(row.fingerprint)
-        summary = store.experiment(fingerprint)
-        data = summary.data.fingerprint if summary.data else fingerprint
-        shared = summary.experiment.fingerprint_without_rows(name, data)
-        starts.append(Start(name, fingerprint, str(row.last_started), summary, shared))
-    return starts
-
-
 def latest_starts(store: Store) -> list[Start]:
     """Return the experiments of a store, the latest first; of those that differ in their methods alone, the latest."""
     latest: dict[str, Start] = {}
-    for start in all_starts(store):
+    for start in store.starts():
         latest.setdefault(start.without_methods, start)
     return list(latest.values())
-
-
-def runs_of_all_starts(store: Store, experiment: str) -> list[RunRecord]:
-    """Return the runs of an experiment, and those of other methods from starts that differ in their methods alone."""
-    starts = {start.fingerprint: start for start in all_starts(store)}
-    own, runs = starts.pop(experiment), store.experiment_runs(experiment)
-    known = set(own.summary.methods)
-    for start in starts.values():
-        if (start.name, start.without_methods) == (own.name, own.without_methods):
-            runs += [run for run in store.experiment_runs(start.fingerprint) if run.method not in known]
-            known |= set(start.summary.methods)
-    return runs
 
 
 def _searches(
@@ -250,6 +229,7 @@ def _searches(
         trials = study.finished(summary.trials)
         if key in with_runs and trials:
             scores = tuple(trial.score for trial in trials if trial.score is not None)
-            lengths = store.iterations([training for trial in trials for training in trial.trainings])
+            stored = store.fold_results([training for trial in trials for training in trial.trainings])
+            lengths = [result.iterations for _, result in stored.values()]
             searches[key] = SearchTrials(scores, sum(lengths) / len(lengths) if lengths else None, study.fingerprint)
     return searches

@@ -4,30 +4,34 @@ One SQLite file holds everything; weights are files in the artifact folder. Each
 crash loses no finished training. Threads and processes can use one store at the same time.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Literal, NamedTuple
 
 import pandas as pd
 
 from results.records.experiment_summary import ExperimentSummary
-from results.records.frames import (
-    ExportedRun,
-    Timing,
-    class_scores_frame,
-    curves_frame,
-    runs_frame,
-    test_curves_frame,
-)
 from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
 from results.spec.training_spec import FoldSpec
-from results.store.contents import StoreContents
-from results.store.database import AnyRecord, Database, TrainingRecord
-from results.store.errors import StoreError
+from results.store import StoreError
+from results.store.database import AnyRecord, Database
+from results.store.frame import (
+    ExportedRun,
+    class_scores_table,
+    curves_table,
+    folds_table,
+    runs_table,
+    test_points_table,
+)
 from results.store.searches import Searches
+from results.values import identity_of
 
 __all__ = ["Store", "StoreError"]
+
+StoredTable = Literal["runs", "folds", "curves", "test_points", "class_scores", "failures"]
 
 # Runs of a study that is no longer one of the experiment's, because a method's card has changed, are left out.
 _LISTED = """
@@ -37,6 +41,51 @@ _LISTED = """
     WHERE listed.study IS searched.study AND experiment = ?
     ORDER BY method, search, run
 """
+
+
+class Timing(NamedTuple):
+    """A finished training, its number of iterations, and its duration in seconds."""
+
+    spec: FoldSpec
+    iterations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Start:
+    """An experiment of a store that was started with certain methods.
+
+    Attributes:
+        last_started: Time of its last start in UTC, ISO 8601.
+        runs: Number of its runs with test scores.
+    """
+
+    name: str
+    fingerprint: str
+    last_started: str
+    runs: int
+    summary: ExperimentSummary
+
+    @property
+    def identity(self) -> str:
+        """Short form of the fingerprint, which commands take in place of the name."""
+        return identity_of(self.fingerprint)
+
+    @property
+    def plan(self) -> str:
+        """Searches of each method, and trials of each search, such as `3 x 15`."""
+        return f"{self.summary.experiment.search.searches} x {self.summary.trials}"
+
+    @property
+    def described(self) -> str:
+        """Identity, name, methods and trials in words."""
+        return f"{self.identity} ({self.name}: {', '.join(self.summary.methods)}; {self.plan} trials)"
+
+    @cached_property
+    def without_methods(self) -> str:
+        """What it has in common with starts that differ in their methods alone."""
+        data = self.summary.data.fingerprint if self.summary.data else self.fingerprint
+        return self.summary.experiment.fingerprint_without_rows(self.name, data)
 
 
 class Store:
@@ -65,26 +114,20 @@ class Store:
 
     def fold_results(self, fingerprints: Collection[str]) -> dict[str, tuple[FoldSpec, FoldResult]]:
         """Return the specs and results of trainings by fingerprint. Unfinished trainings are left out."""
-        stored = self.database.records(TrainingRecord, "trainings", fingerprints)
-        return {fingerprint: (training.spec, training.result) for fingerprint, training in stored}
+        stored = self.database.records(FoldResult, "trainings", fingerprints)
+        return {fingerprint: (result.spec, result) for fingerprint, result in stored}
 
     def finished_folds(self, fingerprints: Collection[str]) -> set[str]:
         """Return the fingerprints of those trainings that have a stored result."""
         return {row["fingerprint"] for row in self.database.rows("SELECT fingerprint FROM trainings")} & {*fingerprints}
 
-    def iterations(self, fingerprints: Collection[str]) -> list[int]:
-        """Return the numbers of iterations of those trainings that have a stored result."""
-        return [result.iterations for _, result in self.fold_results(fingerprints).values()]
-
     def timings(self) -> list[Timing]:
         """Return the specs, iterations and durations of all finished trainings."""
-        stored = self.database.records(TrainingRecord, "trainings")
-        return [Timing(one.spec, one.result.iterations, one.result.wall_time) for _, one in stored]
+        return [Timing(one.spec, one.iterations, one.wall_time) for one in self._trainings()]
 
     def put_fold(self, spec: FoldSpec, result: FoldResult) -> None:
         """Store the result of a finished training. If the training has a stored result, that one stays."""
-        content = TrainingRecord(spec=spec, result=result).model_dump_json()
-        self.database.put("trainings", fingerprint=spec.fingerprint, content=content)
+        self.database.put("trainings", fingerprint=spec.fingerprint, content=result.model_dump_json())
 
     def run(self, fingerprint: str) -> RunRecord | None:
         """Return the test evaluation of a reproduction, or None if it is not stored."""
@@ -134,49 +177,6 @@ class Store:
         curves = self.database.records(TestCurve, "test_curves", fingerprints)
         return {name: curve for name, curve in curves if curve.evaluation_version == EVALUATION_VERSION}
 
-    def contents(self) -> StoreContents:
-        """Return the counts of what the store holds."""
-        return StoreContents(self.database)
-
-    def folds(self) -> pd.DataFrame:
-        """Return all finished trainings, one row each.
-
-        Columns: fingerprint, dataset, method, fold, status, best_map_at_r, iterations, wall_time.
-        """
-        rows = [
-            {
-                "fingerprint": fingerprint,
-                "dataset": training.spec.dataset,
-                "method": training.spec.method.name,
-                "fold": training.spec.fold,
-                "status": training.result.status,
-                "best_map_at_r": training.result.best_map_at_r,
-                "iterations": training.result.iterations,
-                "wall_time": training.result.wall_time,
-            }
-            for fingerprint, training in self.database.records(TrainingRecord, "trainings")
-        ]
-        columns = ["fingerprint", "dataset", "method", "fold", "status", "best_map_at_r", "iterations", "wall_time"]
-        return pd.DataFrame(rows, columns=columns).sort_values(["dataset", "method", "fold"], ignore_index=True)
-
-    def curves(self) -> pd.DataFrame:
-        """Return all validations of all trainings, one row each.
-
-        Columns: fingerprint, iteration, map_at_r, r_precision, precision_at_1, loss.
-        """
-        return curves_frame(one.result for _, one in self.database.records(TrainingRecord, "trainings"))
-
-    def test_points(self) -> pd.DataFrame:
-        """Return all tests along trainings, one row each.
-
-        Columns: fingerprint, iteration, precision_at_1, r_precision, map_at_r.
-        """
-        return test_curves_frame(self.test_curves().values())
-
-    def experiments(self) -> pd.DataFrame:
-        """Return all started experiments, one row each, the latest first: fingerprint, name, last_started."""
-        return self._frame("fingerprint, name, last_started", "experiments", "last_started DESC")
-
     def latest_experiments(self) -> dict[str, str]:
         """Return the fingerprint of the latest experiment of each name, by name, the latest first."""
         latest: dict[str, str] = {}
@@ -191,10 +191,6 @@ class Store:
             raise StoreError(f"store {self.url}: holds no experiment {fingerprint}")
         return summary
 
-    def failures(self) -> pd.DataFrame:
-        """Return all failed trainings, one row each: training, reason, at (UTC)."""
-        return self._frame("training, reason, at", "failures", "id")
-
     def experiment_runs(self, experiment: str) -> list[RunRecord]:
         """Return the runs of an experiment, ordered by method, search and number; each names its study.
 
@@ -205,32 +201,66 @@ class Store:
         # Two studies can find one setting and share its runs; the record names the first of them.
         return [record.model_copy(update={"study": row["study"]}) for row, record in zip(rows, records, strict=True)]
 
-    def runs(self) -> pd.DataFrame:
-        """Return the runs of all experiments, one row each; `frames.runs_frame` lists the columns.
+    def starts(self) -> list[Start]:
+        """Return all started experiments, the latest first."""
+        rows = self.database.rows(
+            "SELECT *, (SELECT count(*) FROM experiment_runs WHERE experiment = fingerprint) AS runs "
+            "FROM experiments ORDER BY last_started DESC"
+        )
+        return [
+            Start(
+                row["name"],
+                row["fingerprint"],
+                row["last_started"],
+                row["runs"],
+                self.database.parsed(ExperimentSummary, row, f"row {row['fingerprint']} of experiments"),
+            )
+            for row in rows
+        ]
 
-        Those of the latest experiment come first, those that are in none last.
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table of the database."""
+        (row,) = self.database.rows(f"SELECT count(*) FROM {table}")
+        return int(row[0])
+
+    def table(self, name: StoredTable) -> pd.DataFrame:
+        """Return everything of one kind as a frame, for export.
+
+        Args:
+            name: `runs` (the runs of all experiments, those of the latest first, those that are in none last), `folds`
+                (all finished trainings), `curves` (their validations), `test_points` (tests along trainings),
+                `class_scores` (of all runs), or `failures` (trainings that failed, with reason and time).
         """
-        runs: list[tuple[RunRecord, tuple[Any, ...]]] = []
-        for started in self.experiments().itertuples():
-            name, fingerprint = str(started.name), str(started.fingerprint)
-            summary = self.experiment(fingerprint)
-            facts = (summary.title, summary.trials, summary.experiment.search.searches)
-            runs += [(record, (name, fingerprint, *facts)) for record in self.experiment_runs(fingerprint)]
-        known = {record.fingerprint for record, _ in runs}
-        runs += [(record, ()) for record in self._records() if record.fingerprint not in known]
-        return runs_frame([ExportedRun(record, *facts) for record, facts in runs])
+        match name:
+            case "runs":
+                return runs_table(self._exported_runs())
+            case "folds":
+                return folds_table(self._trainings())
+            case "curves":
+                return curves_table(self._trainings())
+            case "test_points":
+                return test_points_table(self.test_curves().values())
+            case "class_scores":
+                return class_scores_table(self._runs())
+            case "failures":
+                rows = self.database.rows("SELECT training, reason, at FROM failures ORDER BY id")
+                return pd.DataFrame([tuple(row) for row in rows], columns=["training", "reason", "at"])
 
-    def class_scores(self) -> pd.DataFrame:
-        """Return the scores of all test classes, one row per run and class; see `frames.class_scores_frame`."""
-        return class_scores_frame(self._records())
+    def _exported_runs(self) -> list[ExportedRun]:
+        runs: list[ExportedRun] = []
+        for start in self.starts():
+            title, searches = start.summary.title, start.summary.experiment.search.searches
+            about = (start.name, start.fingerprint, title, start.summary.trials, searches)
+            runs += [ExportedRun(record, *about) for record in self.experiment_runs(start.fingerprint)]
+        known = {run.record.fingerprint for run in runs}
+        return runs + [ExportedRun(record) for record in self._runs() if record.fingerprint not in known]
 
-    def _one(self, kind: type[AnyRecord], table: str, fingerprint: str) -> AnyRecord | None:
-        return dict(self.database.records(kind, table, [fingerprint])).get(fingerprint)
+    def _trainings(self) -> Iterator[FoldResult]:
+        return (result for _, result in self.database.records(FoldResult, "trainings"))
 
-    def _records(self) -> list[RunRecord]:
+    def _runs(self) -> list[RunRecord]:
         records = (record for _, record in self.database.records(RunRecord, "runs"))
         return sorted(records, key=lambda record: (record.dataset, record.method))
 
-    def _frame(self, columns: str, table: str, order: str) -> pd.DataFrame:
-        rows = self.database.rows(f"SELECT {columns} FROM {table} ORDER BY {order}")
-        return pd.DataFrame([tuple(row) for row in rows], columns=columns.split(", "))
+    def _one(self, kind: type[AnyRecord], table: str, fingerprint: str) -> AnyRecord | None:
+        return dict(self.database.records(kind, table, [fingerprint])).get(fingerprint)

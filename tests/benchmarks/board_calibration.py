@@ -2,28 +2,22 @@
 
 One pair of methods on 3 to 6 datasets. What is random for users is random here: the true difference of each dataset,
 the measured one, and the standard error that a comparison estimates with ten degrees of freedom. The numbers go through
-the functions of the board. Beside them stands what a plain average of the scores claims on two kept records.
+the functions of the board.
 """
 
-import argparse
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy import special
 
-from reports.board.board_table import board_table, sorted_pairs
-from reports.board.boards import Board, boards_of
-from reports.board.sources import Source
-from reports.tables.formats import to_markdown
+from results.atomic_files import write_atomically
 from results.records.provenance import provenance
-from results.statistics.across_datasets import consistent, over_datasets, rank_correlation
+from results.statistics.across_datasets import over_datasets
 from results.statistics.pair_tests import Numbers
-from results.store.experiment_results import FOLDER, MeasuredExperiment
-from results.whole_files import write_whole
-from results.wording import listed
+from results.store.experiment_results import FOLDER
 
 FILE = FOLDER / "board_calibration.json"
 TABLES = 20_000
@@ -35,7 +29,14 @@ RATIOS = (1.0, 3.0)
 MEANS = (4.0, 8.0)
 """True mean differences, in standard errors."""
 DEGREES = 10
-RECORDS = ("mlrc_frozen_cub200_subset", "all_methods_glyphs")
+
+
+def consistent(differences: Numbers, errors: Numbers, degrees: float) -> npt.NDArray[np.bool_]:
+    """Tell by table whether all intervals lie on one side of zero, with that of the mean, as `PairOverDatasets`."""
+    outside = np.abs(differences) > special.stdtrit(degrees, 0.975) * errors
+    sides, found = np.where(outside, np.sign(differences), 0), over_datasets(differences, errors)
+    one_side = np.abs(sides.sum(axis=-1)) == differences.shape[-1]
+    return np.asarray(one_side & (np.abs(found.mean) > found.half_width))
 
 
 def simulate(number: int, datasets: int, spread: float, ratio: float, tables: int) -> dict[str, Any]:
@@ -64,84 +65,12 @@ def _measured(generator: np.random.Generator, spread: float, errors: Numbers) ->
     return differences, errors * np.sqrt(generator.chisquare(DEGREES, errors.shape) / DEGREES)
 
 
-def cells(tables: int) -> Iterator[dict[str, Any]]:
-    """Simulate all kinds of tables."""
-    for number, (datasets, spread, ratio) in enumerate(product(DATASETS, SPREADS, RATIOS)):
-        yield simulate(number, datasets, spread, ratio, tables)
-
-
-def kept_board(records: Sequence[str] = RECORDS) -> Board:
-    """The board of kept records, by default of two that differ in their trunks."""
-    sources = [Source(name, f"{name}.json", MeasuredExperiment.kept(name)) for name in records]
-    return boards_of(sources, mixed=True).boards[0]
-
-
-def plain_average(board: Board) -> dict[str, Any]:
-    """Rank the methods by the plain average of their scores, as papers do, and compare that with each dataset."""
-    means = {one.name: [one.values[key].mean for key in board.methods] for one in board.datasets}
-    average = np.mean(list(means.values()), axis=0).tolist()
-    return {
-        "methods": len(board.methods),
-        "highest": list(board.methods.values())[int(np.argmax(average))],
-        "correlations": {name: rank_correlation(average, of_one) for name, of_one in means.items()},
-    }
-
-
-def board_calibration_markdown() -> str:
-    """Return the recorded figures as a table in Markdown, with a sentence on the plain average."""
-    recorded = json.loads(FILE.read_text(encoding="utf-8"))
-    lines = [
-        "| datasets | true spread | wrong “consistent” | mean covered | prediction covered | seen: 4 / 8 errors |",
-        "|--:|--:|--:|--:|--:|--:|",
-    ]
-    for datasets, spread in product(DATASETS, SPREADS):
-        alike = [cell for cell in recorded["cells"] if (cell["datasets"], cell["spread"]) == (datasets, spread)]
-        columns = [_percent([cell[key] for cell in alike]) for key in ("wrong", "mean covered", "prediction covered")]
-        seen = " / ".join(f"{100 * alike[0]['seen'][str(mean)]:.0f}" for mean in MEANS)
-        lines.append(f"| {datasets} | {spread:g} | {' | '.join(columns)} | {seen} |")
-    average = recorded["plain average"]
-    with_each = " and ".join(f"{value:.2f} with {name}" for name, value in average["correlations"].items())
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"All in percent, of {recorded['tables']:,} simulated tables a cell. Two numbers are for equal errors, and "
-            "for errors of which the largest is three times the smallest. Seen: equal errors.",
-            "",
-            f"A plain average of the scores of the {average['methods']} methods of {listed(RECORDS)} has a rank "
-            f"correlation of {with_each}. It would call {average['highest']} the best.",
-        ]
-    )
-
-
-def board_markdown(records: str) -> str:
-    """Return the pairs that the board of these kept records tells apart as a table in Markdown."""
-    board = kept_board(records.split(", "))
-    table = board_table(board)
-    told = [
-        row for row, pair in zip(table.rows, sorted_pairs(board.pairs()), strict=True) if pair.verdict != "cannot tell"
-    ]
-    return to_markdown(replace(table, rows=tuple(told))).strip()
-
-
-def _percent(shares: list[float]) -> str:
-    return " / ".join(f"{100 * share:.1f}" for share in shares)
-
-
-def main() -> None:
-    """Simulate, and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--tables", type=int, default=TABLES, help="simulated tables of a cell (default: %(default)s)")
-    tables = parser.parse_args().tables
+if __name__ == "__main__":
+    kinds = enumerate(product(DATASETS, SPREADS, RATIOS))
     content = {
-        "tables": tables,
+        "tables": TABLES,
         "degrees": DEGREES,
-        "cells": list(cells(tables)),
-        "plain average": plain_average(kept_board()),
+        "cells": [simulate(number, *kind, TABLES) for number, kind in kinds],
         "provenance": provenance("cpu", 1).model_dump(),
     }
-    write_whole(FILE, json.dumps(content, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    write_atomically(FILE, json.dumps(content, indent=1) + "\n")

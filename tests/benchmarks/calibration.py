@@ -1,4 +1,4 @@
-"""`make calibrate`: simulates tables, writes errors and power to results/measured, and draws them for the docs.
+"""`make calibrate`: simulates tables, and writes errors and power to results/measured.
 
 What is random for users is random here: the search and its runs. The tables go through the functions of the comparison.
 Cells are independent, so they are spread over the cores. Seeds are fixed: the same code writes the same numbers.
@@ -16,13 +16,21 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
+from results.atomic_files import write_atomically
 from results.records.provenance import provenance
-from results.statistics.method_comparison import ALPHA
-from results.statistics.multiplicity import SHARE_OF_BETTER, adjusted, adjusted_in_one_step
-from results.statistics.pair_tests import Numbers, PairDifferences, pairs_of, pool_or_own, with_assumed_search
-from results.statistics.search_deviation import WIDENING
+from results.statistics.compare import ALPHA
+from results.statistics.deviations import WIDENING
+from results.statistics.pair_tests import (
+    SHARE_OF_BETTER,
+    Numbers,
+    PairDifferences,
+    adjusted,
+    adjusted_in_one_step,
+    pairs_of,
+    pool_or_own,
+    with_assumed_search,
+)
 from results.store.experiment_results import FOLDER
-from results.whole_files import write_whole
 
 TABLES = 4_000
 """Simulated tables of a cell; a quarter of them for power."""
@@ -233,27 +241,6 @@ def simulate(tables: int, processes: int) -> tuple[list[dict[str, Any]], list[di
     return repeated, once
 
 
-def calibration_markdown() -> str:
-    """Return the recorded errors and powers as a table in Markdown: the worst of a number of methods and searches."""
-    recorded = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))["repeated"]
-    questions = list(dict.fromkeys(name for cell in recorded for name in cell["wrong"]))
-    seen = list(next(cell["power"] for cell in recorded if "power" in cell)[str(GAPS[0])])
-    heads = [*(f"wrong: {name}" for name in questions), *(f"seen: {name}" for name in seen)]
-    lines = [f"| methods | searches | {' | '.join(heads)} |", "|--:|--:|" + "--:|" * len(heads)]
-    for methods, searches in product(METHODS, SEARCHES):
-        cells_here = [cell for cell in recorded if (cell["methods"], cell["searches"]) == (methods, searches)]
-        wrong = [max(cell["wrong"].get(name, 0) for cell in cells_here) for name in questions]
-        power_here = next(cell["power"] for cell in cells_here if "power" in cell and cell["runs"] == max(BUDGETS)[0])
-        shown = [" / ".join(f"{100 * power_here[str(gap)][name]:.0f}" for gap in GAPS) for name in seen]
-        lines.append(f"| {methods} | {searches} | {' | '.join([*(f'{100 * share:.1f}' for share in wrong), *shown])} |")
-    note = (
-        "Wrong: tables with a wrong claim in percent, the largest share over kinds of searches and numbers of runs. "
-        "Seen: true differences of 4 / 8 deviations of a search that are called better, in percent, with 5 runs a "
-        "search."
-    )
-    return "\n".join([*lines, "", note])
-
-
 def main() -> None:
     """Simulate all cells and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -270,11 +257,7 @@ def main() -> None:
         "repeated": repeated,
         "one_search": once,
     }
-    write_whole(arguments.out, json.dumps(content, indent=1) + "\n")
-    for name in dict.fromkeys(name for cell in repeated for name in cell["wrong"]):
-        worst = max((cell for cell in repeated if name in cell["wrong"]), key=lambda cell: cell["wrong"][name])
-        where = f"{worst['methods']} methods, {worst['searches']} searches, {worst['kind']}"
-        print(f"{name}: a wrong claim in at most {100 * worst['wrong'][name]:.2f} % of the tables ({where})")
+    write_atomically(arguments.out, json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":

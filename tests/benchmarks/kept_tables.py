@@ -1,33 +1,41 @@
 """`python -m tests.benchmarks.kept_tables`: draws the tables of kept records in README.md and docs/ again.
 
-What is drawn stands on a page between the comments `KIND` and `end of KIND`; `_MARKDOWN` has the kinds. `table: NAME`
-is in `results/measured/NAME.json.xz`. `claims: NAME of EXPERIMENT`, and the same with `claims elsewhere`, are the
-papers' claims that it answers. `board: NAMES` is that of several records.
+What is drawn stands on a page between the comments `KIND: NAME` and `end of KIND`. `table` is the record
+`results/measured/NAME.json.xz`, `claims elsewhere` (`NAME of EXPERIMENT`) what it shows of the papers' claims about
+other datasets, and `board` the pairs that several records tell apart.
 """
 
 import re
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from reports.board.board_table import board_table, sorted_pairs
+from reports.board.boards import Board, boards_of
+from reports.board.sources import Source
+from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, answer_claims
+from reports.published.eligibility import StoredExperiment
+from reports.tables.claims_table import difference_words, verdict_counts
+from reports.tables.differences import size_words
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
 from reports.tables.table import with_notes
+from reproduce.config.deviations import deviations, mlrc_experiment
+from results.atomic_files import write_atomically
+from results.published.claims import shipped_claims
 from results.store.experiment_results import FOLDER, MeasuredExperiment
-from results.whole_files import write_whole
-from tests.benchmarks.board_calibration import board_calibration_markdown, board_markdown
-from tests.benchmarks.calibration import calibration_markdown
-from tests.benchmarks.deviations import deviations_markdown
-from tests.benchmarks.kept_claims import claims_elsewhere_markdown, claims_markdown, printed_deviations_markdown
-from tests.benchmarks.kept_findings import board_scores_markdown, findings_markdown, starts_markdown
-from tests.benchmarks.search_variance import search_variance_markdown
+from results.wording import counted
 
-_ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[2]
+SCRATCH = ("reality_check_glyphs", "reality_check_handwriting")
+"""The records of networks that learn from scratch."""
+TRUNKS = ("mlrc_frozen_cub200_subset", "all_methods_glyphs")
+"""Two records that differ in their trunks."""
 
 
 def pages_with_tables() -> list[Path]:
     """Pages that show a kept record."""
-    pages = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     return [page for page in pages if any(map(_is_kept, _MARKED.finditer(page.read_text(encoding="utf-8"))))]
 
 
@@ -50,31 +58,69 @@ def _table(name: str) -> str:
     return to_markdown(with_notes(table_of(MeasuredExperiment.kept(name)), "short")).strip()
 
 
-def _claims(draw: Callable[[str, MeasuredExperiment], str], what: str) -> str:
+def kept_board(records: Sequence[str] = TRUNKS) -> Board:
+    """The board of kept records, by default of two that differ in their trunks."""
+    sources = [Source(name, f"{name}.json.xz", MeasuredExperiment.kept(name)) for name in records]
+    return boards_of(sources, mixed=True).boards[0]
+
+
+def _board(records: str) -> str:
+    board = kept_board(records.split(", "))
+    table = board_table(board)
+    pairs = zip(table.rows, sorted_pairs(board.pairs()), strict=True)
+    return to_markdown(replace(table, rows=tuple(row for row, pair in pairs if pair.verdict != "cannot tell"))).strip()
+
+
+_Alike = list[tuple[AnsweredClaim, ExperimentAnswer]]
+"""Claims with their answers, which one comparison answers alike."""
+
+
+def _claims_elsewhere(what: str) -> str:
     name, experiment = what.split(" of ")
-    return draw(experiment, MeasuredExperiment.kept(name))
+    measured = MeasuredExperiment.kept(name)
+    summary, alike = measured.summary, {}
+    stored = StoredExperiment(experiment, measured, deviations(experiment, summary), mlrc_experiment(summary.dataset))
+    for one in answer_claims(shipped_claims(), [stored], any_dataset=True):
+        if one.elsewhere:
+            answer = one.elsewhere[0]
+            alike.setdefault((answer.verdict, answer.identity), []).append((one, answer))
+    answers = [answer for claims in alike.values() for _, answer in claims]
+    papers = len({one.claim.source for claims in alike.values() for one, _ in claims})
+    head = [
+        f"From {counted(papers, 'paper')}, {verdict_counts(answers)}. Conditions: {answers[0].setting}.",
+        "",
+        f"| Claim | Score | Claimed | {summary.dataset} | Answer | At an end of its ranges |",
+        "|---|---|---|--:|---|---|",
+    ]
+    return "\n".join([*head, *(_claim_row(claims, summary.methods) for claims in alike.values())])
 
 
-_MARKDOWN: dict[str, Callable[[str], str]] = {
-    "table": _table,
-    "claims elsewhere": partial(_claims, claims_elsewhere_markdown),
-    "claims": partial(_claims, claims_markdown),
-    "printed deviations": lambda _: printed_deviations_markdown(),
-    "board calibration": lambda _: board_calibration_markdown(),
-    "board": board_markdown,
-    "calibration": lambda _: calibration_markdown(),
-    "deviations": lambda _: deviations_markdown(),
-    "findings": lambda _: findings_markdown(),
-    "scores of the board": lambda _: board_scores_markdown(),
-    "search variance": lambda _: search_variance_markdown(),
-    "starts": lambda _: starts_markdown(),
-}
+def _claim_row(claims: _Alike, titles: dict[str, str]) -> str:
+    claim, answer = claims[0][0].claim, claims[0][1]
+    by_size = sorted((one.claim for one, _ in claims), key=lambda claim: claim.difference)
+    sizes = dict.fromkeys(f"{claim.difference:+.{claim.digits}f}" for claim in (by_size[0], by_size[-1]))
+    papers, datasets = (dict.fromkeys(getattr(one.claim, of) for one, _ in claims) for of in ("source", "dataset"))
+    parts = [answer.verdict, answer.pair.untested or ""]
+    if answer.pair.size != "cannot tell":
+        parts.append(size_words(answer.pair, answer.comparison.margin))
+    cells = (
+        f"{titles[claim.a.method]} > {titles[claim.b.method]}",
+        claim.score,
+        f"{' to '.join(sizes)} ({', '.join(papers)}: {', '.join(datasets)})",
+        difference_words(answer.pair),
+        "; ".join(part for part in parts if part),
+        ", ".join(dict.fromkeys(titles[end.method] for end in answer.range_ends)),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+_MARKDOWN: dict[str, Callable[[str], str]] = {"table": _table, "claims elsewhere": _claims_elsewhere, "board": _board}
 _MARKED = re.compile(
-    rf"(?P<opening><!-- (?P<kind>{'|'.join(_MARKDOWN)})(?:: (?P<what>[^>]+))? -->)\n.*?<!-- end of (?P=kind) -->",
+    rf"(?P<opening><!-- (?P<kind>{'|'.join(_MARKDOWN)}): (?P<what>[^>]+) -->)\n.*?<!-- end of (?P=kind) -->",
     flags=re.DOTALL,
 )
 
 
 if __name__ == "__main__":
     for page in pages_with_tables():
-        write_whole(page, with_tables(page.read_text(encoding="utf-8")))
+        write_atomically(page, with_tables(page.read_text(encoding="utf-8")))

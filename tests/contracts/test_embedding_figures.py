@@ -1,6 +1,5 @@
 """The experiment files of the papers' figures of embeddings: they open, and they ask for what their figure draws."""
 
-import re
 from functools import cache
 from pathlib import Path
 
@@ -8,11 +7,12 @@ import pytest
 
 from protocols import mlrc
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.strict_yaml import EXPERIMENTS
-from reproduce.execution.session import Session, open_session
+from reproduce.run.session import Session, open_session
 from reproduce.storage import storage_paths
 from results.spec.experiment_spec import RecordingSettings
 from results.spec.training_spec import FoldSpec
+
+pytestmark = pytest.mark.late
 
 FILES = ("proxy_isa_figure2", "proxy_isa_figure6", "proxy_isa_figure7", "ccp_figure1", "ccp_figure2", "ccp_figure3")
 NAMES = tuple(name for file in FILES for name in load_experiments(file, {}))
@@ -30,7 +30,7 @@ def final_trainings(name: str, folder: Path, key: str) -> set[str]:
     opened = session(name, folder)
     study = opened.studies()[key]
     epochs = range(1, opened.experiment.conditions.training.max_epochs + 1)
-    return {opened.problem.final_spec(study.method.method, 0, epoch).fingerprint for epoch in epochs}
+    return {opened.setup.final_spec(study.method.method, 0, epoch).fingerprint for epoch in epochs}
 
 
 @pytest.fixture(scope="module")
@@ -47,18 +47,6 @@ def test_every_file_opens_with_all_its_methods(folder: Path) -> None:
             if key in methods:
                 assert {target: methods[key].given[target] for target in settings} == settings, name
                 assert methods[key].at(settings) == methods[key].method, name
-
-
-def test_the_head_of_a_file_names_its_figure_and_its_deviations() -> None:
-    for file in FILES:
-        text = (EXPERIMENTS / f"{file}.yaml").read_text(encoding="utf-8")
-        head = text.split("title:")[0]
-        assert re.match(r"# .*et al\., ", head), file
-        assert re.search(r"Figure \d", head), file
-        assert "paper's own setting" in head, file
-        assert "\n# Specification: " in head, file
-        assert "\n# Deviations:" in head, file
-        assert max(map(len, text.splitlines())) <= 120, file
 
 
 def test_stages_are_epochs_of_their_training() -> None:
@@ -90,13 +78,6 @@ def test_recorded_trainings_are_shared_with_no_other_file(folder: Path) -> None:
     assert not trained[1] & trained[2]
 
 
-def test_the_search_of_figure_3_has_two_hyperparameters(folder: Path) -> None:
-    method = session("ccp_figure3", folder).methods["c2_ccp"]
-    ranges = {parameter.target: (parameter.low, parameter.high, parameter.scale) for parameter in method.space}
-    assert ranges == {"loss.lam": (1e-12, 100.0, "log"), "loss.proxies_per_class": (1, 16, "int")}
-    assert method.given["loss.pool_size"] == 16
-
-
 def first_fold(name: str, folder: Path) -> FoldSpec:
     opened = session(name, folder)
     study = opened.studies()["c2_ccp"]
@@ -107,5 +88,5 @@ def test_figure_2_of_ccp_is_drawn_from_a_training_of_table_2(folder: Path) -> No
     spec = first_fold("ccp_table2/cub200", folder)
     assert first_fold("ccp_figure2", folder).fingerprint == spec.fingerprint
     # The search of Figure 3 has the same conditions, but other hyperparameters.
-    searched = session("ccp_figure3", folder).problem.fold_specs(spec.method, "reproduction", 0)[0]
+    searched = session("ccp_figure3", folder).setup.fold_specs(spec.method, "reproduction", 0)[0]
     assert searched.fingerprint == spec.fingerprint

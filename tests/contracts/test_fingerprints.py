@@ -17,7 +17,7 @@ from protocols.search.study import Budget, Study
 from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_on_dataset import open_method
-from reproduce.execution.session import problem_of
+from reproduce.run.session import setup_of
 from results.records.records import run_fingerprint
 from results.records.trials import TrialsInMemory
 from results.spec.data_choice import DataChoice
@@ -27,7 +27,7 @@ from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import some_spec
-from tests.support.small_problem import TRIPLET, small_problem
+from tests.support.small_setup import TRIPLET, small_setup
 
 MARGIN = SearchParameter(target="loss.margin", scale="log", low=0.01, high=1.0)
 
@@ -36,7 +36,10 @@ def without_images(name: str, classes: int, fingerprint: str) -> Dataset:
     """A dataset with only those properties that fingerprints of trainings depend on."""
     nothing = np.empty(0, dtype=np.int64)
     images = LabelledImages(PackedImages(Path(".")), nothing, nothing)
-    return Dataset(name, tuple(str(rank) for rank in range(classes)), images, fingerprint)
+    names = tuple(str(rank) for rank in range(classes))
+    return Dataset(
+        name=name, root=Path(), class_names=names, names=(), labels=nothing, images=images, fingerprint=fingerprint
+    )
 
 
 def test_fingerprint_of_a_training() -> None:
@@ -63,18 +66,18 @@ def test_fingerprint_of_an_experiment() -> None:
 
 
 def test_fingerprint_of_a_study(tmp_path: Path) -> None:
-    problem = small_problem(tmp_path)
-    problem = replace(problem, dataset=replace(problem.dataset, fingerprint="d" * 32))
+    setup = small_setup(tmp_path)
+    setup = replace(setup, dataset=replace(setup.dataset, fingerprint="d" * 32))
     method = MethodTemplate(method=TRIPLET, space=(MARGIN,))
-    study = Study(problem, method, Budget(), SamplerSettings(), TrialsInMemory())
-    assert study.name == "61c70b8d9c4a493289155eb852182eed"
+    study = Study(setup, method, Budget(), SamplerSettings(), TrialsInMemory())
+    assert study.name == "b1ac1fb6a9e0d89dc0f410e591d1a3ff"
 
 
 @pytest.mark.parametrize("name", ["quickstart", "all_methods_glyphs"])
 def test_fingerprints_of_every_kept_run_and_its_trainings(name: str) -> None:
     records = MeasuredExperiment.kept(name).records
     (experiment,) = load_experiments(name, {}).values()
-    problem = problem_of(experiment, without_images("glyphs", 208, records[0].data_fingerprint))
+    setup = setup_of(experiment, without_images("glyphs", 208, records[0].data_fingerprint))
     cards = (*map(load_card, experiment.methods), *map(load_variant, experiment.variants))
     opened = {card.key: open_method(experiment, card) for card in cards}
     assert records
@@ -82,6 +85,6 @@ def test_fingerprints_of_every_kept_run_and_its_trainings(name: str) -> None:
         if record.method.startswith("nir_"):
             continue  # The records have NIR of before its flow rounded differently.
         method = opened[record.method].at(record.hyperparameters)
-        specs = replace(problem, search=record.search).fold_specs(method, "reproduction", record.run)
+        specs = replace(setup, search=record.search).fold_specs(method, "reproduction", record.run)
         assert specs == record.specs, (record.method, record.run)
-        assert problem.run_name(specs) == record.fingerprint
+        assert setup.run_name(specs) == record.fingerprint

@@ -8,17 +8,20 @@ import pytest
 
 from protocols import mlrc, standard
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.publication import CARS196, CUB200, INSHOP, SOP
-from protocols.datasets.stand_in import stand_in
+from protocols.datasets.publications import PUBLICATIONS, stand_in
 from protocols.search.method_template import MethodTemplate
 from protocols.search.study import Budget, Study
 from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import EXPERIMENTS, load_experiments
 from reproduce.config.method_card import MethodCard
 from reproduce.config.method_on_dataset import open_method
-from reproduce.execution.session import problem_of
+from reproduce.run.session import setup_of
+from results.published.rows import mlrc_search_optima
 from results.records.trials import TrialsInMemory
+from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import FoldSpec
+
+pytestmark = pytest.mark.late
 
 TABLES = {
     *("proxy_isa_table1", "proxy_isa_table2", "proxy_isa_table3", "proxy_isa_table4"),
@@ -35,12 +38,7 @@ FIGURES = {
     "proxy_gml_figure4": 1,
 }
 FILES = sorted({*TABLES, *FIGURES})
-LOADED = {name: experiment for file in FILES for name, experiment in load_experiments(file, {}).items()}
-NAMES = sorted(LOADED)
-FIRST_OF_EACH_FILE = [next(name for name in NAMES if name.partition("/")[0] == file) for file in FILES]
-STANDARD = [name for name in NAMES if LOADED[name].protocol == "standard"]
 
-PUBLISHED = {"cub200": CUB200, "cars196": CARS196, "sop": SOP, "inshop": INSHOP}
 
 # Precision@1, R-precision and MAP@R are always measured.
 METRICS = r"recall@\d+|nmi|map@1000|spectral_decay|density|uniformity|class_concentration_variance|covering_radius"
@@ -52,13 +50,18 @@ MLRC_LOSSES = {
 
 
 @cache
+def loaded() -> dict[str, Experiment]:
+    return {name: experiment for file in FILES for name, experiment in load_experiments(file, {}).items()}
+
+
+@cache
 def dataset(name: str) -> Dataset:
-    return stand_in(name, PUBLISHED[name].counts, shorter_side=256)
+    return stand_in(name, PUBLICATIONS[name].counts)
 
 
 @cache
 def cards(name: str) -> tuple[MethodCard, ...]:
-    experiment = LOADED[name]
+    experiment = loaded()[name]
     return (
         *(load_card(method) for method in experiment.methods),
         *(load_variant(variant) for variant in experiment.variants),
@@ -67,22 +70,22 @@ def cards(name: str) -> tuple[MethodCard, ...]:
 
 @cache
 def opened(name: str) -> dict[str, MethodTemplate]:
-    return {card.key: open_method(LOADED[name], card) for card in cards(name)}
+    return {card.key: open_method(loaded()[name], card) for card in cards(name)}
 
 
 def studies(name: str) -> dict[str, Study]:
-    experiment = LOADED[name]
-    problem = problem_of(experiment, dataset(experiment.dataset.name))
+    experiment = loaded()[name]
+    setup = setup_of(experiment, dataset(experiment.dataset.name))
     budget = Budget(experiment.search.trials, experiment.reproductions)
     storage = TrialsInMemory()
     return {
-        key: Study(problem, method, budget, experiment.search.sampler, storage) for key, method in opened(name).items()
+        key: Study(setup, method, budget, experiment.search.sampler, storage) for key, method in opened(name).items()
     }
 
 
 def planned(name: str) -> dict[str, int]:
     """The number of planned trainings by method."""
-    protocol = {"mlrc": mlrc, "standard": standard}[LOADED[name].protocol]
+    protocol = {"mlrc": mlrc, "standard": standard}[loaded()[name].protocol]
     return {key: protocol.trainings_of(study) for key, study in studies(name).items()}
 
 
@@ -90,37 +93,18 @@ def trainings(name: str, key: str) -> set[str]:
     """Fingerprints of the reproductions' trainings. For `standard`, epoch 7 is taken as the best epoch."""
     study = studies(name)[key]
     runs: list[FoldSpec] = [spec for specs in mlrc.reproductions(study, study.method.given) for spec in specs]
-    if LOADED[name].protocol == "standard":
+    if loaded()[name].protocol == "standard":
         runs = [spec for specs in standard.choices(study, study.method.given) for spec in specs]
-        finals = [study.problem.final_spec(study.method.method, run, 7) for run in range(study.n_reproductions)]
+        finals = [study.setup.final_spec(study.method.method, run, 7) for run in range(study.n_reproductions)]
         runs = [*runs, *finals]
     return {spec.fingerprint for spec in runs}
 
 
-def test_every_published_table_and_figure_has_its_file() -> None:
-    assert {path.stem for path in EXPERIMENTS.glob("*.yaml")} >= set(FILES)
-
-
-def test_the_head_of_a_file_names_its_table_and_its_deviations() -> None:
-    for table in FILES:
-        text = (EXPERIMENTS / f"{table}.yaml").read_text(encoding="utf-8")
-        head = text.split("title:")[0]
-        assert re.match(r"# .*(et al\.|Lim), ", head), table
-        assert re.search(r"Table \d|Figure \d|Figure of|table for|supplement|Recall@K|ablation", head), table
-        assert re.search(r"paper's own setting|trainings of Table 1", head), table
-        assert "\n# Specification: " in head, table
-        assert "eviation" in head, table
-        assert max(map(len, text.splitlines())) <= 120, table
-        if any(name.partition("/")[0] == table for name in STANDARD):
-            assert "epoch is chosen on validation classes" in head.replace("\n# ", " "), table
-
-
-@pytest.mark.parametrize(
-    "names", [FIRST_OF_EACH_FILE, pytest.param(NAMES, marks=pytest.mark.long)], ids=["some", "all"]
-)
-def test_every_method_opens_and_accepts_all_its_settings(names: list[str]) -> None:
-    for name in names:
-        experiment, methods = LOADED[name], opened(name)
+@pytest.mark.parametrize("all_panels", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_every_method_opens_and_accepts_all_its_settings(all_panels: bool) -> None:
+    first_of_each_file = {name.partition("/")[0]: name for name in sorted(loaded(), reverse=True)}
+    for name in loaded() if all_panels else first_of_each_file.values():
+        experiment, methods = loaded()[name], opened(name)
         assert len(methods) == len(experiment.methods) + len(experiment.variants), name
         assert set(experiment.settings) <= set(methods), name
         assert set(experiment.search.ranges) <= set(methods), name
@@ -134,9 +118,9 @@ def test_every_method_opens_and_accepts_all_its_settings(names: list[str]) -> No
 
 
 def test_batches_datasets_and_metrics_are_possible() -> None:
-    for name in NAMES:
-        experiment = LOADED[name]
-        assert experiment.dataset.name in PUBLISHED, name
+    for name in loaded():
+        experiment = loaded()[name]
+        assert experiment.dataset.name in PUBLICATIONS, name
         assert name.partition("/")[2].partition("_")[0] in ("", experiment.dataset.name), name
         for key, method in opened(name).items():
             per_class = method.method.samples_per_class
@@ -150,8 +134,8 @@ def test_batches_datasets_and_metrics_are_possible() -> None:
 
 
 def test_standard_tables_record_test_curves_and_choose_over_the_whole_schedule() -> None:
-    for name in STANDARD:
-        experiment = LOADED[name]
+    for name in (name for name, one in loaded().items() if one.protocol == "standard"):
+        experiment = loaded()[name]
         training = experiment.conditions.training
         assert experiment.test_curves, name
         runs = FIGURES.get(name.partition("/")[0], 5)
@@ -165,33 +149,6 @@ def test_standard_tables_record_test_curves_and_choose_over_the_whole_schedule()
         assert (images.resize, images.area, images.ratio, images.flip) == (None, (0.08, 1.0), (0.75, 4 / 3), True), name
         sizes = {224: 256, 256: 292, 324: 361, 448: 512}
         assert images.evaluation_resize == sizes[images.crop], name
-
-
-PEEKING = {
-    "best test MAP@R": "map_at_r",
-    "best test R@1": "precision_at_1",
-    # Each metric has its own best epoch; Recall@1 is the one that is shown.
-    "best test epoch of each run, per metric": "precision_at_1",
-}
-
-
-# The audit has the convergence plot, and the plots of hyperparameters except that of the batch size.
-AUDITED_AS = {
-    "proxy_anchor_convergence": "proxy_anchor_figure_convergence",
-    "proxy_anchor_embedding_size": "proxy_anchor_figure_embedding_size",
-    "proxy_anchor_alpha_delta": "proxy_anchor_figure_alpha",
-    "proxy_anchor_batch_size": "proxy_anchor_figure_alpha",
-}
-
-
-def test_peeking_is_shown_in_the_metric_that_the_paper_chose_by() -> None:
-    audited = pd.read_csv(EXPERIMENTS.parents[1] / "results" / "published" / "settings.csv")
-    for name in STANDARD:
-        file = name.partition("/")[0]
-        table = AUDITED_AS.get(file, file)
-        of_table = audited[(audited["table"] == table) & (audited["setting"] == "selection")]
-        choices = {value.partition(" over")[0] for value in of_table["value"]}
-        assert {PEEKING[choice] for choice in choices} == {LOADED[name].peeking_metric}, name
 
 
 def test_the_number_of_planned_trainings_equals_a_count_by_hand() -> None:
@@ -230,35 +187,14 @@ SHARED = [
         for d in ("cub200", "cars196")
     ),
 ]
-# One row of the figure is a row of the table, with fewer runs.
-SHARED_BY_FIGURES = {
-    "proxy_isa_figure9": ("proxy_isa_table1/cars196", "proxy_isa"),
-    "proxy_isa_figure10/cub200_v": ("proxy_isa_table1/cub200", "proxy_isa"),
-    "proxy_isa_figure10/cub200_memory": ("proxy_isa_table1/cub200", "proxy_isa"),
-    "proxy_anchor_batch_size": ("proxy_anchor_cub_cars/cars196_bn_512", "proxy_anchor"),
-    "proxy_anchor_embedding_size": ("proxy_anchor_cub_cars/cars196_bn_512", "proxy_anchor"),
-    "proxy_anchor_alpha_delta": ("proxy_anchor_cub_cars/cars196_bn_512", "proxy_anchor"),
-    "proxy_gml_figure4": ("proxy_gml_table2/cars196_bn_512", "proxy_gml"),
-    "proxy_gml_figure5": ("proxy_gml_table2/cars196_bn_512", "proxy_gml"),
-}
 
 
 def test_tables_of_one_setting_share_their_trainings() -> None:
     for name, first, keys in SHARED:
-        assert LOADED[name].split == LOADED[first].split, (name, first)
+        assert loaded()[name].split == loaded()[first].split, (name, first)
         for key in keys or opened(name):
             assert trainings(name, key) == trainings(first, key), (name, first)
             assert opened(name)[key] == opened(first)[key], (name, first)
-
-
-def test_a_figure_takes_one_of_its_points_from_a_table() -> None:
-    for figure, (table, key) in SHARED_BY_FIGURES.items():
-        assert trainings(figure, key) < trainings(table, key), figure
-
-
-def test_tables_of_different_settings_share_no_trainings() -> None:
-    for name in ("proxy_isa_table4/cub200", "proxy_anchor_cub_cars/cub200_bn_512"):
-        assert not trainings(name, "proxy_anchor") & trainings("proxy_isa_table1/cub200", "proxy_anchor")
 
 
 def test_searches_with_batch_size_256_have_the_bounds_of_mlrcs_logs() -> None:
@@ -276,7 +212,7 @@ def test_searches_with_batch_size_256_have_the_bounds_of_mlrcs_logs() -> None:
             assert (parameter.low, parameter.high, parameter.scale) == (row.final_lower, row.final_upper, row.scale)
             checked += 1
     assert checked == 36
-    ranges = {key: {t: (b.low, b.high) for t, b in own.items()} for key, own in LOADED[name].search.ranges.items()}
+    ranges = {key: {t: (b.low, b.high) for t, b in own.items()} for key, own in loaded()[name].search.ranges.items()}
     assert ranges == {
         "fastap": {"loss.num_bins": (2, 250)},
         "multi_similarity_miner": {"loss.alpha": (1e-5, 100)},
@@ -284,9 +220,28 @@ def test_searches_with_batch_size_256_have_the_bounds_of_mlrcs_logs() -> None:
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_embedder_starts_as_in_the_authors_code(name: str) -> None:
+def test_the_embedder_starts_as_in_the_authors_code() -> None:
     """The other authors leave torch's start. Proxy-ISA's code builds on Proxy-Anchor's."""
     starts = {"proxy_anchor": "kaiming_fan_out", "proxy_isa": "kaiming_fan_out", "ccp": "glorot_uniform"}
-    expected = next((start for paper, start in starts.items() if name.startswith(paper)), "random")
-    assert LOADED[name].conditions.embedder.init == expected
+    for name, experiment in loaded().items():
+        expected = next((start for paper, start in starts.items() if name.startswith(paper)), "random")
+        assert experiment.conditions.embedder.init == expected, name
+
+
+OPTIMA = {
+    "mlrc_cub200": "cub200",
+    "mlrc_cars196": "cars196",
+    "mlrc_sop": "sop",
+    "mlrc_cub200_batch256": "cub200_batch256",
+}
+
+
+@pytest.mark.parametrize(("name", "search"), OPTIMA.items())
+def test_without_trials_the_optima_are_used_that_mlrc_published_for_the_same_search(name: str, search: str) -> None:
+    (experiment,) = load_experiments(name, {"search.trials": 0}).values()
+    for optimum in mlrc_search_optima(search):
+        if optimum.value is None or optimum.method is None:
+            continue
+        card = load_card(optimum.method)
+        target = next(target for target, one in card.search.items() if one.published_as == optimum.parameter)
+        assert open_method(experiment, card).given[target] == optimum.value, (name, card.key, optimum.parameter)

@@ -12,6 +12,8 @@ from results.records.experiment_summary import ExperimentSummary
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import some_run
 
+pytestmark = pytest.mark.late
+
 # Number of points in each panel, counted by hand from the grids.
 POINTS = {
     "proxy_isa_figure9": {"cars196": 20},

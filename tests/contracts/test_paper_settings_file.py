@@ -25,6 +25,8 @@ from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.published_files import covered
 
+pytestmark = pytest.mark.late
+
 
 @cache
 def experiments() -> dict[str, Experiment]:
@@ -293,14 +295,3 @@ def test_every_difference_is_a_known_decision(found: set[Difference]) -> None:
 
 def test_no_known_difference_is_gone(found: set[Difference]) -> None:
     assert KNOWN.keys() - found == set()
-
-
-def test_every_runnable_row_is_compared_in_several_settings() -> None:
-    settings = LINES[LINES["setting"].isin(list(COMPARED))]
-    names = set(zip(settings["table"], settings["row"], strict=True))
-    without = {
-        (row.table, row.as_published)
-        for row in runnable_rows()
-        if (row.table, row.as_published) not in names and (row.table, "*") not in names
-    }
-    assert without == set()

@@ -41,15 +41,6 @@ def test_a_measured_row_is_runnable_or_the_data_say_why_not() -> None:
         assert "" not in reasons, row
 
 
-def test_only_measured_rows_without_a_method_of_ours_have_a_reason() -> None:
-    for name, row, origin in origins():
-        if origin.not_determined:
-            assert (origin.kind, row.key, origin.our_reading) == ("measured", None, ""), (name, row.label)
-        if origin.our_reading:
-            assert origin.kind == "measured", (name, row.label)
-            assert row.key is not None, (name, row.label)
-
-
 def test_the_deviations_name_every_row_that_is_not_runnable_with_its_reason() -> None:
     assert not_runnable()
     for row in not_runnable():

@@ -12,7 +12,6 @@ from protocols.datasets.dataset import Dataset
 from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.images.batch_source import BatchSource
-from protocols.jobs import EvaluateJob
 from protocols.splits import mlrc_split
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
@@ -24,7 +23,10 @@ from results.records.records import FoldResult
 from results.spec.conditions import ImageSettings
 from results.spec.training_spec import MethodSpec
 from tests.support.pretended_device import DEVICE, MixedDevicesError, PretendedTensor, pretended_device
+from tests.support.sample_records import evaluation_of
 from tests.support.toys import pattern_dataset, settings, toy_fold
+
+pytestmark = pytest.mark.late
 
 # Starts every part of the loss within the few steps of the test.
 EARLY = {
@@ -84,7 +86,7 @@ def test_the_test_evaluation_mixes_no_devices(dataset: Dataset) -> None:
         torch.manual_seed(fold)
         specs.append(spec)
         weights.append(EmbeddingModel(spec.conditions.trunk, spec.embedding_size).state_dict())
-    job = EvaluateJob(tuple(specs), "mlrc", {}, 0, 1, 1.0, (), 1)
+    job = evaluation_of(*specs)
     expected = evaluate_run(job, weights, data)
     with pretended_device():
         record = evaluate_run(job, weights, data, device=DEVICE)

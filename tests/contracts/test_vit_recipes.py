@@ -7,7 +7,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -20,11 +19,7 @@ from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_on_dataset import open_method
 from results.spec.conditions import ImageSettings
 from results.spec.experiment_spec import Experiment
-from tests.support.command_line import ask
 from tests.support.toys import pattern_dataset, toy_fold
-
-ADDED = {"proxy_anchor", "proxy_gml", "proxy_isa", "smooth_ap", "recall_at_k", "roadmap", "contextual", "hist"}
-BEYOND_MLRC = {"pretrained_test_pca"}
 
 
 class Transformer(nn.Module):
@@ -64,22 +59,8 @@ def panels(name: str) -> dict[str, Experiment]:
     return {key.partition("/")[2]: one for key, one in load_experiments(name, {}).items()}
 
 
-@pytest.mark.parametrize("name", ["vit_cub200", "vit_features"])
-def test_two_sizes_compare_the_methods_of_mlrc_and_later_ones(name: str) -> None:
-    both, (mlrc,) = panels(name), load_experiments("mlrc_cub200", {}).values()
-    sizes = {key: both[key].conditions.embedding_size for key in ("dimensions_128", "dimensions_384")}
-    assert sizes == {"dimensions_128": 128, "dimensions_384": 384}
-    for key in sizes:
-        assert set(both[key].methods) == (set(mlrc.methods) - BEYOND_MLRC) | ADDED
-        assert both[key].protocol == "mlrc"
-        assert (both[key].folds, both[key].conditions.training.batch_size) == (
-            mlrc.folds,
-            mlrc.conditions.training.batch_size,
-        )
-
-
 def test_the_frozen_form_takes_back_what_a_frozen_trunk_has_no_use_for() -> None:
-    for one in load_experiments("vit_cub200", {"frozen": True}).values():
+    for one in load_experiments("vit_cub200", {"trunk.frozen": True}).values():
         assert one.conditions.trunk.frozen
         assert one.conditions.training.gradient_cache is None
         assert one.conditions.training.optimizer.layer_decay is None
@@ -106,18 +87,3 @@ def test_a_fold_trains_by_the_recipe(tmp_path: Path, panel: str, method: str) ->
     assert one.result.status == "ok"
     assert one.result.curve == other.result.curve, "dropout draws the same numbers in both trainings"
     assert len({point.loss for point in one.result.curve}) > 3
-
-
-def test_given_features_run_from_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    labels = np.repeat(np.arange(32), 6)
-    features = np.random.default_rng(0).standard_normal((32, 24))[labels]
-    (tmp_path / "mine").mkdir()
-    np.save(tmp_path / "mine" / "features.npy", features.astype(np.float32))
-    np.save(tmp_path / "mine" / "labels.npy", labels)
-    given = ("--data", "mine", "--methods", "contrastive,roadmap", "--set", "embedding_size=8")
-    answer = ask("plan", "vit_features/dimensions_128", *given, capsys=capsys, monkeypatch=monkeypatch)
-    assert answer.code == 0, answer.err
-    assert "roadmap" in answer.out.lower()

@@ -70,7 +70,7 @@ ADDED_OPTIONS = {
     "python -m reproduce status": [],
     "python -m reproduce store check": [],
     "python -m reproduce store check --records-only": [],
-    "python -m reproduce verify quickstart --sample 5": ["--sample", "1", "--workers", "1"],
+    "python -m reproduce verify quickstart --sample 5": ["--sample", "1"],
     "python -m reproduce run mlrc_cub200 --data CUB_200_2011 --methods untrained,contrastive,proxy_anchor "
     "--trials 10 --reproductions 3": TINY_CUB,
     "python -m reproduce run cub200_small --data CUB_200_2011 --subset": TINY_CUB,
@@ -118,6 +118,7 @@ BY_MAKE = [
     "make bench",
     "make test",
     "make test-fast",
+    "make test-late",
     "make test-faults",
     "make test-long",
     "make test-cluster",
@@ -172,7 +173,7 @@ def project() -> dict:
 
 def make_inputs(folder: Path) -> None:
     """What the pages' commands find in their folder: images, weights, and the files that a page says to save."""
-    image_folders.make_cub(folder / "CUB_200_2011")
+    image_folders.make_cub(folder / "CUB_200_2011", classes=16)
     for number in range(16):
         image_folders.paint(folder / "my_images" / f"class_{number // 2}" / f"{number}.png", number)
     for number in range(40):

@@ -36,7 +36,7 @@ def test_an_exported_study_has_our_trials_for_optuna_and_its_dashboard(tiny_run,
     (stored,) = store.searches.of_experiment(find_experiment(store, "tiny").fingerprint).values()
     assert [trial.params for trial in study.trials] == [trial.setting for trial in stored.trials]
     assert study.best_value == max(trial.score for trial in stored.trials)
-    folds = store.folds().set_index("fingerprint")["best_map_at_r"]
+    folds = store.table("folds").set_index("fingerprint")["best_map_at_r"]
     for trial in study.trials:
         of_folds = folds[trial.user_attrs["trainings"]]
         assert list(trial.intermediate_values.values()) == of_folds.tolist()

@@ -1,5 +1,6 @@
 """The page in a browser: no request, sorting, keyboard, narrow screens, dark mode. Needs playwright and chromium."""
 
+import os
 import shutil
 
 import pytest
@@ -8,10 +9,9 @@ from tests.support.sample_page import measured, runs_of, sample_page
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")
-GALLERY = "details:has(> .scroll > .retrieval)"
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
-]
+GALLERY = "details:has(#figure-gallery_contrastive)"
+# CI has installed it, and fails without.
+pytestmark = pytest.mark.skipif(CHROMIUM is None and "CI" not in os.environ, reason="no chromium on this machine")
 
 
 @pytest.fixture(scope="module")
@@ -114,16 +114,14 @@ def test_numbers_sort_as_numbers_and_missing_ones_stay_last(visit):
     assert page.evaluate(keys) == ["-1", "1e-7", "9", "10", ""]
 
 
-def test_a_gallery_opens_by_keyboard(visit):
+def test_a_folded_section_opens_by_keyboard(visit):
     page = visit()
-    picture = page.locator(f"{GALLERY} .thumbnail").first
+    picture = page.locator(f"{GALLERY} img").first
     assert not picture.is_visible()
-    page.locator(f"{GALLERY} > summary").focus()
-    page.keyboard.press("Enter")
-    assert picture.is_visible()
-    assert page.locator(f"{GALLERY} .badge").all_inner_texts()[:2] == ["✓", "✗"]
-    page.keyboard.press("Enter")
-    assert not picture.is_visible()
+    for shown in (True, False):
+        page.locator(f"{GALLERY} > summary").focus()
+        page.keyboard.press("Enter")
+        assert picture.is_visible() == shown
 
 
 def test_the_origin_of_a_mean_is_shown_by_mouse_and_keyboard(visit):
@@ -221,16 +219,3 @@ def test_few_tab_stops_lead_to_the_first_folded_section(visit):
         page.keyboard.press("Tab")
         stops += 1
     assert stops <= 40
-
-
-def test_arrow_keys_move_in_the_matrix_of_pairs(visit):
-    page = visit()
-    first = page.locator(".matrix .tip").first
-    first.focus()
-    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowUp"):
-        page.keyboard.press(key)
-    assert "Proxy-Anchor" in page.locator("#tip").inner_text() or "Softmax" in page.locator("#tip").inner_text()
-    focused = page.evaluate(
-        "[document.activeElement.closest('tr').rowIndex, document.activeElement.closest('td').cellIndex]"
-    )
-    assert focused == [3, 2]

@@ -44,4 +44,4 @@ def test_a_plan_needs_no_images(say, tmp_path):
     assert "28 trainings, 0 in the store" in answer.out
     assert not (tmp_path / "runs").exists()
     elsewhere = say("plan", "birds.yaml", "--rate", "1000")
-    assert "1,000.0 images a second in training" in elsewhere.out
+    assert "of training at 1000 a second" in elsewhere.out

@@ -8,14 +8,14 @@ from results.records.artifacts import Recording, recording_path, weights_path
 from results.spec.experiment_spec import RecordingSettings
 from tests.support.labs import reproduction, run_here, trainings
 from tests.support.sample_records import some_summary
-from tests.support.small_problem import COSFACE, small_problem
+from tests.support.small_setup import COSFACE, small_setup
 
 ASKED = RecordingSettings(epochs=(0, 1), classes=3)
 
 
 @pytest.fixture
-def problem(tmp_path):
-    return small_problem(tmp_path / "cache")
+def setup(tmp_path):
+    return small_setup(tmp_path / "cache")
 
 
 @pytest.fixture
@@ -23,21 +23,21 @@ def where(tmp_path):
     return storage_paths(str(tmp_path / "store.sqlite"), tmp_path / "artifacts", None, None)
 
 
-def run(problem, store, recordings, work):
-    return run_here(problem, store, {"cosface": work}, experiment="experiment", recordings=recordings)
+def run(setup, store, recordings, work):
+    return run_here(setup, store, {"cosface": work}, experiment="experiment", recordings=recordings)
 
 
-def test_the_trainings_of_reproductions_are_recorded(problem, where):
+def test_the_trainings_of_reproductions_are_recorded(setup, where):
     store = open_store(where)
     store.put_experiment("experiment", "some", some_summary(methods={"cosface": "CosFace"}))
-    run(problem, store, ASKED, reproduction(problem, COSFACE))
-    for spec in problem.fold_specs(COSFACE, "reproduction", 0):
+    run(setup, store, ASKED, reproduction(setup, COSFACE))
+    for spec in setup.fold_specs(COSFACE, "reproduction", 0):
         recording = Recording.load(recording_path(weights_path(store.artifacts, spec)))
         assert [shot.epoch for shot in recording.snapshots] == [0, 1]
         assert recording.snapshots[1].proxies.shape == (3, 8)
     # A figure gets the recording of the first fold.
     material = gather("some", "experiment", store)
-    first = recording_path(weights_path(store.artifacts, problem.fold_specs(COSFACE, "reproduction", 0)[0]))
+    first = recording_path(weights_path(store.artifacts, setup.fold_specs(COSFACE, "reproduction", 0)[0]))
     expected = Recording.load(first).snapshots[1].embeddings
     assert (material.recordings["cosface"].snapshots[1].embeddings == expected).all()
     assert material.unreadable == ()
@@ -45,15 +45,15 @@ def test_the_trainings_of_reproductions_are_recorded(problem, where):
     assert gather("some", "experiment", store).unreadable == (first.name,)
 
 
-def test_the_trainings_of_a_search_are_not_recorded(problem, where):
-    run(problem, open_store(where), ASKED, trainings(problem, COSFACE))
+def test_the_trainings_of_a_search_are_not_recorded(setup, where):
+    run(setup, open_store(where), ASKED, trainings(setup, COSFACE))
     assert not list(where.artifacts.rglob("*.npz"))
 
 
-def test_a_training_in_the_store_is_not_repeated_for_a_recording(problem, where):
+def test_a_training_in_the_store_is_not_repeated_for_a_recording(setup, where):
     store = open_store(where)
     store.put_experiment("experiment", "some", some_summary(methods={"cosface": "CosFace"}))
-    (before,) = run(problem, store, None, reproduction(problem, COSFACE))["cosface"]
-    (after,) = run(problem, store, ASKED, reproduction(problem, COSFACE))["cosface"]
+    (before,) = run(setup, store, None, reproduction(setup, COSFACE))["cosface"]
+    (after,) = run(setup, store, ASKED, reproduction(setup, COSFACE))["cosface"]
     assert before == after
     assert gather("some", "experiment", store).recordings == {}

@@ -1,6 +1,5 @@
 """Runs of the protocol `standard`, carried out: the last epoch's score, also after an interruption."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -10,14 +9,14 @@ from protocols.search.method_template import MethodTemplate
 from protocols.search.study import Budget, Study
 from protocols.splits import named_split
 from protocols.standard import choices
-from reproduce.execution.local import InProcess
-from reproduce.execution.tasks import EvaluateTask
+from reproduce.run.local import InProcess
+from reproduce.run.tasks import EvaluateTask
 from results.records.artifacts import last_epoch_path, weights_path
 from results.records.trials import TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
 from tests.support.labs import run_here
-from tests.support.small_problem import COSFACE, UNTRAINED, small_problem
+from tests.support.small_setup import COSFACE, UNTRAINED, small_setup, with_changes
 
 RUNS = 2
 
@@ -34,33 +33,33 @@ class TestsFail(InProcess):
 
 
 @pytest.fixture(scope="module")
-def problem(tmp_path_factory):
-    whole = small_problem(tmp_path_factory.mktemp("cache"), split=named_split("conventional", 16, 8), folds=4)
+def setup(tmp_path_factory):
+    whole = small_setup(tmp_path_factory.mktemp("cache"), split=named_split("conventional", 16, 8), folds=4)
     training = whole.conditions.training.model_copy(update={"max_epochs": 3, "iterations_per_epoch": None})
-    return replace(whole, training=training)
+    return with_changes(whole, training=training)
 
 
-def study_of(problem, method):
+def study_of(setup, method):
     budget = Budget(0, RUNS)
-    return Study(problem, MethodTemplate(method=method), budget, SamplerSettings(), TrialsInMemory())
+    return Study(setup, MethodTemplate(method=method), budget, SamplerSettings(), TrialsInMemory())
 
 
 def open_store(folder):
     return Store(f"sqlite:///{folder}/store.sqlite", folder)
 
 
-def run(problem, method, store, executor=None):
-    work = {method.name: partial(PROTOCOLS["standard"].run, study_of(problem, method))}
-    return run_here(problem, store, work, executor, test_curves=True)[method.name]
+def run(setup, method, store, executor=None):
+    work = {method.name: partial(PROTOCOLS["standard"].run, study_of(setup, method))}
+    return run_here(setup, store, work, executor, test_curves=True)[method.name]
 
 
 @pytest.fixture(scope="module")
-def finished(problem, tmp_path_factory):
+def finished(setup, tmp_path_factory):
     store = open_store(tmp_path_factory.mktemp("finished"))
-    return store, run(problem, COSFACE, store)
+    return store, run(setup, COSFACE, store)
 
 
-def test_every_run_has_the_score_of_the_last_epoch(finished, problem):
+def test_every_run_has_the_score_of_the_last_epoch(finished, setup):
     store, records = finished
     assert len(records) == RUNS
     for record in records:
@@ -69,10 +68,8 @@ def test_every_run_has_the_score_of_the_last_epoch(finished, problem):
         assert [point.iteration for point in points] == [0, 4, 8, 12]
         assert record.last_epoch == points[-1].scores
         assert record.separated in [point.scores for point in points[1:]]
-        assert record.chosen_by == tuple(
-            spec.fingerprint for spec in choices(study_of(problem, COSFACE), {})[record.run]
-        )
-    assert len(store.folds()) == RUNS * (4 + 1)
+        assert record.chosen_by == tuple(spec.fingerprint for spec in choices(study_of(setup, COSFACE), {})[record.run])
+    assert len(store.table("folds")) == RUNS * (4 + 1)
 
 
 def test_only_trainings_of_an_earlier_epoch_keep_a_second_checkpoint(finished):
@@ -84,19 +81,19 @@ def test_only_trainings_of_an_earlier_epoch_keep_a_second_checkpoint(finished):
         assert last_epoch_path(path).exists() == (spec.checkpoint_epoch < 3)
 
 
-def test_a_run_that_was_stopped_before_its_test_gets_the_same_record(finished, problem, tmp_path):
+def test_a_run_that_was_stopped_before_its_test_gets_the_same_record(finished, setup, tmp_path):
     _, expected = finished
     store = open_store(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        run(problem, COSFACE, store, TestsFail("cpu"))
-    assert len(store.runs()) == 0
-    trained = len(store.folds())
-    resumed = run(problem, COSFACE, store)
-    assert len(store.folds()) == trained
+        run(setup, COSFACE, store, TestsFail("cpu"))
+    assert len(store.table("runs")) == 0
+    trained = len(store.table("folds"))
+    resumed = run(setup, COSFACE, store)
+    assert len(store.table("folds")) == trained
     assert [record.last_epoch for record in resumed] == [record.last_epoch for record in expected]
     assert [record.separated for record in resumed] == [record.separated for record in expected]
 
 
-def test_the_untrained_trunk_has_no_last_epoch(problem, tmp_path):
-    records = run(problem, UNTRAINED, open_store(tmp_path))
+def test_the_untrained_trunk_has_no_last_epoch(setup, tmp_path):
+    records = run(setup, UNTRAINED, open_store(tmp_path))
     assert [record.last_epoch for record in records] == [None] * RUNS

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from protocols.problem import Problem
+from protocols.setup import Setup
 from protocols.training.train_fold import train_fold
-from reproduce.execution.job_outcomes import has_checkpoint
-from reproduce.execution.tasks import write_tensors
+from reproduce.run.job_outcomes import has_checkpoint
+from reproduce.run.tasks import write_tensors
+from results.atomic_files import is_sound
 from results.records.artifacts import vectors_path, weights_path
 from results.store.store import Store
-from results.whole_files import is_sound
 from tests.support.labs import Observer, reproduction, run_here, without_time
-from tests.support.small_problem import COSFACE, small_problem
+from tests.support.sample_records import some_result
+from tests.support.small_setup import COSFACE, small_setup
 
 
 def emptied(path: Path) -> None:
@@ -46,23 +47,23 @@ def only_line(caplog: pytest.LogCaptureFixture, *words: str) -> None:
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> tuple[Problem, Store]:
-    return small_problem(tmp_path / "cache"), Store(tmp_path / "store.sqlite", tmp_path / "artifacts")
+def opened(tmp_path: Path) -> tuple[Setup, Store]:
+    return small_setup(tmp_path / "cache"), Store(tmp_path / "store.sqlite", tmp_path / "artifacts")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("beside", [None, vectors_path], ids=["weights", "proxies"])
 def test_a_damaged_checkpoint_is_trained_again_with_the_same_result(opened, caplog, damage: Damage, beside):
-    problem, store = opened
-    (whole,) = run_here(problem, store, {"cosface": reproduction(problem, COSFACE)})["cosface"]
+    setup, store = opened
+    (whole,) = run_here(setup, store, {"cosface": reproduction(setup, COSFACE)})["cosface"]
     results = {name: store.fold_result(name) for name in whole.fold_fingerprints}
-    with store.database.engine.begin() as connection:
-        connection.exec_driver_sql("DELETE FROM runs")
-    spec = problem.fold_specs(COSFACE, "reproduction", 0)[0]
+    with store.database.writing() as connection:
+        connection.execute("DELETE FROM runs")
+    spec = setup.fold_specs(COSFACE, "reproduction", 0)[0]
     weights = weights_path(store.artifacts, spec)
     damage(weights if beside is None else beside(weights))
-    again, observer = {"cosface": reproduction(problem, COSFACE)}, Observer()
-    (repeated,) = run_here(problem, store, again, observer=observer)["cosface"]
+    again, observer = {"cosface": reproduction(setup, COSFACE)}, Observer()
+    (repeated,) = run_here(setup, store, again, observer=observer)["cosface"]
     only_line(caplog, "the checkpoint", ".damaged-1")
     exclude = {"wall_time", "provenance", "training_time"}
     assert repeated.model_dump(exclude=exclude) == whole.model_dump(exclude=exclude)
@@ -72,19 +73,19 @@ def test_a_damaged_checkpoint_is_trained_again_with_the_same_result(opened, capl
 
 
 def test_a_repeated_training_with_another_result_is_reported(opened, caplog):
-    problem, store = opened
-    spec = problem.fold_specs(COSFACE, "reproduction", 0)[0]
-    result = train_fold(spec, problem.training_data(spec), device="cpu").result
-    store.put_fold(spec, result.model_copy(update={"best_map_at_r": 0.99}))
-    run_here(problem, store, {"cosface": reproduction(problem, COSFACE)})
+    setup, store = opened
+    spec = setup.fold_specs(COSFACE, "reproduction", 0)[0]
+    result = train_fold(spec, setup.training_data(spec), device="cpu").result
+    store.put_fold(spec, some_result(spec, 0.99))
+    run_here(setup, store, {"cosface": reproduction(setup, COSFACE)})
     only_line(caplog, "cosface, fold 0", "another result", "0.99")
     assert store.fold_result(spec.fingerprint).best_map_at_r == 0.99
     assert without_time([result]) != without_time([store.fold_result(spec.fingerprint)])
 
 
 def test_a_file_of_another_kind_is_no_checkpoint(tmp_path):
-    problem = small_problem(tmp_path / "cache")
-    spec = problem.fold_specs(COSFACE, "reproduction", 0)[0]
+    setup = small_setup(tmp_path / "cache")
+    spec = setup.fold_specs(COSFACE, "reproduction", 0)[0]
     path = weights_path(tmp_path, spec)
     assert not has_checkpoint(tmp_path, spec)
     write_tensors(path, {"w": torch.ones(2)})

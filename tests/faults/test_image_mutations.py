@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from protocols.datasets.dataset import DataError
 from protocols.datasets.dataset_registry import open_dataset
+from protocols.datasets.listing import DataError
 from protocols.images.decoding import BrokenImageError
 from tests.support.bad_input import SAME_FOLDER, damaged_bytes, time_limit
 from tests.support.image_folders import data_request, make_folder

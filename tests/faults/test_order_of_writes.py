@@ -9,10 +9,11 @@ import torch
 from PIL import Image
 
 from protocols.features import frozen_features
-from protocols.images.packing import pack_arrays, pack_files
+from protocols.images.packing import pack_files
 from protocols.users_code.kept import keep_sources
 from protocols.users_code.sources import hashed_name
-from reproduce.execution.tasks import write_tensors
+from reproduce.run.tasks import write_tensors
+from results.atomic_files import atomic_folder, write_atomically
 from results.records.artifacts import (
     FigureData,
     Recording,
@@ -26,10 +27,9 @@ from results.spec.experiment_spec import RecordingSettings
 from results.spec.source_names import SourceName
 from results.spec.trunk_spec import TrunkSpec
 from results.store.store import Store
-from results.whole_files import whole_folder, write_whole
 from tests.support.disk import Disk
 from tests.support.labs import reproduction, run_here
-from tests.support.small_problem import COSFACE, SIDE, small_problem
+from tests.support.small_setup import COSFACE, SIDE, small_setup
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the open files in /proc")
 
@@ -42,7 +42,7 @@ def some_figure_data() -> FigureData:
 @pytest.mark.parametrize(
     "write",
     [
-        lambda path: write_whole(path, "text"),
+        lambda path: write_atomically(path, "text"),
         lambda path: write_tensors(path, {"w": torch.ones(3)}),
         lambda path: Recording(()).save(path),
         lambda path: some_figure_data().save(path),
@@ -58,7 +58,7 @@ def test_a_written_file_survives_a_power_cut(tmp_path, monkeypatch, write):
 
 def test_a_cut_during_a_write_leaves_the_old_file_or_the_new_one(tmp_path, monkeypatch):
     disk, path, seen = Disk(tmp_path, monkeypatch), tmp_path / "file", []
-    write_whole(path, "old")
+    write_atomically(path, "old")
     for name in ("fsync", "replace"):
         call = getattr(os, name)
 
@@ -68,7 +68,7 @@ def test_a_cut_during_a_write_leaves_the_old_file_or_the_new_one(tmp_path, monke
             seen.append(disk.after_a_cut()[path])
 
         monkeypatch.setattr(os, name, watched)
-    write_whole(path, "new")
+    write_atomically(path, "new")
     assert seen[0] == b"old"
     assert seen[-1] == b"new"
     assert set(seen) == {b"old", b"new"}
@@ -84,7 +84,7 @@ def test_a_file_that_is_only_written_and_renamed_would_be_lost(tmp_path, monkeyp
 
 def test_a_folder_survives_with_its_files(tmp_path, monkeypatch):
     disk, path = Disk(tmp_path, monkeypatch), tmp_path / "new" / "folder"
-    with whole_folder(path) as folder:
+    with atomic_folder(path) as folder:
         (folder / "below").mkdir()
         (folder / "below" / "file").write_text("1")
         (folder / "file").write_text("2")
@@ -100,19 +100,18 @@ def test_packs_of_images_survive(tmp_path, monkeypatch):
         Image.new("RGB", (9, 9), (number, 0, 0)).save(tmp_path / f"{number}.png")
     disk, cache = Disk(tmp_path, monkeypatch), tmp_path / "new" / "cache"
     packing = pack_files(tmp_path, ["0.png", "1.png", "2.png"], 8, cache / "files")
-    arrays = pack_arrays(np.zeros((2, 3, 3, 1), dtype=np.uint8), cache / "arrays")
-    assert len(files_below(packing.images.folder)) == len(files_below(arrays.images.folder)) == 2
+    assert len(files_below(packing.images.folder)) == 2
     assert disk.lost(*files_below(cache)) == []
 
 
 def test_features_survive(tmp_path, monkeypatch):
     disk, cache = Disk(tmp_path, monkeypatch), tmp_path / "features"
-    problem = small_problem(tmp_path / "images")
+    setup = small_setup(tmp_path / "images")
     trunk = frozen_features.FrozenTrunk(
         TrunkSpec(name="small_conv", weights="random").model_copy(update={"frozen": True}),
         ImageSettings(resize=None, crop=SIDE),
     )
-    frozen_features.with_features(problem.dataset, trunk, cache, "cpu")
+    frozen_features.with_features(setup.dataset, trunk, cache, "cpu")
     files = [path for path in files_below(cache) if path.parent != cache]
     assert len(files) == 1
     assert disk.lost(*files) == []
@@ -133,7 +132,7 @@ def test_kept_sources_survive(tmp_path, monkeypatch):
 
 def test_the_store_names_only_files_that_are_on_the_disk(tmp_path, monkeypatch):
     """The order for every kind of artifact: write, sync, rename, sync of the folder, and then the commit."""
-    problem = small_problem(tmp_path / "cache")
+    setup = small_setup(tmp_path / "cache")
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
     disk, committed = Disk(tmp_path, monkeypatch), []
     put_fold, put_run = store.put_fold, store.put_run
@@ -154,5 +153,5 @@ def test_the_store_names_only_files_that_are_on_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "put_fold", folds_files)
     monkeypatch.setattr(store, "put_run", runs_files)
     recordings = RecordingSettings(epochs=(1,), classes=2)
-    run_here(problem, store, {"cosface": reproduction(problem, COSFACE)}, recordings=recordings)
+    run_here(setup, store, {"cosface": reproduction(setup, COSFACE)}, recordings=recordings)
     assert [len(files) for files in committed] == [3, 3, 1]

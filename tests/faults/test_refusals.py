@@ -16,9 +16,9 @@ from protocols.training.first_step import try_first_step
 from protocols.training.step_monitor import NotFiniteError
 from protocols.training.train_fold import train_fold
 from reproduce.errors import InputError
-from reproduce.execution.check_settings import check_settings
-from reproduce.execution.session import Session, open_session
 from reproduce.outputs.export_studies import _trials
+from reproduce.run.open_sessions import check_settings
+from reproduce.run.session import Session, open_session
 from reproduce.storage import storage_paths
 from results.records.trials import Trial, TrialsInMemory
 from results.spec.conditions import OptimizerSettings
@@ -29,7 +29,7 @@ from results.store.store import Store
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features
 from tests.support.labs import InventedLab, reproduction, run_here
-from tests.support.small_problem import TRIPLET, small_problem
+from tests.support.small_setup import TRIPLET, small_setup
 from tests.support.toys import made_up_result, pattern_dataset, settings, toy_fold
 
 EXPERIMENT = """title: small
@@ -140,21 +140,21 @@ def test_the_batch_size_can_be_a_bound_of_a_cards_range(tmp_path):
 
 
 def test_a_refused_training_is_tried_once_and_the_other_methods_go_on(tmp_path):
-    problem = small_problem(tmp_path / "cache")
+    setup = small_setup(tmp_path / "cache")
     store = Store(f"sqlite:///{tmp_path}/s.sqlite", tmp_path / "artifacts")
     queue = MethodSpec(name="xbm", loss=Component(name="XBMLoss", arguments={"base": "c1", "memory_size": 4}))
-    runs = run_here(problem, store, {"xbm": reproduction(problem, queue), "triplet": reproduction(problem)})
+    runs = run_here(setup, store, {"xbm": reproduction(setup, queue), "triplet": reproduction(setup)})
     assert len(runs["triplet"]) == 1
     assert str(runs["xbm"]) == "XBMLoss: a batch of 8 does not fit into a memory of 4"
-    (reason,) = store.failures()["reason"]
+    (reason,) = store.table("failures")["reason"]
     assert reason.startswith("xbm, fold 0: XBMLoss: a batch of 8")
 
 
-def search_of(problem: Any, refuse: Any, log: TrialsInMemory | None = None) -> tuple[Study, list[int]]:
+def search_of(setup: Any, refuse: Any, log: TrialsInMemory | None = None) -> tuple[Study, list[int]]:
     """Run a search of four trials whose settings are refused as told; return it and the numbers of trained trials."""
     margin = SearchParameter(target="loss.margin", scale="linear", low=0.0, high=1.0)
     study = Study(
-        problem, MethodTemplate(method=TRIPLET, space=(margin,)), Budget(trials=4), SamplerSettings(startup_trials=2),
+        setup, MethodTemplate(method=TRIPLET, space=(margin,)), Budget(trials=4), SamplerSettings(startup_trials=2),
         log or TrialsInMemory(),
     )  # fmt: skip
     trained = []
@@ -165,21 +165,21 @@ def search_of(problem: Any, refuse: Any, log: TrialsInMemory | None = None) -> t
             trained.append(number)
             if refuse(number):
                 raise RefusedError(f"refused {number}")
-            return [made_up_result(job.fingerprint, 0.1 * number) for job in jobs]
+            return [made_up_result(job.spec, 0.1 * number) for job in jobs]
 
     study.best_hyperparameters(RefusingLab(None))
     return study, trained
 
 
 def test_a_refused_setting_is_a_failed_trial_and_the_search_goes_on(tmp_path):
-    problem, log = small_problem(tmp_path), TrialsInMemory()
-    study, _ = search_of(problem, lambda number: number in (0, 2), log)
+    setup, log = small_setup(tmp_path), TrialsInMemory()
+    study, _ = search_of(setup, lambda number: number in (0, 2), log)
     trials = study.trials()
     assert [(trial.state, trial.reason) for trial in trials[:3:2]] == [("failed", "refused 0"), ("failed", "refused 2")]
     assert study.found_hyperparameters() == trials[3].setting
-    assert study.skipped() == 2 * problem.folds
-    assert len(study.known_specs()) == 2 * problem.folds
-    _, trained = search_of(problem, lambda number: False, log)
+    assert study.skipped() == 2 * setup.folds
+    assert len(study.known_specs()) == 2 * setup.folds
+    _, trained = search_of(setup, lambda number: False, log)
     assert len(trained) == 2, "a failed trial is not trained again"
     told = _trials(StoredStudy("f", study.identity, trials))
     assert [(trial.state.name, trial.user_attrs.get("reason")) for trial in told[:2]] == [
@@ -192,7 +192,7 @@ def test_a_search_whose_settings_are_all_refused_has_no_result(tmp_path):
     log = TrialsInMemory()
     for _ in range(2):  # The second time all trials are known.
         with pytest.raises(RefusedError, match="all 4 trials of the search failed; the last: refused 3"):
-            search_of(small_problem(tmp_path), lambda number: True, log)
+            search_of(small_setup(tmp_path), lambda number: True, log)
 
 
 def test_a_failed_trial_has_a_reason_and_no_score():

@@ -1,21 +1,16 @@
 """Chance-constrained programming against the reference values, and how it starts, resumes and is copied."""
 
 import copy
-import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from pytorch_metric_learning import losses as pml_losses
-from pytorch_metric_learning.distances import DotProductSimilarity
 from torch import Tensor
 
-from losses import CCPLoss, Needs, ProxyAnchorLoss
-from losses.ccp import ball
+from losses import CCPLoss
 from tests.support.golden_files import Case, case_name, golden
 from tests.support.linear_trunk import CLOCK, Linear, context
-from tests.support.listening import Listening
 
 # --- reference values ---
 
@@ -74,17 +69,6 @@ def test_objective_and_its_gradients(case: Case) -> None:
     assert loss.on_gradients(CLOCK)
     case.check_gradient(trunk.weight.grad, "grad_objective_w")
     case.check_gradient(loss.proxies.grad, "grad_proxies")
-
-
-@pytest.mark.parametrize("case", golden("ccp_objective"), ids=case_name)
-def test_two_terms_of_the_objective(case: Case) -> None:
-    loss, trunk = objective(case)
-    features = trunk(case.tensor("x"))
-    case.check(ball(features), case.arrays["embeddings"], "embeddings")
-    case.check(ball(loss.proxies), case.arrays["proxies_normalized"], "proxies_normalized")
-    terms = loss.compute_loss(features, labels := case.tensor("labels"), None, features, labels)
-    case.check(terms["proxy_loss"]["losses"], case.arrays["loss_proxy"], "loss_proxy")
-    case.check(terms["sample_loss"]["losses"] / loss.w_sample, case.arrays["loss_sample"], "loss_sample")
 
 
 @pytest.mark.parametrize("case", golden("ccp_controller"), ids=case_name)
@@ -179,20 +163,6 @@ class Run:
 # --- properties ---
 
 
-def test_ball() -> None:
-    inside, surface, outside = torch.tensor([[0.3, 0.4]]), torch.tensor([[0.6, 0.8]]), torch.tensor([[3.0, 4.0]])
-    for vector, expected in ((inside, inside), (surface, surface), (outside, surface)):
-        torch.testing.assert_close(ball(vector), expected)
-    for vector in (inside, surface):
-        jacobian = torch.autograd.functional.jacobian(ball, vector)[0, :, 0]
-        torch.testing.assert_close(jacobian, torch.eye(2))
-    jacobian = torch.autograd.functional.jacobian(ball, outside)[0, :, 0]
-    torch.testing.assert_close(jacobian, (torch.eye(2) - surface.T @ surface) / 5)
-    zero = torch.zeros(1, 2, requires_grad=True)
-    ball(zero).sum().backward()
-    torch.testing.assert_close(zero.grad, torch.ones(1, 2))
-
-
 @pytest.mark.parametrize("base", ["c2", "triplet"])
 def test_a_proxy_equal_to_a_sample_costs_exactly_nothing(base: str) -> None:
     """It does right after proxies were picked; rounding noise would count as a violated positive margin of 0."""
@@ -249,13 +219,6 @@ def test_new_proxies_are_far_from_the_best_ones_and_the_weights_stay() -> None:
     assert torch.cdist(loss.proxies, first).min() > 0  # of four points in the pool the two others
 
 
-def test_frozen_trunk_is_not_pulled() -> None:
-    loss, trunk = bound()
-    loss.instance.fill_(1)
-    assert loss.on_gradients(CLOCK)
-    assert trunk.weight.grad is None
-
-
 def test_state_loads_before_and_after_bind() -> None:
     loss, _ = bound(patience=1)
     for score in (0.5, 0.4, 0.7):
@@ -271,14 +234,6 @@ def test_state_loads_before_and_after_bind() -> None:
         assert resumed.strength() == loss.strength() > 0
 
 
-def test_a_copy_leaves_the_training_behind() -> None:
-    loss, trunk = bound()
-    x, labels = torch.randn(4, 3), torch.tensor([0, 0, 1, 1])
-    for twin in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
-        assert twin._context is None
-        assert torch.equal(twin(trunk(x), labels), loss(trunk(x), labels))
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
 def test_the_best_score_is_not_rounded_when_the_loss_changes_its_dtype(dtype: torch.dtype) -> None:
     """Rounded down it would make an equal score look like a rise; 0.4567891234 is 0.4568 in float16."""
@@ -288,49 +243,3 @@ def test_the_best_score_is_not_rounded_when_the_loss_changes_its_dtype(dtype: to
     assert loss.proxies.dtype == dtype
     assert loss.best_score.item() == 0.4567891234
     assert loss.half().best_score.item() == 0.4567891234
-
-
-def dot_product_loss() -> pml_losses.ContrastiveLoss:
-    return pml_losses.ContrastiveLoss(0.9, 0.4, distance=DotProductSimilarity(normalize_embeddings=False))
-
-
-class ListeningLoss(Listening, pml_losses.ContrastiveLoss):
-    needs = Needs(warmup_epochs=2)
-
-
-def test_hooks_reach_the_wrapped_loss_and_the_ball_stays() -> None:
-    inner = ListeningLoss(0.9, 0.4, distance=DotProductSimilarity(normalize_embeddings=False))
-    loss = CCPLoss(inner, 2, 4, proxies_per_class=2, pool_size=4)
-    loss.bind(context(Linear(torch.randn(3, 4)), 2, lambda per_class: torch.randn(2, per_class, 4)))
-    loss.on_epoch_start(CLOCK)
-    loss.on_step_start(CLOCK)
-    assert loss.on_gradients(CLOCK) is False
-    loss.on_evaluation(CLOCK, {"map_at_r": 0.5})
-    assert inner.heard == ("bind", "epoch", "step", "gradients", "evaluation")
-    assert (loss.needs.warmup_epochs, loss.needs.normalization, loss.needs.samples_per_class) == (2, "ball", 4)
-    assert loss.best_score == 0.5
-
-
-def test_a_base_loss_may_be_given_built() -> None:
-    loss = CCPLoss(dot_product_loss(), 2, 4, proxies_per_class=2)
-    embeddings, labels = torch.randn(6, 4), torch.arange(6) % 2
-    plain = dot_product_loss()
-    expected = plain(ball(embeddings), labels, None, ball(loss.proxies), loss.proxy_labels)
-    torch.testing.assert_close(loss(embeddings, labels), expected + 0.1 * plain(ball(embeddings), labels))
-    assert {"lam", "w_sample", "pool_size"} <= set(loss._record_these)
-
-
-def test_refusals() -> None:
-    with pytest.raises(ValueError, match="base_loss must be one of c1, c2, ms, triplet"):
-        CCPLoss.from_card(num_classes=2, embedding_size=4, base="c3")
-    with pytest.raises(TypeError, match="margn"):
-        CCPLoss.from_card(num_classes=2, embedding_size=4, base="c1", margn=0.5)
-    with pytest.raises(ValueError, match=r"built loss as base_loss, got 'c1'; .* CCPLoss.from_card"):
-        CCPLoss("c1", 2, 4)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"give it distance=LpDistance\(normalize_embeddings=False\)"):
-        CCPLoss(pml_losses.TripletMarginLoss(), 2, 4)
-    for base in (ProxyAnchorLoss(2, 4), CCPLoss(dot_product_loss(), 2, 4)):
-        with pytest.raises(ValueError, match=f"{type(base).__name__}, which takes no ref_emb; use a pair loss"):
-            CCPLoss(base, 2, 4)
-    with pytest.raises(KeyError, match="map_at_r"):
-        bound()[0].on_evaluation(CLOCK, {"precision_at_1": 0.5})

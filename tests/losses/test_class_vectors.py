@@ -30,23 +30,6 @@ def test_every_class_has_its_vectors_in_order(loss, per_class):
     assert torch.equal(vectors, parameter.detach() if parameter.shape == vectors.shape else parameter.detach().t())
 
 
-@pytest.mark.parametrize("loss_class", [pml.NormalizedSoftmaxLoss, pml.SoftTripleLoss])
-def test_a_vector_belongs_to_the_class_whose_logit_it_makes(loss_class):
-    torch.manual_seed(0)
-    loss = loss_class(C, D)
-    vectors, labels = class_vectors(loss)
-    for vector, label in zip(vectors, labels, strict=True):
-        assert loss.get_logits(vector[None]).argmax().item() == label
-
-
-def test_a_copy_does_not_follow_the_training():
-    loss = losses.ProxyAnchorLoss(C, D)
-    vectors, _ = class_vectors(loss)
-    with torch.no_grad():
-        loss.proxies.zero_()
-    assert vectors.abs().max() > 0
-
-
 def test_a_wrapped_loss_is_asked():
     loss = losses.NIRLoss(losses.ProxyAnchorLoss(C, D), D)
     vectors, labels = class_vectors(loss)
@@ -56,7 +39,3 @@ def test_a_wrapped_loss_is_asked():
 
 def test_pair_losses_have_none():
     assert class_vectors(pml.ContrastiveLoss()) is None
-
-
-def test_margins_per_class_are_no_vectors():
-    assert class_vectors(pml.MarginLoss(learn_beta=True, num_classes=C)) is None

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -35,20 +34,3 @@ def test_only_the_chosen_blocks_see_the_condition(condition: Any, seeing: set[in
     x, c = torch.randn(2, 4), torch.randn(2, 3)
     moved = {k for k, block in enumerate(flow.blocks) if not torch.equal(block(x, c)[0], block(x, c + 1)[0])}
     assert moved == seeing
-
-
-def test_permutations_leave_numpys_global_generator_alone() -> None:
-    np.random.seed(3)  # noqa: NPY002 - the global state is what is tested
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    CouplingFlow(8, 8)
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-
-
-def test_log_determinant_stays_within_its_bound() -> None:
-    flow = CouplingFlow(6, 6, n_blocks=2, clamp=1.5)
-    with torch.no_grad():
-        for parameter in flow.parameters():
-            parameter.mul_(1e3)
-    _, log_det = flow(torch.randn(20, 6), torch.randn(20, 6))
-    assert log_det.abs().max() <= 2 * 6 * 1.5
-    assert log_det.abs().max() > 1

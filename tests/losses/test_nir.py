@@ -1,7 +1,6 @@
 """Non-isotropy regularisation and its flow against the authors' code, and what the equations promise."""
 
 import copy
-import pickle
 from typing import Any
 
 import numpy as np
@@ -12,19 +11,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from losses import (
-    CCPLoss,
     HierarchicalProxyLoss,
-    Needs,
     NIRLoss,
     ProxyAnchorLoss,
     ProxyGMLLoss,
     ProxyISALoss,
     SoftTripleLoss,
 )
-from losses.pair_losses import EuclideanDistance
 from tests.support.golden_files import Case, case_name, golden
 from tests.support.linear_trunk import CLOCK, context_without_pool
-from tests.support.listening import Listening
 
 CASES = golden("nir")
 
@@ -147,13 +142,6 @@ def test_loss_is_omega_times_the_base_plus_the_mean_of_exponentials(base: str, o
     nll = loss.nll(embeddings, loss.condition(embeddings, labels))
     expected = omega * loss.base_loss(embeddings, labels) + nll.exp().mean()
     torch.testing.assert_close(loss(embeddings, labels), expected)
-
-
-def test_presets() -> None:
-    for preset, blocks, layers in (("paper", 8, 3), ("code", 5, 8)):
-        flow = small("proxy_nca", n_blocks=None, depth=None, width=None, preset=preset).flow
-        linear = [layer for layer in flow.blocks[0].s1 if isinstance(layer, nn.Linear)]
-        assert (len(flow.blocks), len(linear), linear[0].out_features) == (blocks, layers, 128)
 
 
 def test_condition_of_soft_triple_is_constant_in_the_embeddings() -> None:
@@ -297,32 +285,6 @@ def test_a_gradient_so_large_that_its_square_overflows_is_finite() -> None:
     assert loss.on_gradients(CLOCK)
 
 
-class ListeningLoss(Listening, ProxyAnchorLoss):
-    needs = Needs(warmup_epochs=3)
-
-
-def test_hooks_reach_the_wrapped_loss() -> None:
-    inner = ListeningLoss(3, 4)
-    loss = small(inner)
-    loss.bind(context_without_pool(nn.Linear(4, 4), 3))
-    loss.on_epoch_start(CLOCK)
-    loss.on_step_start(CLOCK)
-    assert loss.on_gradients(CLOCK) is False
-    loss.on_evaluation(CLOCK, {})
-    assert inner.heard == ("bind", "epoch", "step", "gradients", "evaluation")
-    assert loss.needs.warmup_epochs == 3
-
-
-def test_a_copy_leaves_the_trunk_behind_and_continues_bit_equal() -> None:
-    trunk, loss = nn.Linear(4, 4), small()
-    loss.bind(context_without_pool(trunk, 3))
-    embeddings, labels = batch()
-    for twin in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
-        assert twin._context is None
-        assert torch.equal(twin(embeddings, labels), loss(embeddings, labels))
-        assert twin.needs.warmup_epochs == 1
-
-
 def test_a_base_with_one_row_per_class_is_accepted_whatever_its_class() -> None:
     embeddings, labels = batch()
     for base in (
@@ -333,36 +295,3 @@ def test_a_base_with_one_row_per_class_is_accepted_whatever_its_class() -> None:
         SoftTripleLoss(3, 4, centers_per_class=5),
     ):
         assert small(base)(embeddings, labels).isfinite()
-
-
-def test_a_base_with_several_rows_per_class_is_refused() -> None:
-    """`proxies[labels]` would be the rows of other classes."""
-    with pytest.raises(ValueError, match=r"one per class, ProxyGMLLoss has \(9, 4\); for several .* SoftTripleLoss"):
-        small(ProxyGMLLoss(3, 4, proxies_per_class=3, r=0.9))
-
-
-def test_other_bases_that_cannot_work_are_refused() -> None:
-    euclidean = EuclideanDistance(normalize_embeddings=False)
-    for k in (1, 2):
-        with pytest.raises(ValueError, match="needs unit vectors, CCPLoss has none"):
-            small(CCPLoss(pml_losses.TripletMarginLoss(distance=euclidean), 3, 4, proxies_per_class=k))
-    with pytest.raises(ValueError, match="no proxies"):
-        small(pml_losses.TripletMarginLoss())
-    with pytest.raises(ValueError, match=r"needs proxies \(3, 4\)"):
-        small(ProxyAnchorLoss(3, 5))
-    with pytest.raises(ValueError, match=r"built loss as base_loss, got 'proxy_nca'; .* NIRLoss.from_card"):
-        NIRLoss("proxy_nca", 4)  # type: ignore[arg-type]
-
-
-def test_refusals() -> None:
-    with pytest.raises(ValueError, match="base_loss must be one of proxy_anchor, proxy_nca, soft_triple"):
-        small("triplet")
-    with pytest.raises(TypeError, match="num_classes"):
-        NIRLoss.from_card(base_loss="proxy_nca", embedding_size=4)
-    for wrong in ({"preset": "thesis"}, {"sigma": "tanh"}, {"self_regularization": "match"}, {"cond": "all"}):
-        with pytest.raises(ValueError, match=next(iter(wrong.values()))):
-            small(**wrong)
-
-
-def test_settings_are_recorded_as_the_librarys_are() -> None:
-    assert {"omega", "temperature", "flow_lr_factor"} <= set(small()._record_these)

@@ -1,8 +1,5 @@
-import math
-
 import pytest
 import torch
-from pytorch_metric_learning.distances import LpDistance
 from pytorch_metric_learning.losses import ProxyAnchorLoss as PMLProxyAnchorLoss
 from pytorch_metric_learning.reducers import DoNothingReducer
 
@@ -38,37 +35,6 @@ def test_terms_per_class_agree_with_the_authors_code(name):
     for sign in ("pos", "neg"):
         golden.check(f"{sign}_loss_per_class", terms[f"{sign}_loss"]["losses"], "loss_rtol")
         assert terms[f"{sign}_loss"]["divisor"] == golden.tensor(f"{sign}_divisor")
-
-
-def test_two_classes_by_hand():
-    # The authors' one-hot breaks at two classes. x = p_0, orthogonal to p_1: S = (1, 0) for the one sample.
-    loss = ProxyAnchorLoss(num_classes=2, embedding_size=2, alpha=4.0, margin=0.1)
-    loss.proxies.data.copy_(torch.eye(2))
-    value = loss(torch.tensor([[3.0, 0.0]]), torch.tensor([0]))
-    own, other = math.log1p(math.exp(-4 * 0.9)), math.log1p(math.exp(4 * 0.1))
-    assert value.item() == pytest.approx(own / 1 + other / 2, rel=1e-6)
-
-
-def test_gradient_of_the_similarities_as_on_the_slides():
-    torch.manual_seed(0)
-    loss = ProxyAnchorLoss(num_classes=5, embedding_size=5, alpha=8.0, margin=0.2).double()
-    loss.proxies.data.copy_(torch.eye(5))
-    labels = torch.tensor([0, 0, 3, 1, 3, 3])
-    similarity = (2 * torch.rand(6, 5, dtype=torch.float64) - 1).requires_grad_()
-    loss.get_logits = lambda embeddings: similarity
-    loss(torch.randn(6, 5, dtype=torch.float64), labels).backward()
-
-    own = torch.nn.functional.one_hot(labels, 5).bool()
-    s = similarity.detach()
-    pull = torch.where(own, torch.exp(-8 * (s - 0.2)), 0.0)
-    push = torch.where(own, 0.0, torch.exp(8 * (s + 0.2)))
-    expected = 8 / 5 * push / (1 + push.sum(0)) - 8 / 3 * pull / (1 + pull.sum(0))
-    torch.testing.assert_close(similarity.grad, expected)
-
-
-def test_a_distance_that_is_no_similarity_is_refused():
-    with pytest.raises(ValueError, match="LpDistance is a distance; this loss needs a similarity"):
-        ProxyAnchorLoss(3, 8, distance=LpDistance())
 
 
 def test_pml_downcasts_its_proxies_and_ours_does_not():

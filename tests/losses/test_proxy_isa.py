@@ -3,7 +3,6 @@ import math
 
 import pytest
 import torch
-from pytorch_metric_learning.distances import BaseDistance
 from torch.nn.functional import one_hot
 
 from losses import Clock, ProxyAnchorLoss, ProxyISALoss
@@ -158,16 +157,6 @@ def test_all_filtered_still_measures_from_older_entries():
     torch.testing.assert_close(loss.learned_sim, before.learned_sim)
 
 
-@pytest.mark.parametrize("freeze", ["eval", "no_grad"])
-def test_state_moves_only_in_training(freeze):
-    loss = trained()
-    state = copy.deepcopy(loss.state_dict())
-    with torch.set_grad_enabled(freeze != "no_grad"):
-        (loss.eval() if freeze == "eval" else loss)(torch.randn(8, 6, dtype=torch.float64), torch.arange(8) % 4)
-    for key, value in loss.state_dict().items():
-        assert torch.equal(value, state[key]), key
-
-
 def test_switches_follow_the_passes_over_the_images():
     loss = ProxyISALoss(3, 4, memory_size=8)
     seen = []
@@ -180,26 +169,3 @@ def test_switches_follow_the_passes_over_the_images():
 def test_effective_number_of_one_sample_bound():
     loss = trained(steps=2, V=1)
     torch.testing.assert_close(loss.class_status(torch.float64).effective_number, torch.ones(4, dtype=torch.float64))
-
-
-def test_two_classes_by_hand():
-    loss = ProxyISALoss(2, 2, alpha=4.0, margin=0.1, memory_size=4)
-    loss.proxies.data.copy_(torch.eye(2))
-    value = loss(torch.tensor([[3.0, 0.0]]), torch.tensor([0]))
-    # Only class 1 has a negative, so its term is divided by 1 where Proxy-Anchor divides by 2.
-    assert value.item() == pytest.approx(math.log1p(math.exp(-4 * 0.9)) + math.log1p(math.exp(4 * 0.1)), rel=1e-6)
-
-
-@pytest.mark.parametrize("bad", [{"V": 0.5}, {"tau": 0.0}, {"positive_penalty": "w"}])
-def test_refuses_what_has_no_meaning(bad):
-    with pytest.raises(ValueError, match=r"V must|positive_penalty"):
-        ProxyISALoss(3, 4, **bad)
-
-
-def test_a_similarity_that_is_not_linear_is_refused():
-    class Other(BaseDistance):
-        def __init__(self):
-            super().__init__(is_inverted=True)
-
-    with pytest.raises(ValueError, match="linear in the stored embeddings"):
-        ProxyISALoss(3, 4, memory_size=8, distance=Other())

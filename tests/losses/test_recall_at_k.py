@@ -2,10 +2,8 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from pytorch_metric_learning.distances import LpDistance
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
@@ -48,27 +46,6 @@ def test_authors_loss_and_gradient(case: Case, excluded: bool) -> None:
     suffix = "_query_excluded" if excluded else ""
     case.check(value, case.arrays[f"loss{suffix}"], "loss")
     case.check_gradient(embeddings.grad, f"grad_embeddings{suffix}")
-
-
-def as_in_case(case: Case, values: Tensor, labels: Tensor) -> Tensor:
-    """Values of real rows, then virtual rows, in the case's order: class by class, the real ones first."""
-    return values[labels.argsort(stable=True)]
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if "loss_per_query" in case.arrays], ids=case_name)
-def test_authors_losses_of_queries(case: Case) -> None:
-    loss = loss_of(case)
-    rows, labels = normalize(case.tensor("embeddings")), case.tensor("labels")
-    sources = torch.arange(len(rows))
-    expected = case.arrays["loss_per_query"]
-    if case.params["simix"]:
-        with_authors_shares(case, loss)
-        rows, sources = loss.with_mixtures(rows, labels)
-    queries, values = loss.losses_of_queries(rows, labels[sources], len(labels))
-    assert torch.equal(queries, torch.arange(len(rows)))
-    if case.params["simix"]:
-        values, expected = as_in_case(case, values, labels[sources]).sort().values, np.sort(expected)
-    case.check(values, expected, "loss_per_query")
 
 
 def by_loops(rows: Tensor, labels: Tensor, k: int, tau: float) -> Tensor:
@@ -115,17 +92,3 @@ def test_mixtures_are_drawn_from_the_training_s_generator_and_in_training_only()
     rows, sources = RecallAtKLoss(simix=True).with_mixtures(normalize(embeddings), labels)
     assert rows.shape == (8 + 2 * 6, 4)
     assert torch.equal(labels[sources].bincount(), torch.tensor([10, 10]))
-
-
-def test_refusals() -> None:
-    with pytest.raises(ValueError, match="ks must be numbers from 1 on"):
-        RecallAtKLoss([0, 1])
-    with pytest.raises(ValueError, match="temperatures must be positive"):
-        RecallAtKLoss(rank_temperature=0)
-    with pytest.raises(ValueError, match="one for each of 2 ks"):
-        RecallAtKLoss([1, 2], [1.0])
-    with pytest.raises(ValueError, match="needs CosineSimilarity or DotProductSimilarity"):
-        RecallAtKLoss(distance=LpDistance())
-    pairs = (torch.tensor([0]),) * 4
-    with pytest.raises(ValueError, match="indices_tuple is not supported"):
-        RecallAtKLoss()(torch.randn(4, 3), torch.arange(4) % 2, pairs)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from pytorch_metric_learning.distances import DotProductSimilarity, LpDistance
+from pytorch_metric_learning.distances import DotProductSimilarity
 from pytorch_metric_learning.losses import ContrastiveLoss
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -79,16 +79,3 @@ def test_the_calibration_is_the_contrastive_loss_of_the_library() -> None:
     embeddings, labels = torch.randn(20, 6), torch.arange(20) % 5
     theirs = ContrastiveLoss(0.9, 0.6, distance=DotProductSimilarity())
     torch.testing.assert_close(RoadmapLoss(lam=1.0)(embeddings, labels), theirs(embeddings, labels))
-
-
-def test_refusals() -> None:
-    with pytest.raises(ValueError, match="tau and delta must be positive"):
-        RoadmapLoss(tau=0)
-    with pytest.raises(ValueError, match="step must be 'paper' or 'first_release'"):
-        RoadmapLoss(step="2021")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"lam must be in \[0, 1\]"):
-        RoadmapLoss(lam=2)
-    with pytest.raises(ValueError, match="needs a similarity"):
-        RoadmapLoss(distance=LpDistance())
-    with pytest.raises(ValueError, match="indices_tuple is not supported"):
-        RoadmapLoss()(torch.randn(4, 3), torch.arange(4) % 2, (torch.tensor([0]),) * 4)

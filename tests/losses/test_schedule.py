@@ -17,7 +17,7 @@ from protocols.training.train_fold import train_fold
 from results.spec.conditions import TrainingSettings
 from results.spec.training_spec import Component, MethodSpec
 from tests.support.plain_loop import losses_of_plain_loop
-from tests.support.small_problem import small_problem
+from tests.support.small_setup import small_setup
 
 METHODS = {
     "ProxyISALoss": {"memory_size": 24, "memory_start_pass": 1, "filter_start_pass": 2},
@@ -30,12 +30,12 @@ METHODS = {
 @pytest.mark.parametrize("name", METHODS)
 def test_the_values_are_those_of_the_suite_s_loop(name: str, tmp_path: Path) -> None:
     settings = TrainingSettings.model_validate(
-        {**dict(small_problem(tmp_path).conditions.training), "max_epochs": 5, "patience": 9}
+        {**dict(small_setup(tmp_path).conditions.training), "max_epochs": 5, "patience": 9}
     )
-    problem = small_problem(tmp_path, training=settings)
+    setup = small_setup(tmp_path, training=settings)
     method = MethodSpec(name="own", loss=Component(name=name, arguments=METHODS[name]), loss_lr=0.01)
-    spec = problem.fold_specs(method, "reproduction", 0)[0]
-    data = problem.training_data(spec)
+    spec = setup.fold_specs(method, "reproduction", 0)[0]
+    data = setup.training_data(spec)
     suite = train_fold(spec, data).result
     values = losses_of_plain_loop(spec, data, suite)
     assert len(values) == 5
@@ -123,27 +123,3 @@ def test_a_loss_that_waits_for_hooks_says_so_once_with_the_remedy(name: str) -> 
     assert message.startswith(f"{name} was called {CALLS} times in training and its hooks were not: {missing}")
     assert "losses.attach(loss, trainer)" in message
     assert "losses.Schedule" in message
-
-
-@pytest.mark.parametrize("name", WAITING)
-def test_it_is_silent_with_a_schedule(name: str) -> None:
-    make, _ = WAITING[name]
-    loss, model = make(), nn.Linear(2, 3)
-    schedule = Schedule(
-        loss,
-        model,
-        torch.arange(12) % 4,
-        batch_size=4,
-        trunk=model,
-        images=lambda rows: torch.randn(len(rows), 2),
-    )
-    schedule.start_step()
-    assert warnings_of(loss, CALLS) == []
-
-
-def test_a_loss_whose_parts_are_on_and_evaluation_need_no_hook() -> None:
-    loss = ProxyISALoss(4, 3, memory_size=50)
-    loss.start_memory()
-    loss.start_filter()
-    assert warnings_of(loss, CALLS) == []
-    assert warnings_of(ProxyISALoss(4, 3, memory_size=50).eval(), CALLS) == []

@@ -42,8 +42,3 @@ def test_pmls_class_agrees_only_with_as_many_classes_as_images_of_each() -> None
         labels = torch.arange(classes).repeat_interleave(4)
         ours, theirs = SmoothAPLoss()(embeddings, labels), pml_losses.SmoothAPLoss()(embeddings, labels)
         assert torch.isclose(ours, theirs, atol=1e-5) == right
-
-
-def test_a_temperature_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="temperature must be positive, got 0"):
-        SmoothAPLoss(0)

@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from pytorch_metric_learning import losses as pml_losses
-from pytorch_metric_learning.distances import BaseDistance, CosineSimilarity, DotProductSimilarity, LpDistance
 from torch.nn import functional
 
 from losses import SoftTripleLoss
@@ -60,27 +58,6 @@ def test_class_vector_is_the_center_itself_for_one_and_the_nearest_for_a_low_tem
     torch.testing.assert_close(sharp.class_vectors(embeddings, labels), own[torch.arange(8), nearest])
 
 
-def test_logits_are_between_the_similarities_to_the_worst_and_the_best_center() -> None:
-    loss, embeddings = SoftTripleLoss(4, 5, centers_per_class=3), torch.randn(8, 5)
-    similarity = torch.einsum("bd,ckd->bck", functional.normalize(embeddings, dim=1), loss.centers())
-    logits = loss.get_logits(embeddings)
-    assert (logits <= similarity.amax(dim=2) + 1e-6).all()
-    assert (logits >= similarity.mean(dim=2) - 1e-6).all()
-
-
-@pytest.mark.parametrize(
-    "distance",
-    [DotProductSimilarity(normalize_embeddings=False), CosineSimilarity(p=3), CosineSimilarity(power=2)],
-    ids=["products", "cosines of another norm", "squared cosines"],
-)
-def test_other_similarities_than_the_cosine_give_what_they_give_in_pml(distance: BaseDistance) -> None:
-    embeddings, labels = torch.randn(8, 5), torch.arange(8) % 4
-    theirs = pml_losses.SoftTripleLoss(4, 5, centers_per_class=3, distance=distance)
-    ours = SoftTripleLoss(4, 5, centers_per_class=3, tau=0.0, distance=distance)
-    ours.fc.data.copy_(theirs.fc.data)
-    torch.testing.assert_close(ours(embeddings, labels), theirs(embeddings, labels))
-
-
 @pytest.mark.parametrize("special", ["none", "equal centres", "a centre of norm 0"])
 def test_the_gradient_written_out_is_that_of_unit_centres(special: str) -> None:
     torch.manual_seed(0)
@@ -101,8 +78,3 @@ def test_the_gradient_written_out_is_that_of_unit_centres(special: str) -> None:
     value = (cosines**3).sum() + 2 * spread
     torch.testing.assert_close(value, total, rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(torch.autograd.grad(value, (own, loss.fc)), expected, rtol=1e-9, atol=1e-9)
-
-
-def test_a_distance_is_refused_with_the_remedy():
-    with pytest.raises(ValueError, match="LpDistance is a distance; this loss needs a similarity"):
-        SoftTripleLoss(4, 8, distance=LpDistance())

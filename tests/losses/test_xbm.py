@@ -1,18 +1,14 @@
 """Cross-batch memory against the authors' code (with a true queue), and how it starts, stops and resumes."""
 
-import copy
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 from pytorch_metric_learning import losses as pml_losses
-from pytorch_metric_learning import regularizers
 from torch import Tensor
 from torch.nn import functional
 
-from losses import CCPLoss, Clock, CosineContrastiveLoss, Needs, ProxyNCALoss, XBMLoss
-from losses.pair_losses import COPY, EuclideanDistance, SignalToNoiseRatioContrastiveLoss
+from losses import Clock, CosineContrastiveLoss, Needs, XBMLoss
+from losses.pair_losses import COPY
 from tests.support.golden_files import Case, case_name, golden
 from tests.support.listening import Listening
 
@@ -110,28 +106,6 @@ def test_before_the_start_it_is_the_plain_loss_and_stores_nothing() -> None:
         assert loss.queue.filled == min(12, max(0, 6 * (step - 1)))
 
 
-@pytest.mark.parametrize("base", ["c1", "c2"])
-def test_state_dict_resumes_bit_equal_in_the_middle(base: str) -> None:
-    params: dict[str, Any] = {"embedding_size": 4, "memory_size": 10, "base": base, "start_iteration": 1}
-    loss, resumed = XBMLoss.from_card(**params), XBMLoss.from_card(**params)
-    for embeddings, labels in batches(4):
-        loss(embeddings, labels)
-    resumed.load_state_dict(copy.deepcopy(loss.state_dict()))
-    for embeddings, labels in batches(4, seed=1):
-        assert torch.equal(loss(embeddings, labels), resumed(embeddings, labels))
-
-
-def test_evaluation_mode_leaves_the_state_alone() -> None:
-    loss = XBMLoss.from_card(embedding_size=4, memory_size=12, start_iteration=0)
-    (first, labels), (second, _) = batches(2)
-    loss(first, labels)
-    before = copy.deepcopy(loss.state_dict())
-    loss.eval()
-    assert loss(second, labels) == loss(second, labels)
-    after = loss.state_dict()
-    assert all(torch.equal(before[key], after[key]) for key in before)
-
-
 def test_memory_gives_no_gradient_to_the_past() -> None:
     loss = XBMLoss.from_card(embedding_size=4, memory_size=12, start_iteration=0)
     (first, labels), (second, _) = batches(2)
@@ -185,36 +159,6 @@ def test_parameters_of_the_wrapped_loss_are_grouped_once() -> None:
     assert (groups[0]["lr"], groups[0]["weight_decay"]) == (0.5, 0.1)
 
 
-def test_a_base_loss_that_takes_no_references_is_refused_at_once() -> None:
-    """It would train for 1,000 steps first, until the memory starts."""
-    in_the_ball = pml_losses.ContrastiveLoss(distance=EuclideanDistance(normalize_embeddings=False))
-    for base in (ProxyNCALoss(3, 4), pml_losses.NPairsLoss(), pml_losses.FastAPLoss(), CCPLoss(in_the_ball, 3, 4)):
-        with pytest.raises(ValueError, match=f"{type(base).__name__}, which takes no ref_emb; use a pair loss"):
-            XBMLoss(base, 4, 12)
-
-
-def test_pair_losses_are_accepted_and_no_random_number_is_used_up() -> None:
-    accepted = (
-        pml_losses.AngularLoss(),
-        pml_losses.CircleLoss(),
-        pml_losses.GeneralizedLiftedStructureLoss(),
-        pml_losses.IntraPairVarianceLoss(),
-        pml_losses.MarginLoss(num_classes=3, learn_beta=True),
-        pml_losses.MultiSimilarityLoss(),
-        pml_losses.NCALoss(),
-        pml_losses.NTXentLoss(),
-        SignalToNoiseRatioContrastiveLoss(),
-        pml_losses.SupConLoss(),
-        pml_losses.TripletMarginLoss(),
-        pml_losses.TupletMarginLoss(),
-    )
-    for base in accepted:
-        before, state = torch.get_rng_state(), copy.deepcopy(base.state_dict())
-        XBMLoss(base, 4, 12)
-        assert torch.equal(torch.get_rng_state(), before), base
-        assert all(torch.equal(value, state[key]) for key, value in base.state_dict().items()), base
-
-
 def test_a_card_describes_the_base_loss_by_name_or_brings_it_built() -> None:
     (embeddings, labels) = batches(1)[0]
     named = XBMLoss.from_card(base="c1", margin=0.2, embedding_size=4, memory_size=12)
@@ -222,31 +166,3 @@ def test_a_card_describes_the_base_loss_by_name_or_brings_it_built() -> None:
     assert named(embeddings, labels) == built(embeddings, labels)
     silent = XBMLoss.from_card(embedding_size=4, memory_size=12)
     assert silent(embeddings, labels) == XBMLoss(CosineContrastiveLoss(), 4, 12)(embeddings, labels)
-
-
-def test_keywords_of_the_library_stay_with_the_wrapper() -> None:
-    (embeddings, labels) = batches(1)[0]
-    regularizer = regularizers.LpRegularizer()
-    plain = XBMLoss.from_card(embedding_size=4, memory_size=12)
-    regularized = XBMLoss.from_card(
-        embedding_size=4, memory_size=12, embedding_regularizer=regularizer, embedding_reg_weight=0.5
-    )
-    assert regularized.base_loss.embedding_regularizer is None
-    extra = regularized(embeddings, labels) - plain(embeddings, labels)
-    torch.testing.assert_close(extra, 0.5 * regularizer(embeddings))
-    assert {"memory_size", "start_iteration", "weight"} <= set(plain._record_these)
-
-
-def test_refusals() -> None:
-    with pytest.raises(ValueError, match="base_loss must be one of c1, c2, or a component"):
-        XBMLoss.from_card(embedding_size=4, memory_size=12, base="c3")
-    with pytest.raises(ValueError, match=r"built loss as base_loss, got 'c1'; .* XBMLoss.from_card"):
-        XBMLoss("c1", 4, 12)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="no use for distance"):
-        XBMLoss(CosineContrastiveLoss(), 4, 12, distance=EuclideanDistance())
-    for base in ("c1", CosineContrastiveLoss()):
-        with pytest.raises(TypeError, match="margn"):
-            XBMLoss.from_card(embedding_size=4, memory_size=12, base_loss=base, margn=0.1)
-    (embeddings, labels) = batches(1)[0]
-    with pytest.raises(ValueError, match="does not fit"):
-        XBMLoss.from_card(embedding_size=4, memory_size=5)(embeddings, labels)

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from protocols.jobs import EvaluateJob, TrainJob
-from protocols.mlrc import foreseeable, kinds, mlrc, trainings_of
-from protocols.problem import Problem
+from protocols.mlrc import mlrc
+from protocols.protocol_registry import PROTOCOLS
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
+from protocols.setup import Setup
 from protocols.splits import from_ranges, mlrc_split
 from results.records.records import FoldResult
 from results.records.trials import TrialLog, TrialsInMemory
@@ -20,7 +21,7 @@ from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.labs import InventedLab
-from tests.support.small_problem import with_changes
+from tests.support.small_setup import with_changes
 from tests.support.toys import (
     CONTRASTIVE,
     PRETRAINED_PCA,
@@ -43,10 +44,10 @@ IMAGENET = TrunkSpec(name="efficientnet_lite0", weights="imagenet")
 
 
 @pytest.fixture
-def problem(tmp_path: Path) -> Problem:
+def setup(tmp_path: Path) -> Setup:
     dataset = pattern_dataset(tmp_path)
     trunk = TrunkSpec(name="small_conv", weights="random")
-    return Problem(dataset, mlrc_split(16), 4, conditions(trunk), seed=5)
+    return Setup(dataset, mlrc_split(16), 4, conditions(trunk), seed=5)
 
 
 def _hump(spec: FoldSpec) -> FoldResult:
@@ -56,12 +57,12 @@ def _hump(spec: FoldSpec) -> FoldResult:
     return made_up_result(spec, 0.5 - 0.1 * abs(margin - 0.6) + 0.01 * spec.fold)
 
 
-def study(problem: Problem, method: MethodTemplate, budget: Budget) -> Study:
-    return Study(problem, method, budget, SAMPLER, TrialsInMemory())
+def study(setup: Setup, method: MethodTemplate, budget: Budget) -> Study:
+    return Study(setup, method, budget, SAMPLER, TrialsInMemory())
 
 
 def _drive(
-    problem: Problem,
+    setup: Setup,
     method: MethodTemplate = OPEN,
     budget: Budget = BUDGET,
     score: Callable[[FoldSpec], FoldResult] = _hump,
@@ -69,7 +70,7 @@ def _drive(
 ) -> InventedLab:
     """Follow the searches of a method, one after another."""
     lab = InventedLab(score)
-    for search in Study(problem, method, budget, SAMPLER, log or TrialsInMemory()).searches():
+    for search in Study(setup, method, budget, SAMPLER, log or TrialsInMemory()).searches():
         lab.returned += mlrc(search, lab)
     return lab
 
@@ -78,14 +79,14 @@ def test_the_budget_is_the_protocols() -> None:
     assert Budget() == Budget(trials=50, reproductions=10)
 
 
-def test_trials_come_first_then_reproductions_then_tests(problem: Problem) -> None:
-    driven = _drive(problem)
+def test_trials_come_first_then_reproductions_then_tests(setup: Setup) -> None:
+    driven = _drive(setup)
     assert [len(jobs) for jobs in driven.asked] == [4, 4, 4, 4, 12, 3]
     assert len(driven.search) == 4 * 4
     assert len(driven.reproductions) == 3 * 4
     assert len(driven.tests) == 3
-    assert trainings_of(study(problem, OPEN, BUDGET)) == 28
-    assert trainings_of(study(problem, OPEN, Budget())) == 240
+    assert PROTOCOLS["mlrc"].trainings_of(study(setup, OPEN, BUDGET)) == 28
+    assert PROTOCOLS["mlrc"].trainings_of(study(setup, OPEN, Budget())) == 240
     kinds = ["search"] * 4 + ["reproduction", "evaluation"]
     for jobs, kind in zip(driven.asked, kinds, strict=True):
         for job in jobs:
@@ -95,11 +96,15 @@ def test_trials_come_first_then_reproductions_then_tests(problem: Problem) -> No
     assert [record.run for record in driven.returned] == [0, 1, 2]
 
 
-def test_a_repeated_search_is_another_search_with_runs_of_its_own(problem: Problem) -> None:
+def test_a_repeated_search_is_another_search_with_runs_of_its_own(setup: Setup) -> None:
     twice = replace(BUDGET, searches=2)
-    driven, once = _drive(problem, budget=twice), _drive(problem)
+    driven, once = _drive(setup, budget=twice), _drive(setup)
     assert [len(jobs) for jobs in driven.asked] == [4, 4, 4, 4, 12, 3] * 2
-    assert trainings_of(study(problem, OPEN, twice)) == 56 == 2 * trainings_of(study(problem, OPEN, BUDGET))
+    assert (
+        PROTOCOLS["mlrc"].trainings_of(study(setup, OPEN, twice))
+        == 56
+        == 2 * PROTOCOLS["mlrc"].trainings_of(study(setup, OPEN, BUDGET))
+    )
     # The first search is the one that an experiment without `searches` has.
     assert driven.asked[:6] == once.asked
     assert [(record.search, record.run, record.seed) for record in driven.returned] == [
@@ -111,52 +116,52 @@ def test_a_repeated_search_is_another_search_with_runs_of_its_own(problem: Probl
     assert first != second, "the searches start at different points"
 
 
-def test_a_method_without_a_search_gets_as_many_runs_as_the_others(problem: Problem) -> None:
+def test_a_method_without_a_search_gets_as_many_runs_as_the_others(setup: Setup) -> None:
     settled, thrice = MethodTemplate(method=CONTRASTIVE, space=()), replace(BUDGET, searches=3)
-    driven = _drive(problem, settled, thrice)
+    driven = _drive(setup, settled, thrice)
     assert [len(jobs) for jobs in driven.asked] == [12, 3] * 3
     assert len({job.spec.seed for job in driven.reproductions}) == 36
-    assert study(problem, settled, thrice).n_runs == study(problem, OPEN, thrice).n_runs == 9
+    assert study(setup, settled, thrice).n_runs == study(setup, OPEN, thrice).n_runs == 9
     # Where no experiment searches, or all runs are equal, there is nothing to repeat.
-    assert study(problem, settled, replace(thrice, trials=0)).n_runs == 3
-    downloaded = replace(problem, trunk=problem.conditions.trunk.model_copy(update={"weights": "imagenet"}))
+    assert study(setup, settled, replace(thrice, trials=0)).n_runs == 3
+    downloaded = with_changes(setup, trunk=setup.conditions.trunk.model_copy(update={"weights": "imagenet"}))
     untrained = MethodTemplate(method=CONTRASTIVE.model_copy(update={"loss": None}), space=())
     assert study(downloaded, untrained, thrice).n_runs == 1
 
 
 @pytest.mark.parametrize("folds", [1, 2, 4])
-def test_every_setting_is_trained_on_every_fold(problem: Problem, folds: int) -> None:
-    driven = _drive(replace(problem, folds=folds))
+def test_every_setting_is_trained_on_every_fold(setup: Setup, folds: int) -> None:
+    driven = _drive(replace(setup, folds=folds))
     for jobs in driven.asked[:4]:
         assert [job.spec.fold for job in jobs] == list(range(folds))
         assert len({job.spec.method.model_dump_json() for job in jobs}) == 1
     assert len({jobs[0].spec.method.model_dump_json() for jobs in driven.asked[:4]}) == 4
 
 
-def test_all_seeds_differ(problem: Problem) -> None:
-    driven = _drive(problem)
+def test_all_seeds_differ(setup: Setup) -> None:
+    driven = _drive(setup)
     search, reproductions = ([job.spec.seed for job in jobs] for jobs in (driven.search, driven.reproductions))
     assert len(set(search)) == 16
     assert len(set(reproductions)) == 12
     assert not set(search) & set(reproductions)
 
 
-def test_no_training_holds_a_test_class(problem: Problem) -> None:
-    test = set(problem.split.test)
-    driven = _drive(problem)
+def test_no_training_holds_a_test_class(setup: Setup) -> None:
+    test = set(setup.split.test)
+    driven = _drive(setup)
     for job in driven.search + driven.reproductions:
         classes = {*from_ranges(job.spec.train_classes), *from_ranges(job.spec.validation_classes)}
         assert not classes & test
-        fold = problem.split.folds[job.spec.fold]
+        fold = setup.split.folds[job.spec.fold]
         assert from_ranges(job.spec.train_classes) == fold.train
         assert from_ranges(job.spec.validation_classes) == fold.validation
     assert not any("test" in name for name in FoldSpec.model_fields)
 
 
-def test_the_highest_mean_wins(problem: Problem) -> None:
+def test_the_highest_mean_wins(setup: Setup) -> None:
     # Trial 2 has the best mean though trial 1 has the best fold.
     values = iter([0.3] * 4 + [0.9, 0.1, 0.1, 0.1] + [0.4] * 4 + [0.2] * 4 + [0.0] * 12)
-    driven = _drive(problem, score=lambda spec: made_up_result(spec, next(values)))
+    driven = _drive(setup, score=lambda spec: made_up_result(spec, next(values)))
     winner = driven.asked[2][0].spec.method
     assert {job.spec.method.model_dump_json() for job in driven.reproductions} == {winner.model_dump_json()}
     for job in driven.tests:
@@ -168,7 +173,7 @@ def test_the_highest_mean_wins(problem: Problem) -> None:
         assert {spec.method.model_dump_json() for spec in job.specs} == {winner.model_dump_json()}
 
 
-def test_a_trial_with_a_fold_that_went_nan_scores_0(problem: Problem) -> None:
+def test_a_trial_with_a_fold_that_went_nan_scores_0(setup: Setup) -> None:
     # Trial 0 would win by the mean with 0 for its diverged fold, or if that fold were left out of the mean.
     seen: list[str] = []
 
@@ -178,12 +183,12 @@ def test_a_trial_with_a_fold_that_went_nan_scores_0(problem: Problem) -> None:
         reason = "loss not finite at iteration 7" if first and spec.fold == 1 else None
         return made_up_result(spec, 0.6 if first else 0.4, reason=reason)
 
-    driven = _drive(problem, score=score)
+    driven = _drive(setup, score=score)
     assert driven.reproductions[0].spec.method == driven.asked[1][0].spec.method
 
 
-def test_the_search_trial_is_not_among_the_runs(problem: Problem) -> None:
-    driven = _drive(problem)
+def test_the_search_trial_is_not_among_the_runs(setup: Setup) -> None:
+    driven = _drive(setup)
     searched = {job.spec.fingerprint for job in driven.search}
     reproduced = [job.spec.fingerprint for job in driven.reproductions]
     assert not searched & set(reproduced)
@@ -193,45 +198,45 @@ def test_the_search_trial_is_not_among_the_runs(problem: Problem) -> None:
         assert [spec.fold for spec in job.specs] == [0, 1, 2, 3]
 
 
-def test_trainings_name_the_evaluation_that_needs_them(problem: Problem) -> None:
-    driven = _drive(problem)
+def test_trainings_name_the_evaluation_that_needs_them(setup: Setup) -> None:
+    driven = _drive(setup)
     names = [job.run for job in driven.reproductions]
     assert names == [job.fingerprint for job in driven.tests for _ in range(4)]
     assert len(set(names)) == 3
 
 
-def test_seeds_of_two_methods_are_matched(problem: Problem) -> None:
+def test_seeds_of_two_methods_are_matched(setup: Setup) -> None:
     other = MethodTemplate(
         method=PROXIES, space=(SearchParameter(target="loss_optimizer.lr", scale="log", low=1e-6, high=1),)
     )
-    one, two = _drive(problem), _drive(problem, other)
+    one, two = _drive(setup), _drive(setup, other)
     assert [job.spec.seed for job in one.reproductions] == [job.spec.seed for job in two.reproductions]
     assert not {job.spec.fingerprint for job in one.reproductions} & {job.spec.fingerprint for job in two.reproductions}
-    another_seed = _drive(replace(problem, seed=6))
+    another_seed = _drive(replace(setup, seed=6))
     assert not {job.spec.seed for job in one.reproductions} & {job.spec.seed for job in another_seed.reproductions}
 
 
-def test_flags_and_times_are_passed_on(problem: Problem) -> None:
+def test_flags_and_times_are_passed_on(setup: Setup) -> None:
     def score(spec: FoldSpec) -> FoldResult:
         if spec.fold == 1:
             return made_up_result(spec, 0.3, reason="loss not finite at iteration 7", wall_time=10)
         return made_up_result(spec, 0.3, beats_untrained=spec.fold != 3, wall_time=10 + spec.fold)
 
-    for job in _drive(problem, score=score).tests:
+    for job in _drive(setup, score=score).tests:
         assert job.flags == (
             "fold 1: training diverged (loss not finite at iteration 7); the best checkpoint before that counts",
             "fold 3: no trained epoch beat the untrained network",
         )
         assert job.training_time == 10 + 10 + 12 + 13
-    assert all(job.flags == () for job in _drive(problem).tests)
+    assert all(job.flags == () for job in _drive(setup).tests)
 
 
-def test_a_method_without_a_space_is_not_searched(problem: Problem) -> None:
-    driven = _drive(problem, MethodTemplate(method=CONTRASTIVE))
+def test_a_method_without_a_space_is_not_searched(setup: Setup) -> None:
+    driven = _drive(setup, MethodTemplate(method=CONTRASTIVE))
     assert [len(jobs) for jobs in driven.asked] == [12, 3]
     assert {job.spec.method.model_dump_json() for job in driven.reproductions} == {CONTRASTIVE.model_dump_json()}
     assert all(job.hyperparameters == {} for job in driven.tests)
-    assert trainings_of(study(problem, MethodTemplate(method=CONTRASTIVE), BUDGET)) == 12
+    assert PROTOCOLS["mlrc"].trainings_of(study(setup, MethodTemplate(method=CONTRASTIVE), BUDGET)) == 12
 
 
 @pytest.mark.parametrize(
@@ -244,8 +249,8 @@ def test_a_method_without_a_space_is_not_searched(problem: Problem) -> None:
         (IMAGENET, CONTRASTIVE, 3),
     ],
 )
-def test_a_pretrained_trunk_is_tested_once(problem: Problem, trunk: TrunkSpec, method: MethodSpec, runs: int) -> None:
-    changed, opened = replace(problem, trunk=trunk), MethodTemplate(method=method)
+def test_a_pretrained_trunk_is_tested_once(setup: Setup, trunk: TrunkSpec, method: MethodSpec, runs: int) -> None:
+    changed, opened = with_changes(setup, trunk=trunk), MethodTemplate(method=method)
     assert study(changed, opened, BUDGET).n_reproductions == runs
     assert study(changed, opened, Budget(4, 0)).n_reproductions == 0
 
@@ -258,8 +263,8 @@ def test_a_pretrained_trunk_is_tested_once(problem: Problem, trunk: TrunkSpec, m
     assert sizes == {None if method.loss is None and method.embedder is None else 8}
 
 
-def test_an_interrupted_protocol_asks_for_the_same_jobs(problem: Problem) -> None:
-    whole, log = _drive(problem), TrialsInMemory()
+def test_an_interrupted_protocol_asks_for_the_same_jobs(setup: Setup) -> None:
+    whole, log = _drive(setup), TrialsInMemory()
 
     def stopped(spec: FoldSpec) -> FoldResult:
         if len(log.trials(next(iter(log.studies)))) > 1:
@@ -267,71 +272,73 @@ def test_an_interrupted_protocol_asks_for_the_same_jobs(problem: Problem) -> Non
         return _hump(spec)
 
     with pytest.raises(KeyboardInterrupt):
-        _drive(problem, score=stopped, log=log)
-    assert _drive(problem, log=log).asked == whole.asked, "the store has the outcomes of the first trial"
+        _drive(setup, score=stopped, log=log)
+    assert _drive(setup, log=log).asked == whole.asked, "the store has the outcomes of the first trial"
     (study,) = log.studies
     trials = log.trials(study)
-    assert _drive(problem, log=log).asked == whole.asked
+    assert _drive(setup, log=log).asked == whole.asked
     assert log.trials(study) == trials, "a finished search is not gone on with"
 
 
-def test_a_larger_budget_goes_on_and_a_smaller_looks_at_the_first_only(problem: Problem) -> None:
+def test_a_larger_budget_goes_on_and_a_smaller_looks_at_the_first_only(setup: Setup) -> None:
     log = TrialsInMemory()
     rising = iter(range(1000))
 
     def score(spec: FoldSpec) -> FoldResult:
         return made_up_result(spec, next(rising) / 1000)
 
-    small = _drive(problem, budget=Budget(2, 1), score=score, log=log)
-    large = _drive(problem, budget=Budget(4, 1), score=score, log=log)
+    small = _drive(setup, budget=Budget(2, 1), score=score, log=log)
+    large = _drive(setup, budget=Budget(4, 1), score=score, log=log)
     assert (len(small.search), len(large.search)) == (8, 16)
-    again = _drive(problem, budget=Budget(2, 1), score=score, log=log)
+    again = _drive(setup, budget=Budget(2, 1), score=score, log=log)
     assert again.search == small.search == large.search[:8]
     assert again.reproductions == small.reproductions
     assert again.reproductions != large.reproductions
 
 
-def test_an_exhaustive_parameter_has_its_own_number_of_trials(problem: Problem) -> None:
+def test_an_exhaustive_parameter_has_its_own_number_of_trials(setup: Setup) -> None:
     bins = SearchParameter(target="loss.num_bins", scale="int", low=2, high=4, exhaustive=True)
     method = MethodTemplate(method=CONTRASTIVE, space=(bins,))
     budget = Budget(5, 1)
-    driven = _drive(problem, method, budget)
+    driven = _drive(setup, method, budget)
     tried = [job.spec.method.loss.arguments["num_bins"] for job in driven.search[::4] if job.spec.method.loss]
     assert tried == [2, 3, 4]
-    assert trainings_of(study(problem, method, budget)) == 4 * (3 + 1)
+    assert PROTOCOLS["mlrc"].trainings_of(study(setup, method, budget)) == 4 * (3 + 1)
 
 
 @pytest.mark.parametrize("change", [{"seed": 6}, {"folds": 2}, {"embedding_size": 4}, {"training": settings(lr=0.5)}])
-def test_another_problem_is_another_study(problem: Problem, change: dict[str, Any]) -> None:
-    one = Study(problem, OPEN, BUDGET, SAMPLER, TrialsInMemory())
-    assert one.name != Study(with_changes(problem, **change), OPEN, BUDGET, SAMPLER, TrialsInMemory()).name
+def test_another_setup_is_another_study(setup: Setup, change: dict[str, Any]) -> None:
+    one = Study(setup, OPEN, BUDGET, SAMPLER, TrialsInMemory())
+    assert one.name != Study(with_changes(setup, **change), OPEN, BUDGET, SAMPLER, TrialsInMemory()).name
 
 
-def test_before_a_search_no_training_is_foreseeable_and_without_one_all_are(problem: Problem) -> None:
-    assert foreseeable(study(problem, OPEN, BUDGET)) == []
+def test_before_a_search_no_training_is_foreseeable_and_without_one_all_are(setup: Setup) -> None:
+    assert PROTOCOLS["mlrc"].foreseeable(study(setup, OPEN, BUDGET)) == []
     settled = MethodTemplate(method=CONTRASTIVE)
-    assert foreseeable(study(problem, settled, BUDGET)) == [job.spec for job in _drive(problem, settled).reproductions]
+    assert PROTOCOLS["mlrc"].foreseeable(study(setup, settled, BUDGET)) == [
+        job.spec for job in _drive(setup, settled).reproductions
+    ]
 
 
-def test_what_is_foreseeable_grows_with_the_search_up_to_all_trainings(problem: Problem) -> None:
+def test_what_is_foreseeable_grows_with_the_search_up_to_all_trainings(setup: Setup) -> None:
     twice, log = replace(BUDGET, searches=2), TrialsInMemory()
-    given = Study(problem, OPEN, twice, SAMPLER, log)
+    given = Study(setup, OPEN, twice, SAMPLER, log)
     known: list[int] = []
     made: list[FoldSpec] = []
 
     def score(spec: FoldSpec) -> FoldResult:
         made.append(spec)
-        foreseen = foreseeable(given)
+        foreseen = PROTOCOLS["mlrc"].foreseeable(given)
         assert made == foreseen[: len(made)]
         known.append(len(foreseen))
         return _hump(spec)
 
-    _drive(problem, budget=twice, score=score, log=log)
-    assert foreseeable(given) == made
+    _drive(setup, budget=twice, score=score, log=log)
+    assert PROTOCOLS["mlrc"].foreseeable(given) == made
     # One trial after another; the end of a search settles its reproductions.
     assert sorted(set(known)) == [4, 8, 12, 16, 28, 32, 36, 40, 44, 56]
 
 
-def test_the_kind_of_training_is_that_of_the_first_reproduction(problem: Problem) -> None:
+def test_the_kind_of_training_is_that_of_the_first_reproduction(setup: Setup) -> None:
     settled = MethodTemplate(method=CONTRASTIVE)
-    assert kinds(study(problem, settled, BUDGET)) == [_drive(problem, settled).reproductions[0].spec]
+    assert PROTOCOLS["mlrc"].kinds(study(setup, settled, BUDGET)) == [_drive(setup, settled).reproductions[0].spec]

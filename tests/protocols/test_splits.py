@@ -83,7 +83,7 @@ def test_sizes_and_disjointness_for_any_number_of_classes(n: int) -> None:
     trainval = set(range(n - n // 2))
     validated: list[int] = []
     for fold in split.folds:
-        assert len(fold.validation) == len(set(fold.validation)) == n // 8 > 0
+        assert len(fold.validation) == len(set(fold.validation)) == n // 8 > 1
         assert len(fold.train) == n - n // 2 - n // 8
         assert set(fold.train) | set(fold.validation) == trainval
         assert len(fold.train) + len(fold.validation) == len(trainval)
@@ -102,7 +102,7 @@ def test_folds_are_contiguous_blocks_with_wrap_around(n: int) -> None:
 
 @pytest.mark.parametrize("n", range(MIN_CLASSES))
 def test_too_few_classes_are_refused(n: int) -> None:
-    with pytest.raises(SplitError, match=f"^{n} classes: .* at least 8"):
+    with pytest.raises(SplitError, match=f"^{n} classes: .* at least 16"):
         mlrc_split(n)
 
 
@@ -153,7 +153,7 @@ def test_halves_make_the_same_folds_by_either_rule(n: int, trainval: int) -> Non
         (196, 98, (0, 73), (74, 97), (98, 195)),
         (22634, 11318, (0, 8488), (8489, 11317), (11318, 22633)),
         (7982, 3997, (0, 2997), (2998, 3996), (3997, 7981)),
-        (9, 4, (0, 2), (3, 3), (4, 8)),
+        (13, 8, (0, 5), (6, 7), (8, 12)),
     ],
 )
 def test_the_conventional_split_has_four_disjoint_folds(
@@ -171,9 +171,9 @@ def test_the_conventional_split_has_four_disjoint_folds(
 
 
 @pytest.mark.parametrize("name", ["mlrc_conventional", "conventional"])
-@pytest.mark.parametrize(("n", "trainval"), [(8, 3), (8, 8), (8, 9), (8, 0)])
+@pytest.mark.parametrize(("n", "trainval"), [(16, 7), (16, 15), (16, 17), (16, 0)])
 def test_too_few_conventional_classes_are_refused(name: str, n: int, trainval: int) -> None:
-    with pytest.raises(SplitError, match=f"^{trainval} of {n} classes .* at least 4"):
+    with pytest.raises(SplitError, match=f"^{trainval} of {n} classes .* at least 8"):
         named_split(name, n, trainval)
 
 

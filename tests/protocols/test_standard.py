@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from protocols.jobs import EvaluateJob, Job, TrainJob
-from protocols.problem import Problem
+from protocols.protocol_registry import PROTOCOLS
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
+from protocols.setup import Setup
 from protocols.splits import SplitError, from_ranges, named_split
-from protocols.standard import foreseeable, kinds, standard, trainings_of
+from protocols.standard import standard
 from protocols.training.train_fold import train_fold
 from results.records.records import CurvePoint, FoldResult
 from results.records.trials import TrialsInMemory
@@ -19,27 +20,36 @@ from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.labs import InventedLab
-from tests.support.toys import CONTRASTIVE, UNTRAINED, made_up_result, pattern_dataset, same_weights, settings
+from tests.support.small_setup import with_changes
+from tests.support.toys import (
+    CONTRASTIVE,
+    UNTRAINED,
+    conditions,
+    made_up_result,
+    pattern_dataset,
+    same_weights,
+    settings,
+)
 
 SPACE = (SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),)
 
 
 @pytest.fixture
-def problem(tmp_path: Path) -> Problem:
+def setup(tmp_path: Path) -> Setup:
     split = named_split("conventional", 16, 8)
     trunk = TrunkSpec(name="small_conv", weights="random")
     training = settings(iterations_per_epoch=None, max_epochs=5, validate_every=2)
-    return Problem(
+    return Setup(
         pattern_dataset(tmp_path), split, 4, conditions(trunk, training=training), seed=5, metrics=("recall@2",)
     )
 
 
-def study(problem: Problem, method: MethodTemplate, budget: Budget) -> Study:
-    return Study(problem, method, budget, SamplerSettings(startup_trials=2), TrialsInMemory())
+def study(setup: Setup, method: MethodTemplate, budget: Budget) -> Study:
+    return Study(setup, method, budget, SamplerSettings(startup_trials=2), TrialsInMemory())
 
 
 def curve(*scores: float) -> tuple[CurvePoint, ...]:
-    """Validations after epochs 0, 2, 4, 5 of three iterations each, as the problem's rhythm has it."""
+    """Validations after epochs 0, 2, 4, 5 of three iterations each, as the setup's rhythm has it."""
     iterations = (0, 6, 12, 15)
     return tuple(
         CurvePoint(iteration=i, map_at_r=s, r_precision=s, precision_at_1=s, loss=1.0)
@@ -65,12 +75,12 @@ def train_jobs(jobs: list[Job]) -> list[TrainJob]:
     return [job for job in jobs if isinstance(job, TrainJob)]
 
 
-def test_a_run_chooses_its_epoch_on_all_folds_and_trains_on_all_classes(problem: Problem) -> None:
-    given = study(problem, MethodTemplate(method=CONTRASTIVE), Budget(trials=0, reproductions=3))
+def test_a_run_chooses_its_epoch_on_all_folds_and_trains_on_all_classes(setup: Setup) -> None:
+    given = study(setup, MethodTemplate(method=CONTRASTIVE), Budget(trials=0, reproductions=3))
     asked, tests = drive(given)
     choosing, finals, _ = asked
     assert [len(jobs) for jobs in asked] == [12, 3, 3]
-    assert trainings_of(given) == 15
+    assert PROTOCOLS["standard"].trainings_of(given) == 15
     for run, (final, test) in enumerate(zip(train_jobs(finals), tests, strict=True)):
         folds = train_jobs(choosing)[4 * run : 4 * run + 4]
         assert [job.spec.fold for job in folds] == [0, 1, 2, 3]
@@ -92,41 +102,41 @@ def test_a_run_chooses_its_epoch_on_all_folds_and_trains_on_all_classes(problem:
     assert len({job.spec.seed for job in train_jobs(finals)}) == 3
 
 
-def test_the_epoch_is_the_best_of_the_mean_over_the_folds(problem: Problem) -> None:
+def test_the_epoch_is_the_best_of_the_mean_over_the_folds(setup: Setup) -> None:
     # Fold 0 alone would choose epoch 2; the mean of all folds is highest after epoch 5.
     curves = ((0.1, 0.9, 0.2, 0.3), (0.1, 0.1, 0.2, 0.6), (0.1, 0.1, 0.3, 0.6), (0.1, 0.1, 0.2, 0.6))
 
     def by_fold(spec: FoldSpec) -> FoldResult:
         return validated(spec).model_copy(update={"curve": curve(*curves[spec.fold])})
 
-    asked, tests = drive(study(problem, MethodTemplate(method=CONTRASTIVE), Budget(0, 1)), by_fold)
+    asked, tests = drive(study(setup, MethodTemplate(method=CONTRASTIVE), Budget(0, 1)), by_fold)
     assert train_jobs(asked[1])[0].spec.checkpoint_epoch == 5
     assert tests[0].flags == ()
 
 
-def test_a_run_of_another_choice_is_another_run(problem: Problem) -> None:
-    (spec,) = (problem.final_spec(CONTRASTIVE, 0, 4),)
-    assert len({problem.run_name((spec,)), *(problem.run_name((spec,), by) for by in (("a",), ("a", "b")))}) == 3
+def test_a_run_of_another_choice_is_another_run(setup: Setup) -> None:
+    (spec,) = (setup.final_spec(CONTRASTIVE, 0, 4),)
+    assert len({setup.run_name((spec,)), *(setup.run_name((spec,), by) for by in (("a",), ("a", "b")))}) == 3
 
 
-def test_the_search_comes_first_and_sees_no_other_classes(problem: Problem) -> None:
-    searched = study(problem, MethodTemplate(method=CONTRASTIVE, space=SPACE), Budget(trials=3, reproductions=1))
+def test_the_search_comes_first_and_sees_no_other_classes(setup: Setup) -> None:
+    searched = study(setup, MethodTemplate(method=CONTRASTIVE, space=SPACE), Budget(trials=3, reproductions=1))
     asked, tests = drive(searched)
     assert [len(jobs) for jobs in asked] == [4, 4, 4, 4, 1, 1]
-    assert trainings_of(searched) == 17
+    assert PROTOCOLS["standard"].trainings_of(searched) == 17
     for jobs in asked[:4]:
         assert set(from_ranges(train_jobs(jobs)[0].spec.validation_classes)) == {6, 7}
     assert not any(job.chooses_epoch for jobs in asked[:3] for job in train_jobs(jobs))
     assert tests[0].hyperparameters.keys() == {"loss.neg_margin"}
 
 
-def test_warnings_about_the_choice_reach_the_test(problem: Problem) -> None:
+def test_warnings_about_the_choice_reach_the_test(setup: Setup) -> None:
     def one_diverged(spec: FoldSpec) -> FoldResult:
         if spec.checkpoint_epoch is not None or spec.fold != 2:
             return validated(spec)
         return made_up_result(spec, 0.0, reason="loss not finite at iteration 7")
 
-    asked, tests = drive(study(problem, MethodTemplate(method=CONTRASTIVE), Budget(0, 1)), one_diverged)
+    asked, tests = drive(study(setup, MethodTemplate(method=CONTRASTIVE), Budget(0, 1)), one_diverged)
     assert train_jobs(asked[1])[0].spec.checkpoint_epoch == 4
     assert tests[0].flags == (
         "choosing the epoch, fold 2: training diverged (loss not finite at iteration 7); the other folds choose the "
@@ -134,50 +144,50 @@ def test_warnings_about_the_choice_reach_the_test(problem: Problem) -> None:
     )
 
 
-def test_the_untrained_trunk_has_nothing_to_choose(problem: Problem) -> None:
-    untrained = study(problem, MethodTemplate(method=UNTRAINED), Budget(0, 2))
+def test_the_untrained_trunk_has_nothing_to_choose(setup: Setup) -> None:
+    untrained = study(setup, MethodTemplate(method=UNTRAINED), Budget(0, 2))
     asked, tests = drive(untrained)
     assert [len(jobs) for jobs in asked if jobs] == [2, 2]
-    assert trainings_of(untrained) == 2
+    assert PROTOCOLS["standard"].trainings_of(untrained) == 2
     assert [job.spec.checkpoint_epoch for job in train_jobs(asked[1])] == [0, 0]
     assert tests[0].chosen_by == ()
 
 
 @pytest.mark.parametrize(("max_epochs", "validate_every"), [(1, 1), (3, 3), (3, 10)])
 def test_with_a_single_candidate_there_are_no_choosing_trainings(
-    problem: Problem, max_epochs: int, validate_every: int
+    setup: Setup, max_epochs: int, validate_every: int
 ) -> None:
     update = {"max_epochs": max_epochs, "validate_every": validate_every}
-    short = with_changes(problem, training=problem.conditions.training.model_copy(update=update))
+    short = with_changes(setup, training=setup.conditions.training.model_copy(update=update))
     given = study(short, MethodTemplate(method=CONTRASTIVE), Budget(0, 2))
     asked, tests = drive(given)
     assert [len(jobs) for jobs in asked if jobs] == [2, 2]
-    assert trainings_of(given) == 2
+    assert PROTOCOLS["standard"].trainings_of(given) == 2
     finals = [job.spec for job in train_jobs(asked[1])]
     assert [spec.checkpoint_epoch for spec in finals] == [max_epochs] * 2
-    assert foreseeable(given) == finals
+    assert PROTOCOLS["standard"].foreseeable(given) == finals
     assert [test.chosen_by for test in tests] == [(), ()]
-    assert [spec.checkpoint_epoch for spec in kinds(given)] == [max_epochs]
+    assert [spec.checkpoint_epoch for spec in PROTOCOLS["standard"].kinds(given)] == [max_epochs]
 
 
-def test_final_trainings_cannot_be_foreseen_before_their_epoch_is_chosen(problem: Problem) -> None:
-    given = study(problem, MethodTemplate(method=CONTRASTIVE), Budget(0, 3))
+def test_final_trainings_cannot_be_foreseen_before_their_epoch_is_chosen(setup: Setup) -> None:
+    given = study(setup, MethodTemplate(method=CONTRASTIVE), Budget(0, 3))
     asked, _ = drive(given)
-    assert foreseeable(given) == [job.spec for job in train_jobs(asked[0])]
+    assert PROTOCOLS["standard"].foreseeable(given) == [job.spec for job in train_jobs(asked[0])]
 
 
-def test_a_training_is_never_handed_test_classes(problem: Problem) -> None:
-    spec = problem.final_spec(CONTRASTIVE, 0, 3)
+def test_a_training_is_never_handed_test_classes(setup: Setup) -> None:
+    spec = setup.final_spec(CONTRASTIVE, 0, 3)
     leaking = spec.model_copy(update={"train_classes": ((0, 8),)})
-    assert set(problem.training_data(spec).train.labels.tolist()) == set(range(8))
+    assert set(setup.training_data(spec).train.labels.tolist()) == set(range(8))
     with pytest.raises(SplitError, match="test class 8 is used for training or validation"):
-        problem.training_data(leaking)
+        setup.training_data(leaking)
 
 
-def test_the_chosen_epochs_model_is_that_of_a_training_stopped_there(problem: Problem) -> None:
-    whole = problem.final_spec(CONTRASTIVE, 0, 2)
+def test_the_chosen_epochs_model_is_that_of_a_training_stopped_there(setup: Setup) -> None:
+    whole = setup.final_spec(CONTRASTIVE, 0, 2)
     short = whole.with_conditions(training=whole.conditions.training.model_copy(update={"max_epochs": 2}))
-    data = problem.training_data(whole)
+    data = setup.training_data(whole)
     one, other = train_fold(whole, data), train_fold(short, data)
     assert one.result.iterations == 5 * (32 // 8)
     assert one.result.best_iteration == other.result.iterations == 2 * (32 // 8)
@@ -189,9 +199,9 @@ def test_the_chosen_epochs_model_is_that_of_a_training_stopped_there(problem: Pr
     assert other.last_weights is None, "its checkpoint is the last epoch"
 
 
-def test_the_weights_of_the_last_epoch_are_kept_beside_those_of_the_chosen_one(problem: Problem) -> None:
-    chosen, last = problem.final_spec(CONTRASTIVE, 0, 2), problem.final_spec(CONTRASTIVE, 0, 5)
-    data = problem.training_data(chosen)
+def test_the_weights_of_the_last_epoch_are_kept_beside_those_of_the_chosen_one(setup: Setup) -> None:
+    chosen, last = setup.final_spec(CONTRASTIVE, 0, 2), setup.final_spec(CONTRASTIVE, 0, 5)
+    data = setup.training_data(chosen)
     kept, to_the_end = train_fold(chosen, data), train_fold(last, data)
     assert kept.last_weights is not None
     assert same_weights(kept.last_weights, to_the_end.weights)

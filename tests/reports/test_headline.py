@@ -86,12 +86,6 @@ def test_claims_of_single_searches_say_so():
     assert far.endswith(", with one search of each.")
 
 
-def test_a_score_that_is_not_a_number_does_not_lead():
-    nan = float("nan")
-    assert of_searches(a=(nan, 30, 31), b=CLEAR["a"], c=(20.9, 21.4, 21.6)).startswith("B beats C by ")
-    assert of_searches(a=(nan,) * 3, b=(nan,) * 3) == "No method has a score that is a number."
-
-
 def test_one_method_is_compared_with_nothing():
     assert of_runs(a=A) == "A 17.6: there is no other method to compare it with."
     apart = {**MLRC, "dataset": {"name": "glyphs"}, "methods": ["a", "b"], "with": {"b": {"embedding_size": 64}}}

@@ -102,7 +102,7 @@ from reproduce.commands.terminal import output_console
 @cli.app.command("probe")
 def probe():
     table = Table("name", *("number" for _ in range(40)))
-    for row in range(2000):
+    for row in range(400):
         table.add_row("n" * 50, *(f"{row:09d}" for _ in range(40)), style="bold red")
     output_console().print(table)
 sys.argv[1:] = ["probe"]
@@ -110,7 +110,7 @@ cli.main()
 """
 
 
-def test_whoever_reads_no_more_ends_the_output_without_a_word():
+def test_an_output_that_nobody_reads_is_no_error():
     for code in (
         PRINT_A_LONG_TABLE,
         PRINT_A_LONG_TABLE.replace("output_console().print(table)", "print(10**6 * ' a')"),
@@ -119,12 +119,9 @@ def test_whoever_reads_no_more_ends_the_output_without_a_word():
         environ = {**environment(), "CODE": code}
         done = subprocess.run(["bash", "-c", command], env=environ, capture_output=True, check=False)
         assert done.stderr == b""
-
-
-def test_a_closed_output_is_no_error():
-    command = f"'{sys.executable}' -c '{PRINT_A_LONG_TABLE}' >&- <&-"
-    done = subprocess.run(["bash", "-c", command], env=environment(), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    closed = f"'{sys.executable}' -c '{PRINT_A_LONG_TABLE}' >&- <&-"
+    done = subprocess.run(["bash", "-c", closed], env=environment(), capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_files_have_every_digit_and_no_colour():
@@ -136,4 +133,4 @@ def test_files_have_every_digit_and_no_colour():
         check=True,
     )
     assert "\x1b" not in done.stdout
-    assert done.stdout.count("000001999") == 40
+    assert done.stdout.count("000000399") == 40

@@ -85,7 +85,7 @@ def test_a_signal_that_the_parent_ignores_stays_ignored():
 def test_an_interrupt_whose_exception_was_lost_does_not_end_with_success(monkeypatch, capsys):
     from reproduce import cli
 
-    monkeypatch.setattr(cli, "app", lambda standalone_mode: 0)
+    monkeypatch.setattr(cli, "app", lambda arguments, standalone_mode: 0)
     monkeypatch.setattr(interrupts._State, "received", signal.SIGINT)
     with pytest.raises(SystemExit) as ended:
         cli.main()
@@ -115,7 +115,7 @@ def test_an_interrupt_in_code_from_a_string_ends_with_the_exit_code(tmp_path, nu
         "from reproduce import cli, interrupts\n"
         "interrupts.install()\n"
         "interrupts.imports_done()\n"
-        f"cli.app = lambda standalone_mode: exec('os.kill(os.getpid(), {int(number)})')\n"
+        f"cli.app = lambda arguments, standalone_mode: exec('os.kill(os.getpid(), {int(number)})')\n"
         "cli.main()\n"
     )
     variables = environment()
@@ -137,7 +137,7 @@ def lose(_):
     os.kill(os.getpid(), {number})
     time.sleep(0.01)
 
-def command(standalone_mode):
+def command(arguments, standalone_mode):
     thing = Thing()
     reference = weakref.ref(thing, lose)
     del thing

@@ -22,7 +22,7 @@ def test_a_study_of_ones_own_trains_the_folds_through_the_store(objective, tmp_p
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(objective(), n_trials=2)
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
-    folds = store.folds().set_index("fingerprint")["best_map_at_r"]
+    folds = store.table("folds").set_index("fingerprint")["best_map_at_r"]
     assert len(folds) == 4
     for trial in study.trials:
         of_folds = folds[trial.user_attrs["trainings"]]
@@ -32,7 +32,7 @@ def test_a_study_of_ones_own_trains_the_folds_through_the_store(objective, tmp_p
     again = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
     again.optimize(objective(), n_trials=2)
     assert [trial.value for trial in again.trials] == [trial.value for trial in study.trials]
-    assert len(store.folds()) == 4
+    assert len(store.table("folds")) == 4
 
 
 def test_a_space_of_ones_own_takes_the_place_of_the_cards(objective, tmp_path):
@@ -61,4 +61,4 @@ def test_a_pruner_ends_a_trial_between_two_folds(objective, tmp_path):
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "PRUNED"]
     assert [len(trial.intermediate_values) for trial in study.trials] == [2, 1]
     assert len(study.trials[1].user_attrs["trainings"]) == 1
-    assert len(Store(tmp_path / "store.sqlite", tmp_path / "artifacts").folds()) == 3
+    assert len(Store(tmp_path / "store.sqlite", tmp_path / "artifacts").table("folds")) == 3

@@ -2,7 +2,8 @@
 
 import math
 
-from reports.figures.dependence import Dependence, Point
+import pandas as pd
+
 from reports.figures.intervals import MethodRuns
 from results.statistics.intervals import student_t_interval
 
@@ -20,11 +21,17 @@ RUNS = (0.50, 0.54, 0.61)
 HALF = 4.302652729911275 * math.sqrt(0.0031) / math.sqrt(3)
 
 
-def method_runs(name, values, published=None):
-    return MethodRuns(name, values, student_t_interval(values) if values else None, published)
+def method_runs(name, values):
+    return MethodRuns(name, values, student_t_interval(values) if values else None)
 
 
-def line(name, values, published=None, unit="run"):
-    """A line of scores by number, with Student-t intervals."""
-    points = {number: Point(tuple(own), student_t_interval(own), unit) for number, own in values.items()}
-    return Dependence(name, points, published or {})
+def points(line, values, published=None, panel="CUB", parameter="batch size", unit="run"):
+    """A line of scores by number as rows of a frame, with Student-t intervals."""
+    rows = []
+    for x in sorted({*values, *(published or {})}):
+        own = tuple(values.get(x, ()))
+        interval = student_t_interval(own) if own else None
+        numbers = {"mean": interval and interval.mean, "half_width": interval and interval.half_width, "n": len(own)}
+        about = {"panel": panel, "line": line, "parameter": parameter, "x": x, "unit": unit if own else None}
+        rows.append({**about, **numbers, "values": own, "published": (published or {}).get(x)})
+    return pd.DataFrame(rows)

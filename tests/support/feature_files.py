@@ -1,4 +1,4 @@
-"""Folders of features, and problems on them."""
+"""Folders of features, and setups on them."""
 
 from pathlib import Path
 from typing import Any
@@ -7,11 +7,11 @@ import numpy as np
 
 from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.feature_files import open_features
-from protocols.problem import Problem
+from protocols.setup import Setup
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
 from results.spec.trunk_spec import TrunkSpec
-from tests.support.small_problem import small_problem, with_changes
+from tests.support.small_setup import small_setup, with_changes
 
 WIDTH = 12
 
@@ -34,10 +34,10 @@ def opened_features(folder: Path, cache: Path) -> Dataset:
     return open_features(DataRequest(DataChoice(name="features"), ImageSettings(), cache, folder))
 
 
-def feature_problem(folder: Path, **changes: Any) -> Problem:
-    """The small problem with rows of features instead of images."""
+def feature_setup(folder: Path, **changes: Any) -> Setup:
+    """The small setup with rows of features instead of images."""
     labels = np.repeat(np.arange(16), 4)
     dataset = opened_features(write_features(folder / "data", some_features(), labels), folder / "cache")
     trunk = TrunkSpec(name="none", weights="none", width=WIDTH)
-    problem = small_problem(folder, dataset=dataset, trunk=trunk, images=ImageSettings())
-    return with_changes(problem, **changes)
+    setup = small_setup(folder, dataset=dataset, trunk=trunk, images=ImageSettings())
+    return with_changes(setup, **changes)

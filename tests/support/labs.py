@@ -8,17 +8,16 @@ import torch
 
 from protocols.evaluation.test_data import test_data
 from protocols.jobs import EvaluateJob, Job, Lab, TrainJob
-from protocols.problem import Problem
-from reproduce.execution.executor import Executor
-from reproduce.execution.lab import MethodSearch, SharedLab
-from reproduce.execution.local import InProcess
-from reproduce.execution.tasks import EvaluateTask, TrainTask
+from protocols.setup import Setup
+from reproduce.run.lab import MethodSearch, SharedLab
+from reproduce.run.local import InProcess
+from reproduce.run.tasks import EvaluateTask, Executor, TrainTask
 from results.records.artifacts import weights_path
 from results.records.records import FoldResult, RunRecord, run_fingerprint
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
-from tests.support.sample_records import some_run
-from tests.support.small_problem import COSFACE, TRIPLET, UNTRAINED
+from tests.support.sample_records import invented_run
+from tests.support.small_setup import COSFACE, TRIPLET, UNTRAINED
 
 
 class InventedLab:
@@ -40,10 +39,7 @@ class InventedLab:
 
     def test(self, jobs: Sequence[EvaluateJob]) -> list[RunRecord]:
         self.asked.append(list(jobs))
-        return [
-            some_run(job.specs[0].method.name, job.run, fingerprint=job.fingerprint, search=job.search, seed=job.seed)
-            for job in jobs
-        ]
+        return [invented_run(job) for job in jobs]
 
     @property
     def search(self) -> list[TrainJob]:
@@ -70,55 +66,55 @@ class Observer:
         self.ticked += ticks
 
 
-def run_lab(lab: SharedLab, problem: Problem, protocols: Mapping[str, Callable[[Lab], Any]]) -> dict[str, Any]:
+def run_lab(lab: SharedLab, setup: Setup, protocols: Mapping[str, Callable[[Lab], Any]]) -> dict[str, Any]:
     """Follow a function of a lab for each method; return what each returned, or why it failed."""
     found: dict[str, Any] = {}
 
     def follow(method: str, protocol: Callable[[Lab], Any], lab: Lab) -> None:
         found[method] = protocol(lab)
 
-    failed = lab.run(MethodSearch(key, problem, partial(follow, key, each)) for key, each in protocols.items())
+    failed = lab.run(MethodSearch(key, setup, partial(follow, key, each)) for key, each in protocols.items())
     return {**found, **failed}
 
 
 def run_here(
-    problem: Problem, store: Store, protocols: Mapping[str, Callable[[Lab], Any]], executor: Any = None, **options: Any
+    setup: Setup, store: Store, protocols: Mapping[str, Callable[[Lab], Any]], executor: Any = None, **options: Any
 ) -> dict[str, Any]:
     """Follow a function of a lab for each method in this process."""
     observer = options.pop("observer", None) or Observer()
-    return run_lab(SharedLab(store, executor or InProcess("cpu"), observer, **options), problem, protocols)
+    return run_lab(SharedLab(store, executor or InProcess("cpu"), observer, **options), setup, protocols)
 
 
-def reproduction(problem: Problem, method: Any = TRIPLET, run: int = 0) -> Callable[[Lab], list[RunRecord]]:
+def reproduction(setup: Setup, method: Any = TRIPLET, run: int = 0) -> Callable[[Lab], list[RunRecord]]:
     """A protocol of one reproduction: trainings, then their test."""
-    specs = problem.fold_specs(method, "reproduction", run)
+    specs = setup.fold_specs(method, "reproduction", run)
     name = run_fingerprint(tuple(spec.fingerprint for spec in specs))
 
     def follow(lab: Lab) -> list[RunRecord]:
         folds = lab.train([TrainJob(spec, name) for spec in specs])
         assert [fold.fingerprint for fold in folds] == [spec.fingerprint for spec in specs]
-        return lab.test([EvaluateJob(specs, "mlrc", {}, run, 5, 1.0)])
+        return lab.test([EvaluateJob(tuple(folds), "mlrc", {}, run, 5)])
 
     return follow
 
 
-def trainings(problem: Problem, method: Any = TRIPLET, *trials: int) -> Callable[[Lab], list[list[FoldResult]]]:
+def trainings(setup: Setup, method: Any = TRIPLET, *trials: int) -> Callable[[Lab], list[list[FoldResult]]]:
     """A protocol of trials, one after another."""
-    batches = [[TrainJob(spec) for spec in problem.fold_specs(method, "search", trial)] for trial in trials or (0,)]
+    batches = [[TrainJob(spec) for spec in setup.fold_specs(method, "search", trial)] for trial in trials or (0,)]
     return lambda lab: [lab.train(jobs) for jobs in batches]
 
 
-def run_all(executor: Executor, problem: Problem, folder: Any) -> tuple[Any, Any, Any]:
+def run_all(executor: Executor, setup: Setup, folder: Any) -> tuple[Any, Any, Any]:
     """The results of all methods' trainings and tests, and their weights."""
     try:
         methods = (TRIPLET, COSFACE, UNTRAINED)
-        specs = [spec for method in methods for spec in problem.fold_specs(method, "reproduction", 0)]
-        tasks = [TrainTask(TrainJob(s, "r"), problem.training_data(s), weights_path(folder, s)) for s in specs]
+        specs = [spec for method in methods for spec in setup.fold_specs(method, "reproduction", 0)]
+        tasks = [TrainTask(TrainJob(s, "r"), setup.training_data(s), weights_path(folder, s)) for s in specs]
         folds = [future.result(300).result for future in [executor.submit(task) for task in tasks]]
-        jobs = [EvaluateJob(tuple(specs[i : i + 2]), "mlrc", {}, 0, 5, 1.0) for i in range(0, len(specs), 2)]
+        jobs = [EvaluateJob(tuple(folds[i : i + 2]), "mlrc", {}, 0, 5) for i in range(0, len(specs), 2)]
         tests = [
             EvaluateTask(
-                job, test_data(problem.dataset, problem.split), tuple(weights_path(folder, spec) for spec in job.specs)
+                job, test_data(setup.dataset, setup.split), tuple(weights_path(folder, spec) for spec in job.specs)
             )
             for job in jobs
         ]

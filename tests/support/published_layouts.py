@@ -109,13 +109,13 @@ def inshop(root: Path, *, official: bool = True) -> Path:
     return root
 
 
-def inat2018(root: Path) -> Path:
+def inat2018(root: Path, train: tuple[int, ...] = (90, 7, 12, 3, 10)) -> Path:
     """The competition's two JSON files and train_val2018/, and the authors' two lists, in no order of categories.
 
-    Training categories are 3, 7, 10, 12, 90 and test categories 4, 9, 11. Each has two images of `train2018.json` and
+    Test categories are 4, 9, 11. Each category has two images of `train2018.json` and
     one of `val2018.json`, whose ids of images go on.
     """
-    parts = {"train": [90, 7, 12, 3, 10], "test": [11, 4, 9]}
+    parts = {"train": train, "test": (11, 4, 9)}
     lists: dict[str, list[str]] = {"train": [], "test": []}
     files: dict[str, dict[str, list[dict[str, object]]]] = {
         file: {"images": [], "annotations": []} for file in ("train2018", "val2018")

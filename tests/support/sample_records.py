@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from protocols.jobs import EvaluateJob
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import CurvePoint, FoldResult, Provenance, RunRecord, Scores
 from results.spec.conditions import Conditions, ImageSettings
@@ -146,3 +147,25 @@ def changed_run(record: RunRecord, **changes: Any) -> RunRecord:
     named = tuple(spec.changed(method=spec.method.model_copy(update={"name": method}), **of_specs) for spec in specs)
     fields = {key: getattr(record, key) for key in RunRecord.model_fields}
     return RunRecord(**{**fields, **changes, "specs": changes.get("specs", named)})
+
+
+def evaluation_of(*specs: FoldSpec, run: int = 0, seed: int = 0, **changes: Any) -> EvaluateJob:
+    """The test evaluation of trainings with invented results."""
+    return EvaluateJob(tuple(some_result(spec) for spec in specs), "mlrc", {}, run, seed, **changes)
+
+
+def invented_run(job: EvaluateJob) -> RunRecord:
+    """A record with invented scores of a test evaluation."""
+    metrics = dict.fromkeys(job.metrics, 0.5)
+    return some_run(
+        job.specs[0].method.name,
+        job.run,
+        specs=job.specs,
+        fold_scores=(scores(0.5),) * len(job.specs),
+        search=job.search,
+        seed=job.seed,
+        study=job.study,
+        chosen_by=job.chosen_by,
+        metrics_separated=metrics,
+        metrics_concatenated=metrics,
+    )

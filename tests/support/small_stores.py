@@ -11,7 +11,7 @@ from results.records.trials import Trial
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
 from results.values import fingerprint_of
-from tests.support.sample_records import some_result, some_run, some_spec, some_summary
+from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
 
 EXPERIMENT = "e" * 32
 IDENTITY: dict[str, Any] = {"method": "triplet", "seed": 0}
@@ -20,7 +20,7 @@ STUDY = fingerprint_of(IDENTITY)
 
 def small_run(number: int, score: float, spec: FoldSpec) -> RunRecord:
     """The test of a run's only training."""
-    return some_run(run=number, separated=score, fold_fingerprints=(spec.fingerprint,), fold_scores=())
+    return some_run(run=number, specs=(spec,), fold_scores=(scores(score),), concatenated=scores(score))
 
 
 def checkpoint(store: Store, spec: FoldSpec, content: str) -> Path:

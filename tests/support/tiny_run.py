@@ -1,7 +1,8 @@
-"""A run of the command line on a folder of images, shared by the tests of what can be done with its store."""
+"""Runs of the command line on a folder of images and on glyphs, shared by the tests of what can be done with them."""
 
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,13 +10,37 @@ import torch
 from PIL import Image
 
 from reproduce import cli
-from tests.support.command_line import TINY
+from tests.support.command_line import TINY, Answer, reproduce
 
 FOLDERS = (
     TINY.replace("name: glyphs", "name: folder")
     .replace("iterations_per_epoch: 5", "iterations_per_epoch: 2")
     .replace("crop: 32", "crop: 16")
 )
+
+GLYPHS = (
+    TINY.replace("A tiny experiment", "A tiny <script>alert(1)</script> experiment")
+    .replace("[untrained, contrastive]", "[contrastive, proxy_anchor]")
+    .replace("reproductions: 1", "reproductions: 2")
+    + "test_curves: true\n"
+)
+
+
+class GlyphRun(NamedTuple):
+    """A folder with `tiny.yaml` and its finished run in `runs`, what its plan said before, and what the run said."""
+
+    folder: Path
+    planned: Answer
+    ran: Answer
+
+
+def glyph_run(folder: Path) -> GlyphRun:
+    """Plan and run a tiny experiment on glyphs with two workers."""
+    (folder / "tiny.yaml").write_text(GLYPHS)
+    planned = reproduce(folder, "plan", "tiny.yaml", "--workers", "2")
+    ran = reproduce(folder, "run", "tiny.yaml", "--workers", "2", page=True)
+    assert ran.code == 0, ran.err
+    return GlyphRun(folder, planned, ran)
 
 
 def striped_images(folder: Path, seed: int = 0) -> None:

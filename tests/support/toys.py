@@ -8,8 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.datasets.dataset import Dataset, from_packing
-from protocols.images.packing import pack_arrays
+from protocols.datasets.dataset import Dataset
 from protocols.splits import as_ranges, mlrc_split
 from protocols.training.fold_data import FoldData, fold_data
 from results.records.provenance import provenance
@@ -17,6 +16,7 @@ from results.records.records import CurvePoint, FoldResult
 from results.spec.conditions import Conditions, ImageSettings, OptimizerSettings, TrainingSettings
 from results.spec.training_spec import Component, FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
+from tests.support.packs import pack_arrays, packed_dataset
 from tests.support.sample_records import changed_spec
 
 TRUNK = TrunkSpec(name="small_conv", weights="random")
@@ -48,7 +48,7 @@ def pattern_dataset(folder: Path, classes: int = 16, per_class: int = 4, side: i
     packing = pack_arrays(patterns(classes, per_class, side), folder / f"patterns_{classes}_{per_class}_{side}")
     labels = np.arange(classes).repeat(per_class)
     names = tuple(f"{label}/{i}" for i, label in enumerate(labels))
-    return from_packing("patterns", tuple(f"class {c}" for c in range(classes)), names, labels, packing)
+    return packed_dataset("patterns", tuple(f"class {c}" for c in range(classes)), names, labels, packing)
 
 
 def settings(lr: float = 1e-2, **changes: Any) -> TrainingSettings:

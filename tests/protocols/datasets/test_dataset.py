@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protocols.datasets.dataset import DataError, ImageListing, check_listing
 from protocols.datasets.dataset_registry import open_dataset
-from protocols.images.decoding import BrokenImageError, decode
+from protocols.datasets.listing import DataError, ImageListing, check_listing
 from results.spec.conditions import ImageSettings
 from tests.support.image_folders import assert_said, data_request, make_cub, make_folder, paint
+from tests.support.packs import decode
 
 
 @pytest.mark.parametrize("make", [make_folder, make_cub], ids=["folder", "cub200"])
@@ -40,13 +40,6 @@ def test_classes_that_can_be_scored_pass() -> None:
     check_listing(ImageListing("toys", Path(), names, (), np.arange(8).repeat(2)))
 
 
-def test_a_broken_image_is_named(folder: Path, tmp_path: Path) -> None:
-    (folder / "class_2" / "1.png").write_bytes(b"no image")
-    with pytest.raises(BrokenImageError) as caught:
-        open_dataset(data_request(folder, tmp_path / "cache"))
-    assert_said(caught, str(folder / "class_2" / "1.png"), "--skip-broken-images")
-
-
 def test_a_broken_image_can_be_left_out(tmp_path: Path) -> None:
     root = make_folder(tmp_path / "photos", per_class=3)
     whole = open_dataset(data_request(root, tmp_path / "cache"))
@@ -58,13 +51,6 @@ def test_a_broken_image_can_be_left_out(tmp_path: Path) -> None:
     assert (dataset.images.labels == 2).sum() == 2
     assert dataset.fingerprint != whole.fingerprint
     assert (dataset.images.image(7) == decode(root / "class_2" / "2.png", 8)).all()
-
-
-def test_leaving_out_must_leave_two(folder: Path, tmp_path: Path) -> None:
-    (folder / "class_2" / "1.png").write_bytes(b"no image")
-    with pytest.raises(DataError) as caught:
-        open_dataset(data_request(folder, tmp_path / "cache", skip_broken_images=True))
-    assert_said(caught, "class 'class_2' has only one image")
 
 
 # Fingerprints

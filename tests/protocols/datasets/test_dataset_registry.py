@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protocols.datasets.dataset import DataError
+from protocols.datasets import glyphs
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
+from protocols.datasets.listing import DataError
 from results.spec.data_choice import EMBEDDED, FEATURES
 from tests.support.image_folders import assert_said, data_request
 
@@ -57,9 +58,12 @@ def test_images_that_are_read_from_a_folder_can_be_listed() -> None:
     assert all(entry.description for entry in DATASETS.values())
 
 
-def test_glyphs_need_no_place(tmp_path: Path) -> None:
-    one, again = (open_dataset(data_request(None, tmp_path, "glyphs")) for _ in range(2))
+def test_glyphs_need_no_place_and_are_rendered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = open_dataset(data_request(None, tmp_path, "glyphs"))
+    monkeypatch.setattr(glyphs, "render", lambda: pytest.fail("rendered again"))
+    again = open_dataset(data_request(None, tmp_path, "glyphs"))
     assert one.fingerprint == again.fingerprint
+    assert (again.images.image(7) == one.images.image(7)).all()
     assert one.images.images.channels == 1
     assert one.images.image(0).shape == (32, 32, 1)
     assert one.n_classes == len(np.unique(one.images.labels)) >= 200

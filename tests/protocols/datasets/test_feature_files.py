@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from protocols.datasets import feature_files
-from protocols.datasets.dataset import DataError
+from protocols.datasets.listing import DataError
 from tests.support.feature_files import opened_features, some_features, write_features
 
 LABELS = np.repeat(np.arange(16), 4)
@@ -58,7 +58,7 @@ def test_a_table_gives_labels_and_file_names(folder, tmp_path):
 
 def test_the_second_look_does_not_copy_the_file_again(folder, tmp_path, monkeypatch):
     first = opened_features(folder, tmp_path / "cache")
-    monkeypatch.setattr(feature_files, "_copy", lambda *_: pytest.fail("the file was copied again"))
+    monkeypatch.setattr(np, "save", lambda *_: pytest.fail("the file was copied again"))
     assert opened_features(folder, tmp_path / "cache").fingerprint == first.fingerprint
 
 
@@ -127,21 +127,6 @@ def test_a_table_that_cannot_be_used_is_refused(folder, text, words):
     assert_refused(folder, "labels.csv", *words)
 
 
-def as_table(labels):
-    return "label\n" + "".join(f"{label}\n" for label in labels)
-
-
-def test_blanks_around_all_labels_do_not_count(folder, tmp_path):
-    labels = [f"c{label:02}" for label in LABELS]
-    (folder / "labels.csv").write_text(as_table(labels))
-    plain = opened_features(folder, tmp_path / "cache")
-    (folder / "labels.csv").write_text(as_table(f" {label} " for label in labels))
-    assert opened_features(folder, tmp_path / "cache").fingerprint == plain.fingerprint
-    (folder / "labels.csv").unlink()
-    np.save(folder / "labels.npy", np.asarray([f"{label} " for label in labels]))
-    assert opened_features(folder, tmp_path / "cache").fingerprint == plain.fingerprint
-
-
 def torn_files() -> dict[str, bytes]:
     buffer, archive = io.BytesIO(), io.BytesIO()
     np.save(buffer, some_features())
@@ -169,16 +154,22 @@ def test_columns_one_after_another_are_read_as_rows(folder, tmp_path, monkeypatc
     assert dataset.fingerprint == first.fingerprint
 
 
+def test_equal_and_constant_rows_are_counted(folder, tmp_path):
+    features = some_features()
+    features[1], features[2], features[63] = features[0], 0, features[5]
+    np.save(folder / "features.npy", features)
+    dataset = opened_features(folder, tmp_path / "cache")
+    assert dataset.oddities.phrase(dataset, range(8, 16)) == (
+        "1 group(s) of rows that are equal but of several classes (row 5 = row 63), 1 of them in training and in test; "
+        "1 group(s) of equal rows within a class (row 0 = row 1); 1 rows whose values are all equal (row 2)"
+    )
+
+
 def test_missing_files_are_named(folder):
     (folder / "labels.npy").unlink()
     assert_refused(folder, "neither labels.csv nor labels.npy")
     (folder / "features.npy").unlink()
     assert_refused(folder, "features.npy: no such file")
-
-
-def test_a_split_that_would_be_ignored_is_refused(folder):
-    (folder / "split.csv").write_text("class,part\n")
-    assert_refused(folder, "split.csv")
 
 
 def test_a_run_keeps_its_features_if_the_file_changes(folder, tmp_path):

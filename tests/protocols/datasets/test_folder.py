@@ -1,15 +1,20 @@
-"""Any folder of class folders as a dataset."""
+"""Any folder of class folders as a dataset: the walk through it, links, parts, and unusual images."""
 
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from protocols.datasets.dataset import DataError
+from protocols.datasets.data_check import check_images
 from protocols.datasets.dataset_registry import open_dataset
-from protocols.datasets.folder import list_folder
-from protocols.images.decoding import decode
-from tests.support.image_folders import assert_said, data_request, paint
+from protocols.datasets.folder import list_class_folders, list_folder, walk
+from protocols.datasets.listing import DataError
+from tests.support.image_folders import assert_said, data_request, make_folder, paint
+from tests.support.packs import decode
 
 
 def test_a_folder_of_class_folders(folder: Path, tmp_path: Path) -> None:
@@ -56,3 +61,138 @@ def test_a_nested_class_without_images_is_told(folder: Path, tmp_path: Path) -> 
     (folder / "nested" / "empty").mkdir(parents=True)
     with pytest.raises(DataError, match="class 'nested/empty' has no image"):
         open_dataset(data_request(folder, tmp_path / "cache"))
+
+
+def link(path: Path, target: Path | str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(target)
+
+
+BACK: dict[str, Callable[[Path], None]] = {
+    "to the folder itself": lambda root: link(root / "backup", root),
+    "to the folder that holds it": lambda root: link(root / "up", ".."),
+    "to a class": lambda root: link(root / "aaa", root / "class_3"),
+    "to a class that comes later, in a class": lambda root: link(root / "class_0/more", root / "class_3"),
+    "from a class to its own folder": lambda root: link(root / "class_0/loop", "."),
+    "through another link": lambda root: (link(root.parent / "way", root), link(root / "b", root.parent / "way")),
+}
+
+
+@pytest.mark.parametrize("where", BACK)
+def test_a_link_that_leads_back_shows_no_image_twice(folder: Path, where: str) -> None:
+    before = list_folder(folder)
+    paint(folder.parent / "beside" / "0.png", 5)
+    BACK[where](folder)
+    after = list_folder(folder)
+    assert (after.names, after.class_names) == (before.names, before.class_names)
+    (phrase,) = after.left_out
+    assert phrase.startswith("1 link(s) to folders that are in the data already (")
+
+
+def test_folders_behind_links_are_followed_once(folder: Path, tmp_path: Path) -> None:
+    before = list_folder(folder).names
+    paint(tmp_path / "elsewhere" / "inner" / "0.png", 1)
+    paint(tmp_path / "elsewhere" / "1.png", 2)
+    link(tmp_path / "elsewhere" / "inner" / "back", tmp_path / "elsewhere")
+    link(folder / "class_1" / "linked", tmp_path / "elsewhere")
+    link(folder / "class_2" / "again", tmp_path / "elsewhere")
+    listing = list_folder(folder)
+    assert set(listing.names) - set(before) == {"class_1/linked/1.png", "class_1/linked/inner/0.png"}
+    assert listing.labels[listing.names.index("class_1/linked/inner/0.png")] == 1
+    assert listing.left_out == (
+        "2 link(s) to folders that are in the data already (class_1/linked/inner/back, class_2/again)",
+    )
+
+
+def test_links_without_an_end_are_no_folders(folder: Path) -> None:
+    before = list_folder(folder)
+    link(folder / "endless", "endless")
+    link(folder / "class_0" / "gone.png", "nowhere.png")
+    after = list_folder(folder)
+    assert set(after.names) - set(before.names) == {"class_0/gone.png"}
+    assert after.left_out == ("1 file(s) without the suffix of an image (endless)",)
+
+
+def test_what_is_left_out_is_counted_and_named(folder: Path) -> None:
+    for number in range(4):
+        (folder / "class_0" / f"{number}.heic").touch()
+    (folder / "class_1" / "notes.txt").touch()
+    (folder / "class_1" / ".0.png").touch()
+    (folder / "split.csv").touch()
+    paint(folder / "loose.png", 3)
+    paint(folder / ".thumbnails" / "0.png", 3)
+    assert walk(folder).left_out == (
+        "1 image(s) outside of the classes' folders (loose.png)",
+        "5 file(s) without the suffix of an image (class_0/0.heic, class_0/1.heic, class_0/2.heic, ...)",
+        "2 hidden folder(s) or image(s) (.thumbnails, class_1/.0.png)",
+    )
+
+
+def test_a_folder_that_cannot_be_listed_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scandir = os.scandir
+
+    def closed(path: Path):  # type: ignore[no-untyped-def]
+        if Path(path).name == "class_3":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    with pytest.raises(DataError, match=r"class_3: cannot be listed .Permission denied.; make it readable, or remove"):
+        list_folder(folder)
+
+
+# Equal images of several classes
+
+EQUAL: dict[str, Callable[[Path, Path], object]] = {
+    "copy": shutil.copyfile,
+    "link": lambda source, target: target.symlink_to(source),
+    "hard link": lambda source, target: target.hardlink_to(source),
+}
+
+
+@pytest.mark.parametrize("kind", EQUAL)
+def test_equal_images_of_several_classes_are_named(folder: Path, tmp_path: Path, kind: str) -> None:
+    EQUAL[kind](folder / "class_0" / "0.png", folder / "class_7" / "copy.png")
+    EQUAL[kind](folder / "class_1" / "0.png", folder / "class_2" / "copy.png")
+    EQUAL[kind](folder / "class_3" / "0.png", folder / "class_3" / "copy.png")
+    dataset = open_dataset(data_request(folder, tmp_path / "cache"))
+    assert dataset.oddities.phrase(dataset, {4, 5, 6, 7}) == (
+        "2 group(s) of images that are equal but of several classes (class_0/0.png = class_7/copy.png, class_1/0.png "
+        "= class_2/copy.png), 1 of them in training and in test; 1 group(s) of equal images within a class "
+        "(class_3/0.png = class_3/copy.png)"
+    )
+    assert open_dataset(data_request(folder, tmp_path / "cache")).oddities == dataset.oddities
+
+
+def test_groups_are_positions_of_the_images_that_are_left(tmp_path: Path) -> None:
+    root = make_folder(tmp_path / "photos", classes=9, per_class=3)
+    (root / "class_0" / "0.png").write_bytes(b"no image")
+    (root / "class_1" / "0.png").unlink()
+    shutil.copyfile(root / "class_3" / "0.png", root / "class_8" / "copy.png")
+    dataset = open_dataset(data_request(root, tmp_path / "cache", skip_broken_images=True, min_images=2))
+    ((one, other),) = dataset.oddities.equal
+    assert (dataset.names[one], dataset.names[other]) == ("class_3/0.png", "class_8/copy.png")
+
+
+def test_pictures_of_a_single_colour_are_named(folder: Path, tmp_path: Path) -> None:
+    assert open_dataset(data_request(folder, tmp_path / "cache")).oddities.constant == ()
+    Image.new("RGB", (9, 9), (7, 8, 9)).save(folder / "class_6" / "plain.png")
+    dataset = open_dataset(data_request(folder, tmp_path / "cache"))
+    said = "1 images whose values are all equal (class_6/plain.png)"
+    assert dataset.oddities.phrase(dataset, {6, 7}) == said
+    assert check_images(list_class_folders(folder), None, False, lambda done, total: None).oddities == said
+
+
+# Parts
+
+
+@pytest.mark.parametrize("parts", [("train", "val"), ("train", "val", "test")])
+def test_parts_with_the_same_classes_are_refused(tmp_path: Path, parts: tuple[str, ...]) -> None:
+    for number, part in enumerate(parts):
+        make_folder(tmp_path / part, per_class=2 + number)
+    with pytest.raises(DataError) as caught:
+        list_folder(tmp_path)
+    assert_said(caught, " and ".join(sorted(parts)), "such as class_0", f"as {len(parts)} classes each", "split.csv")
+    assert len(check_images(list_class_folders(tmp_path), None, False, None).faults) == 1
+    paint(tmp_path / "train" / "one_more" / "0.png", 1)
+    assert len(list_folder(tmp_path).class_names) == 8 * len(parts) + 1, "other names need not be parts"

@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 
 from protocols.datasets.cars196 import list_cars196
-from protocols.datasets.cub200 import list_cub200
-from protocols.datasets.dataset import DataError, ImageListing
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
-from protocols.datasets.inat2018 import list_inat2018
-from protocols.datasets.inshop import list_inshop
-from protocols.datasets.listing import check_counts
-from protocols.datasets.publication import Counts
-from protocols.datasets.sop import list_sop
+from protocols.datasets.listing import DataError, ImageListing
+from protocols.datasets.publications import Counts, check_counts
+from protocols.datasets.published import list_cub200, list_inat2018, list_inshop, list_sop
 from tests.support.image_folders import assert_said, data_request, make_cub
 from tests.support.published_layouts import cars_annotated, cars_devkit, cars_folders, inat2018, inshop, sop
 
@@ -125,7 +121,12 @@ def test_missing_images_are_named(layout: Layout, root: Path) -> None:
     listing = layout.lister(root)
     for name in listing.names[-2:]:
         (listing.root / name).unlink()
-    refused(layout, root, str(listing.root / listing.names[-2]), "named in ", "but missing; unpack the archive again")
+    refused(
+        layout,
+        root,
+        str(listing.root / listing.names[-2]),
+        "named by the publisher but missing; unpack the archive again",
+    )
     with pytest.raises(DataError) as caught:
         layout.lister(root)
     assert len(caught.value.faults) == 2
@@ -143,7 +144,8 @@ def test_lines_of_another_form_are_refused(layout: Layout, root: Path) -> None:
     for file in layout.lists:
         content = (root / file).read_text()
         (root / file).write_text(content + "\nwhat\n")
-        refused(layout, root, f"{root / file}, line {len(content.splitlines()) + 2}", "what")
+        place = root / file if layout.name != "inat2018" else (root / file).parent
+        refused(layout, root, str(place), "what")
         (root / file).write_text(content)
 
 

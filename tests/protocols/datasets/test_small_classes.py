@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from protocols.datasets.data_check import check_folder
-from protocols.datasets.dataset import DataError
+from protocols.datasets.data_check import check_images
 from protocols.datasets.dataset_registry import open_dataset
-from results.spec.data_choice import DataChoice
+from protocols.datasets.folder import list_class_folders
+from protocols.datasets.listing import DataError
 from tests.support.image_folders import data_request, make_folder
 
 
@@ -52,14 +52,6 @@ def test_a_split_names_all_classes_and_keeps_its_sides(tmp_path: Path) -> None:
     assert dataset.trainval_classes == 4
 
 
-def test_the_choice_is_a_part_of_the_experiment() -> None:
-    assert DataChoice(name="folder", min_images=3).model_dump()["min_images"] == 3
-    with pytest.raises(ValueError, match="cub200 keeps all its classes; remove the key min_images"):
-        DataChoice(name="cub200", min_images=3)
-    with pytest.raises(ValueError, match="greater than or equal to 2"):
-        DataChoice(name="folder", min_images=1)
-
-
 def test_a_run_names_the_first_fault_and_counts_the_others(tmp_path: Path) -> None:
     root = uneven(tmp_path / "photos")
     (root / "class_8" / "empty").mkdir()
@@ -76,14 +68,16 @@ def test_a_check_finds_everything(tmp_path: Path) -> None:
     (root / "class_7" / "0.png").write_bytes(b"no image")
     (root / "class_7" / "1.png").write_bytes(b"")
     (root / "split.csv").write_text("class,split\nclass_0,train\nclass_1,middle\nclass_2,nowhere\n")
-    without = check_folder(root, None, skip_broken=False, decoding=None)
+    without = check_images(list_class_folders(root), None, skip_broken=False, decoding=None)
     assert [fault.split(": ", 1)[1][:24] for fault in without.faults] == [
         "class 'class_1' has the ",
         "class 'class_2' has the ",
         "class 'class_2' has only",
     ]
     seen: list[int] = []
-    checked = check_folder(root, None, skip_broken=False, decoding=lambda done, total: seen.append(done))
+    checked = check_images(
+        list_class_folders(root), None, skip_broken=False, decoding=lambda done, total: seen.append(done)
+    )
     assert seen == list(range(1, 28))
     assert [fault for fault in checked.faults if "class_7" in fault] == [
         *(fault for fault in checked.faults if "cannot be decoded" in fault and "--skip-broken-images" in fault),
@@ -91,7 +85,7 @@ def test_a_check_finds_everything(tmp_path: Path) -> None:
     ]
     assert len(checked.faults) == 6
     (root / "split.csv").unlink()
-    left = check_folder(root, 2, skip_broken=True, decoding=lambda done, total: None)
+    left = check_images(list_class_folders(root), 2, skip_broken=True, decoding=lambda done, total: None)
     assert left.faults == ()
     assert left.listing.left_out == (
         "2 image(s) that cannot be decoded (class_7/0.png, class_7/1.png)",

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from protocols.datasets.folder import open_folder
+from protocols.datasets.dataset_registry import open_dataset
 from protocols.features import frozen_features
-from protocols.features.frozen_features import FrozenTrunk, with_features, with_noise
+from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.images.batch_source import EvaluationCrops
 from protocols.training.torch_state import use_precision
 from protocols.trunks.embedding_model import EmbeddingModel
@@ -22,7 +22,7 @@ CPU = torch.device("cpu")
 @pytest.fixture
 def dataset(tmp_path):
     make_folder(tmp_path / "images", per_class=10)
-    return open_folder(data_request(tmp_path / "images", tmp_path / "packs", images=SETTINGS))
+    return open_dataset(data_request(tmp_path / "images", tmp_path / "packs", images=SETTINGS))
 
 
 def matrix(dataset) -> np.ndarray:
@@ -91,8 +91,3 @@ def test_an_interrupted_computation_is_continued(dataset, tmp_path):
 def test_everything_that_decides_features_is_in_their_name(other):
     assert other.identity("data") != TRUNK.identity("data")
     assert TRUNK.identity("data") != TRUNK.identity("other data")
-
-
-def test_a_plan_gets_noise_of_the_same_shape(dataset):
-    featured = with_noise(dataset, TRUNK.spec)
-    assert featured.images.of_classes((1, 2)).take(np.arange(20)).shape == (20, 1280)

@@ -11,11 +11,10 @@ import torch
 
 from protocols.images import batch_source as source
 from protocols.images.batch_source import BatchSource, done_ahead
-from protocols.images.crops import training_batch
 from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import pack_arrays
 from protocols.training.train_fold import train_fold
 from results.spec.conditions import ImageSettings
+from tests.support.packs import pack_arrays, training_batch
 from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, same_weights, settings, toy_fold
 
 CPU = torch.device("cpu")

@@ -10,10 +10,11 @@ import torch
 from PIL import Image
 from scipy.stats import ks_2samp
 
-from protocols.images.crops import centre_crop, evaluation_batch, random_box, random_cuts, training_batch
+from protocols.images.crops import centre_crop, evaluation_batch, random_box
 from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import pack_arrays, pack_files
+from protocols.images.packing import pack_files
 from results.spec.conditions import ImageSettings
+from tests.support.packs import pack_arrays, training_batch
 
 Box = tuple[int, int, int, int]
 
@@ -53,32 +54,6 @@ def test_training_pixels_are_those_of_pillow(tmp_path: Path, height: int, width:
         if flipped:
             expected = expected.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
         np.testing.assert_array_equal(crop.numpy(), _chw(expected))
-
-
-@pytest.mark.parametrize("flip", [False, True])
-@pytest.mark.parametrize(("height", "width"), [(32, 32), (90, 30)])  # Many first tries do not fit into the second.
-def test_the_boxes_of_a_batch_are_those_of_one_image_after_another(
-    tmp_path: Path, height: int, width: int, flip: bool
-) -> None:
-    images, settings = _images(tmp_path, height, width), ImageSettings(resize=None, crop=16, flip=flip)
-    together, single = torch.Generator().manual_seed(7), torch.Generator().manual_seed(7)
-    for _ in range(3):
-        cuts = random_cuts(images, np.arange(40) % 4, settings, together)
-        for box, flipped in zip(cuts.boxes.tolist(), cuts.flips.tolist(), strict=True):
-            assert tuple(box) == random_box(height, width, settings, single)
-            assert flipped == (flip and torch.rand((), generator=single).item() < 0.5)
-    assert torch.equal(together.get_state(), single.get_state())
-
-
-def test_the_generator_decides(tmp_path: Path) -> None:
-    images, settings = _images(tmp_path, 40, 30), ImageSettings(crop=16)
-    global_state = torch.get_rng_state()
-    one, same, other = (
-        training_batch(images, np.arange(4), settings, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)
-    )
-    assert torch.equal(one, same)
-    assert not torch.equal(one, other)
-    assert torch.equal(torch.get_rng_state(), global_state)
 
 
 def _reference_box(height: int, width: int, settings: ImageSettings, chance: random.Random) -> Box:

@@ -12,10 +12,10 @@ from protocols.images import batch_source as prepared
 from protocols.images.batch_source import EvaluationCrops
 from protocols.images.crops import evaluation_batch
 from protocols.images.packed_images import LabelledImages
-from protocols.jobs import EvaluateJob
 from protocols.splits import mlrc_split
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
+from tests.support.sample_records import evaluation_of
 from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, settings, toy_fold
 
 CPU = torch.device("cpu")
@@ -80,7 +80,7 @@ def test_a_runs_folds_share_the_test_crops(tmp_path: Path, made: list[int]) -> N
     dataset = pattern_dataset(tmp_path)
     folds = [toy_fold(dataset, CONTRASTIVE, fold=fold) for fold in range(4)]
     weights = [EmbeddingModel(spec.conditions.trunk, 8).state_dict() for spec, _ in folds]
-    job = EvaluateJob(tuple(spec for spec, _ in folds), "mlrc", {}, 0, 0, 1.0)
+    job = evaluation_of(*(spec for spec, _ in folds))
     evaluate_run(job, weights, data_for_testing(dataset, mlrc_split(dataset.n_classes)))
     assert made == [0]
 

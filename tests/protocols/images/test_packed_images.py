@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from protocols.images.packed_images import LabelledImages, PackedImages
-from protocols.images.packing import pack_arrays
+from tests.support.packs import pack_arrays
 
 
 @pytest.fixture

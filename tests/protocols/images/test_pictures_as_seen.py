@@ -9,11 +9,10 @@ import pytest
 from PIL import Image, ImageOps, features
 
 from protocols.datasets.dataset_registry import open_dataset
-from protocols.datasets.folder import list_folder
-from protocols.datasets.image_tree import SUFFIXES
-from protocols.images.decoding import decode
+from protocols.datasets.folder import SUFFIXES, list_folder
 from protocols.images.packing import pack_files
 from tests.support.image_folders import data_request, make_cub, make_folder
+from tests.support.packs import decode
 
 GREY = np.random.default_rng(3).integers(0, 200, (9, 14), dtype=np.uint8)
 COLOURS = np.random.default_rng(4).integers(0, 200, (9, 14, 3), dtype=np.uint8)
@@ -114,12 +113,13 @@ def test_only_a_picture_that_becomes_another_one_gets_another_content_hash(tmp_p
     with_alpha(Image.fromarray(COLOURS)).save(tmp_path / "transparent.png")
     turned(tmp_path / "upright.jpg", 1)
     turned(tmp_path / "turned.jpg", 6)
-    for name in ("plain.png", "opaque.png", "transparent.png", "upright.jpg", "turned.jpg"):
+    Image.fromarray(GREY.astype(np.uint16) * 257).save(tmp_path / "deep.png")
+    for name in ("plain.png", "opaque.png", "transparent.png", "upright.jpg", "turned.jpg", "deep.png"):
         before = hashlib.sha256(hashlib.sha256((tmp_path / name).read_bytes()).digest()).hexdigest()
         packing = pack_files(tmp_path, [name], None, tmp_path / "packs" / name)
-        assert (packing.content_hash != before) == (name in ("transparent.png", "turned.jpg"))
+        assert (packing.content_hash != before) == (name in ("transparent.png", "turned.jpg", "deep.png"))
         as_mlrc = pack_files(tmp_path, [name], None, tmp_path / "packs" / name, as_mlrc=True)
-        assert as_mlrc.content_hash == before
+        assert (as_mlrc.content_hash == before) == (name != "deep.png")
         assert as_mlrc.images.folder != packing.images.folder
 
 

@@ -1,6 +1,7 @@
 """Metrics by name; each against what computes it alone."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -38,6 +39,9 @@ def test_names_lead_to_the_metrics() -> None:
     assert len(set(measured.values())) == len(NAMES)
     assert all(type(value) is float and math.isfinite(value) for value in measured.values())
     assert measure((), embeddings, labels, None) == {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert measure(NAMES, embeddings.clone().requires_grad_() * 1, labels, None) == measured
 
 
 def test_only_retrieval_tells_queries_from_the_gallery() -> None:

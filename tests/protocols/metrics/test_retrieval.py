@@ -14,7 +14,7 @@ from pytorch_metric_learning.utils.inference import CustomKNN
 from torch import Tensor
 
 from protocols.metrics import neighbours, retrieval
-from protocols.metrics.neighbours import nearest, nearest_in_parts
+from protocols.metrics.neighbours import nearest
 from protocols.metrics.retrieval import RetrievalScores, normalized, query_scores, retrieval_scores, sides
 
 METRICS = ("precision_at_1", "r_precision", "map_at_r")
@@ -132,18 +132,6 @@ def test_a_duplicate_of_another_class_is_a_mistake(dtype: torch.dtype) -> None:
     scores = retrieval_scores(embeddings, labels)
     assert scores.precision_at_1 == 0.0
     assert scores == retrieval_scores(embeddings.flip(0), labels.flip(0))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("k", [1, 3, 9])
-def test_nobody_is_its_own_neighbour(dtype: torch.dtype, k: int) -> None:
-    embeddings = torch.ones(10, 3, dtype=dtype)
-    found = nearest(embeddings, embeddings, k, exclude_self=True)
-    assert found.shape == (10, k)
-    assert found.dtype == torch.int64
-    for i, row in enumerate(found.tolist()):
-        assert i not in row
-        assert len(set(row)) == k
 
 
 def test_single_images_are_no_queries_but_distract() -> None:
@@ -265,17 +253,6 @@ def test_queries_stay_in_order_though_large_and_small_classes_are_searched_apart
     assert torch.equal(apart.labels, labels[labels != 3])
     assert torch.equal(apart.labels, together.labels)
     assert torch.allclose(apart.mlrc, together.mlrc, atol=1e-12, rtol=0)
-
-
-def test_few_neighbours_are_searched_apart_from_many() -> None:
-    points = _sample(50, 3, 1, 0)[0]
-    depths = torch.tensor([1] * 10 + [40] + [5, 0] * 10 + [3] * 19)
-    widths = {int(row): part.shape[1] for rows, part in nearest_in_parts(points, points, depths, exclude_self=True)
-              for row in rows}  # fmt: skip
-    assert set(widths) == set((depths > 0).nonzero().flatten().tolist())
-    assert {int(depths[row]): width for row, width in widths.items()} == {1: 1, 3: 3, 5: 5, 40: 40}
-    with pytest.raises(ValueError, match="50 neighbours among 50"):
-        next(nearest_in_parts(points, points, depths + 10, exclude_self=True))
 
 
 PEAK_OF_A_SEARCH = """

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.spatial.distance import cdist, pdist
+from scipy.spatial.distance import pdist
 from scipy.stats import entropy
 from torch import Tensor
 
@@ -114,29 +114,6 @@ def test_embeddings_of_zero_are_finite() -> None:
     assert density(embeddings, labels) == 1
     assert class_concentration_variance(embeddings, labels) == 1
     assert uniformity(embeddings) == 1
-
-
-def _classes_of(m: float, between: float) -> tuple[Tensor, Tensor]:
-    """40 images of each of 50 classes in many dimensions: mean vectors of length m, centres `between` apart."""
-    generator = torch.Generator().manual_seed(0)
-    d, classes, per_class = 512, 50, 40
-    common = torch.zeros(d, dtype=torch.float64)
-    common[0] = (1 - between) ** 0.5
-    own = between**0.5 * normalized(torch.randn(classes, d, generator=generator, dtype=torch.float64))
-    centres = normalized(common + own).repeat_interleave(per_class, dim=0)
-    noise = normalized(torch.randn(len(centres), d, generator=generator, dtype=torch.float64))
-    images = normalized(m * centres + (1 - m**2) ** 0.5 * noise)
-    return images, torch.arange(classes).repeat_interleave(per_class)
-
-
-def test_distances_are_those_of_scipys_cosine() -> None:
-    embeddings, labels = _sample(30, 5, 3, 0)
-    groups = _grouped(embeddings, labels)
-    # As in the authors' code: sums over ordered pairs, the diagonal being zero.
-    within = np.mean([cdist(g, g, "cosine").sum() / (len(g) ** 2 - len(g)) for g in groups])
-    centres = np.array([g.mean(0) / np.linalg.norm(g.mean(0)) for g in groups])
-    between = cdist(centres, centres, "cosine").sum() / (len(groups) ** 2 - len(groups))
-    assert density(embeddings, labels) == pytest.approx(within / between, rel=1e-9)
 
 
 def test_what_cannot_be_computed_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""The study of one method on one problem: what decides it, its seeds, and what earlier runs left of it."""
+"""The study of one method on one setup: what decides it, its seeds, and what earlier runs left of it."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from protocols.problem import Problem
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
+from protocols.setup import Setup
 from protocols.splits import mlrc_split
 from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.conditions import ImageSettings, TrainingSettings
@@ -18,7 +18,7 @@ from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
 from tests.support.labs import InventedLab
-from tests.support.small_problem import COSFACE, TRIPLET, small_problem, with_changes
+from tests.support.small_setup import COSFACE, TRIPLET, small_setup, with_changes
 from tests.support.toys import made_up_result
 
 MARGIN = SearchParameter(target="loss.margin", scale="linear", low=0.0, high=1.0)
@@ -26,13 +26,13 @@ OPEN = MethodTemplate(method=TRIPLET, space=(MARGIN,))
 
 
 @pytest.fixture(scope="module")
-def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
-    return small_problem(tmp_path_factory.mktemp("cache"))
+def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
+    return small_setup(tmp_path_factory.mktemp("cache"))
 
 
-def study_of(problem: Problem, log: TrialLog | None = None, **changes: Any) -> Study:
+def study_of(setup: Setup, log: TrialLog | None = None, **changes: Any) -> Study:
     fields: dict[str, Any] = {"method": OPEN, "budget": Budget(trials=4), "sampler": SamplerSettings()}
-    return Study(problem, log=log or TrialsInMemory(), **{**fields, **changes})
+    return Study(setup, log=log or TrialsInMemory(), **{**fields, **changes})
 
 
 CHANGES: dict[str, dict[str, Any]] = {
@@ -48,30 +48,30 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_every_shared_condition_makes_another_study(problem: Problem, change: str) -> None:
-    other = with_changes(problem, **CHANGES[change])
-    assert study_of(other).name != study_of(problem).name
+def test_every_shared_condition_makes_another_study(setup: Setup, change: str) -> None:
+    other = with_changes(setup, **CHANGES[change])
+    assert study_of(other).name != study_of(setup).name
 
 
 @pytest.mark.parametrize("change", [{"fingerprint": "d" * 32}, {"name": "another"}])
-def test_other_data_make_another_study(problem: Problem, change: dict[str, str]) -> None:
-    changed = replace(problem, dataset=replace(problem.dataset, **change))
-    assert study_of(changed).name != study_of(problem).name
+def test_other_data_make_another_study(setup: Setup, change: dict[str, str]) -> None:
+    changed = replace(setup, dataset=replace(setup.dataset, **change))
+    assert study_of(changed).name != study_of(setup).name
 
 
-def test_another_method_makes_another_study_and_a_longer_budget_does_not(problem: Problem) -> None:
+def test_another_method_makes_another_study_and_a_longer_budget_does_not(setup: Setup) -> None:
     margin = MethodTemplate(method=COSFACE, space=(MARGIN,))
-    assert study_of(problem, method=margin).name != study_of(problem).name
-    assert study_of(problem, budget=Budget(trials=50)).name == study_of(problem).name
+    assert study_of(setup, method=margin).name != study_of(setup).name
+    assert study_of(setup, budget=Budget(trials=50)).name == study_of(setup).name
 
 
-def test_a_study_says_what_it_is(problem: Problem) -> None:
-    identity = study_of(problem).identity
-    assert identity["dataset"] == problem.dataset.name
-    assert identity["seed"] == problem.seed
+def test_a_study_says_what_it_is(setup: Setup) -> None:
+    identity = study_of(setup).identity
+    assert identity["dataset"] == setup.dataset.name
+    assert identity["seed"] == setup.seed
     assert identity["space"] == [MARGIN.model_dump(mode="json")]
     assert "racing" not in identity
-    assert study_of(problem, racing=True).name != study_of(problem).name
+    assert study_of(setup, racing=True).name != study_of(setup).name
 
 
 class _EnoughError(Exception):
@@ -102,12 +102,12 @@ def finish(study: Study, score: Any, trials: int) -> list[list[Any]]:
 def result_of(spec: FoldSpec, score: Any) -> Any:
     assert spec.method.loss is not None
     value = score(spec.method.loss.arguments["margin"], spec.fold)
-    return made_up_result(spec.fingerprint, value or 0.0, reason="loss not finite" if value is None else None)
+    return made_up_result(spec, value or 0.0, reason="loss not finite" if value is None else None)
 
 
-def test_a_search_goes_on_where_it_was_cut_and_asks_for_the_same_trainings(problem: Problem) -> None:
+def test_a_search_goes_on_where_it_was_cut_and_asks_for_the_same_trainings(setup: Setup) -> None:
     score = lambda margin, fold: 0.7 - abs(margin - 0.6) + 0.01 * fold  # noqa: E731
-    whole, cut = study_of(problem), study_of(problem)
+    whole, cut = study_of(setup), study_of(setup)
     steps = finish(whole, score, 4)
     for done in range(1, 5):
         steps_of_cut = finish(cut, score, done)
@@ -117,8 +117,8 @@ def test_a_search_goes_on_where_it_was_cut_and_asks_for_the_same_trainings(probl
         assert [job.spec.seed for job in jobs] == [derive_seed(5, "search", number, fold) for fold in (0, 1)]
 
 
-def test_a_trial_that_was_begun_comes_again(problem: Problem) -> None:
-    study = study_of(problem)
+def test_a_trial_that_was_begun_comes_again(setup: Setup) -> None:
+    study = study_of(setup)
     finish(study, None, 0)
     (begun,) = study.trials()
     assert begun.state == "running"
@@ -127,8 +127,8 @@ def test_a_trial_that_was_begun_comes_again(problem: Problem) -> None:
     assert study.trials()[0].setting == begun.setting
 
 
-def test_a_trial_with_a_fold_that_diverged_scores_0_as_in_mlrcs_code(problem: Problem) -> None:
-    study = study_of(problem)
+def test_a_trial_with_a_fold_that_diverged_scores_0_as_in_mlrcs_code(setup: Setup) -> None:
+    study = study_of(setup)
     finish(study, lambda margin, fold: 0.4 if fold == 0 else None, 1)
     (trial,) = study.trials()[:1]
     assert (trial.score, trial.fold_scores, trial.reason) == (0.0, (0.4, 0.0), "loss not finite")
@@ -139,30 +139,30 @@ def test_a_trial_with_a_fold_that_diverged_scores_0_as_in_mlrcs_code(problem: Pr
     ("scores", "best"), [((0.2, 0.5, 0.5, 0.1), 1), ((0.0, 0.0, 0.0, 0.0), 0), ((0.2, 0.5, 0.3, 0.9), 3)]
 )
 def test_the_best_is_the_highest_score_and_of_equals_the_earliest(
-    problem: Problem, scores: tuple[float, ...], best: int
+    setup: Setup, scores: tuple[float, ...], best: int
 ) -> None:
-    study = study_of(problem)
+    study = study_of(setup)
     remaining = [score for score in scores for _ in range(2)]
     finish(study, lambda margin, fold: remaining.pop(0), 4)
     assert study.found_hyperparameters() == study.trials()[best].setting
 
 
-def test_a_search_that_is_not_finished_has_found_nothing(problem: Problem) -> None:
-    study = study_of(problem)
+def test_a_search_that_is_not_finished_has_found_nothing(setup: Setup) -> None:
+    study = study_of(setup)
     finish(study, lambda margin, fold: 0.5, 3)
     assert study.found_hyperparameters() is None
 
 
-def test_a_smaller_budget_takes_the_first_trials_of_a_longer_search(problem: Problem) -> None:
-    longer = study_of(problem)
+def test_a_smaller_budget_takes_the_first_trials_of_a_longer_search(setup: Setup) -> None:
+    longer = study_of(setup)
     remaining = [score for score in (0.2, 0.5, 0.3, 0.9) for _ in range(2)]
     finish(longer, lambda margin, fold: remaining.pop(0), 4)
-    shorter = study_of(problem, longer.log, budget=Budget(trials=2))
+    shorter = study_of(setup, longer.log, budget=Budget(trials=2))
     assert shorter.found_hyperparameters() == longer.trials()[1].setting
 
 
-def test_in_a_race_a_trial_that_is_clearly_behind_gets_no_more_folds(problem: Problem) -> None:
-    log, four = TrialsInMemory(), replace(problem, folds=4)
+def test_in_a_race_a_trial_that_is_clearly_behind_gets_no_more_folds(setup: Setup) -> None:
+    log, four = TrialsInMemory(), replace(setup, folds=4)
     searches = study_of(four, log, racing=True, budget=Budget(trials=2, searches=2)).searches()
     for search in searches:
         remaining = [0.5] * 4 + [0.1]
@@ -175,18 +175,18 @@ def test_in_a_race_a_trial_that_is_clearly_behind_gets_no_more_folds(problem: Pr
     assert searches[0].skipped() == 6, "three folds in each of the two searches"
 
 
-def test_a_trial_that_is_not_behind_is_trained_on_all_folds(problem: Problem) -> None:
-    study = study_of(problem, racing=True)
+def test_a_trial_that_is_not_behind_is_trained_on_all_folds(setup: Setup) -> None:
+    study = study_of(setup, racing=True)
     finish(study, lambda margin, fold: 0.5, 4)
     assert [trial.state for trial in study.trials()] == ["complete"] * 4
     assert study.skipped() == 0
 
 
-def test_each_search_is_kept_under_one_of_the_names(problem: Problem) -> None:
+def test_each_search_is_kept_under_one_of_the_names(setup: Setup) -> None:
     log = TrialsInMemory()
-    study = study_of(problem, log, budget=Budget(trials=1, searches=3))
+    study = study_of(setup, log, budget=Budget(trials=1, searches=3))
     for search in study.searches():
         finish(search, lambda margin, fold: 0.5, 1)
     assert list(log.studies) == [search.name for search in study.searches()]
     assert len(log.studies) == 3
-    assert study_of(problem, method=MethodTemplate(method=TRIPLET)).name is None
+    assert study_of(setup, method=MethodTemplate(method=TRIPLET)).name is None

@@ -47,22 +47,6 @@ def test_every_pass_holds_every_class_once(classes: int, m: int, groups: int, se
         assert sorted(labels[one_pass][:, 0].tolist()) == list(range(classes))
 
 
-def test_classes_with_fewer_images_are_drawn_with_replacement() -> None:
-    labels = np.array([0, 1, 1, 1, 1])
-    for rows in _take(labels, 8, 4, 20):
-        counts = Counter(rows.tolist())
-        assert counts.pop(0) == 4
-        assert counts == dict.fromkeys([1, 2, 3, 4], 1)
-
-
-def test_a_batch_across_two_passes_may_repeat_a_class() -> None:
-    labels = np.arange(3).repeat(2)
-    found = [Counter(labels[rows[::2]].tolist()) for rows in _take(labels, 4, 2, 30)]
-    # Two groups a batch, three classes a pass: the second batch of every two passes straddles.
-    assert all(max(count.values()) == 1 for count in found[0::3] + found[2::3])
-    assert any(max(count.values()) == 2 for count in found[1::3])
-
-
 def test_passes_are_shuffled_and_all_images_are_drawn() -> None:
     labels = np.arange(6).repeat(5)
     taken = _take(labels, 12, 2, 30)
@@ -90,17 +74,6 @@ def test_the_stream_is_cut_at_its_length_and_starts_anew(monkeypatch: pytest.Mon
     assert Counter(after.tolist()) != Counter(dict.fromkeys(range(6), one_pass // 6)), "no rest was dropped"
 
 
-def test_a_pass_longer_than_the_stream_is_drawn_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STREAM_LENGTH", 10)
-    labels = np.arange(12).repeat(2)
-    assert sorted(labels[np.concatenate(_take(labels, 6, 2, 4))[::2]].tolist()) == list(range(12))
-    assert sorted(np.concatenate(_take(labels, 6, 0, 4)).tolist()) == list(range(24))
-
-
-def test_the_stream_has_the_protocols_length() -> None:
-    assert module.STREAM_LENGTH == 100_000
-
-
 def test_without_groups_images_come_in_shuffled_passes() -> None:
     labels = np.array([0] * 7 + [1] * 3)
     stream = np.concatenate(_take(labels, 4, 0, 25)).reshape(10, 10)
@@ -114,18 +87,6 @@ def test_the_seed_decides(m: int) -> None:
     first, again, other = (np.stack(_take(labels, 8, m, 20, seed)) for seed in (3, 3, 4))
     assert (first == again).all()
     assert (first != other).any()
-
-
-def test_labels_need_not_be_sorted_or_dense() -> None:
-    labels = np.array([7, 2, 7, 2, 40, 40, 2])
-    for rows in _take(labels, 6, 2, 10):
-        assert sorted(labels[rows[::2]].tolist()) == [2, 7, 40]
-        assert (labels[rows[::2]] == labels[rows[1::2]]).all()
-
-
-def test_torn_groups_are_refused() -> None:
-    with pytest.raises(ValueError, match="batch size 32 is no multiple of 3"):
-        next(batches(np.arange(10), 32, 3, 0))
 
 
 @settings(deadline=None, max_examples=50)

@@ -64,43 +64,6 @@ def test_losses_of_other_packages_are_found(monkeypatch: pytest.MonkeyPatch) -> 
         class_of("miner", "Elsewhere")
 
 
-@pytest.mark.parametrize(
-    ("name", "argument"),
-    [("ContrastiveLoss", "margin"), ("ProxyAnchorLoss", "num_proxies"), ("NormalizedSoftmaxLoss", "scale")],
-)
-def test_unknown_arguments_are_refused_and_the_known_named(name: str, argument: str) -> None:
-    with pytest.raises(MethodError, match=f"^{name} takes no argument '{argument}'; it takes .*embedding_regularizer"):
-        check_component("loss", Component(name=name, arguments={argument: 1}))
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("ContrastiveLoss", {"pos_margin": 0.1, "neg_margin": 1.0}),
-        ("ContrastiveLoss", {"distance": {"component": {"kind": "distance", "name": "SNRDistance"}}}),
-        ("NormalizedSoftmaxLoss", {"temperature": 0.05}),
-        ("NormalizedSoftmaxLoss", {"temperature": 0.05, "num_classes": "$num_classes"}),
-    ],
-)
-def test_good_components_pass(name: str, arguments: dict[str, Any]) -> None:
-    state = torch.get_rng_state()
-    check_component("loss", Component(name=name, arguments=arguments))
-    assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_a_value_that_a_class_refuses_is_named() -> None:
-    bad = {"distance": {"component": {"kind": "distance", "name": "LpDistance", "arguments": {"colour": 3}}}}
-    with pytest.raises(MethodError, match=r"LpDistance.*colour"):
-        build_component("loss", Component(name="ContrastiveLoss", arguments=bad), SIZES)
-
-
-def test_whatever_a_class_raises_is_named() -> None:
-    # The library raises a bare Exception here.
-    wrapped = {"loss": {"component": {"name": "NormalizedSoftmaxLoss"}}}
-    with pytest.raises(MethodError, match=r"CrossBatchMemory.* not supported for NormalizedSoftmaxLoss"):
-        check_component("loss", Component(name="CrossBatchMemory", arguments=wrapped))
-
-
 def test_sizes_are_filled_in_where_required_and_placeholders_stand_for_them() -> None:
     swapped = {"num_classes": "$embedding_size", "embedding_size": "$num_classes"}
     assert build_component("loss", Component(name="NormalizedSoftmaxLoss", arguments=swapped), SIZES).W.shape == (5, 3)
@@ -108,18 +71,6 @@ def test_sizes_are_filled_in_where_required_and_placeholders_stand_for_them() ->
     assert loss.W.shape == (3, 5)
     given = build_component("loss", Component(name="NormalizedSoftmaxLoss", arguments={"num_classes": 9}), SIZES)
     assert given.W.shape == (3, 9)
-
-
-def test_the_training_images_are_a_placeholder_too() -> None:
-    arguments = {
-        "memory_size": "$training_images",
-        "embedding_size": 3,
-        "loss": {"component": {"name": "TripletMarginLoss"}},
-    }
-    spec = _spec("CrossBatchMemory", arguments)
-    assert build_method(spec, 5, 3, 77).loss.memory_size == 77
-    with pytest.raises(MethodError, match=r"\$training_images is not known here"):
-        build_method(spec, 5, 3)
 
 
 def test_components_nest() -> None:
@@ -206,15 +157,6 @@ def test_a_method_can_have_its_own_rate_for_the_network(loss_lr: float | None, e
     spec = _spec("CosFaceLoss", lr=0.25, loss_lr=loss_lr)
     optimizer = build_optimizer(SETTINGS, nn.Linear(2, 3), build_method(spec, 5, 3), spec)
     assert [group["lr"] for group in optimizer.param_groups] == [0.25, expected]
-
-
-def test_fixed_parameters_are_not_optimized() -> None:
-    spec = _spec("ContrastiveLoss")
-    network = nn.Linear(2, 3)
-    network.bias.requires_grad_(False)
-    (group,) = build_optimizer(SETTINGS, network, build_method(spec, 5, 3), spec).param_groups
-    assert len(group["params"]) == 1
-    assert group["params"][0] is network.weight
 
 
 @pytest.mark.parametrize(

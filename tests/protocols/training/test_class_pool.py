@@ -1,6 +1,5 @@
 """Embeddings of a few images per class, for losses that choose among samples."""
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -74,31 +73,6 @@ def test_a_class_is_used_up_before_an_image_comes_again(
         passes = [rows[first : first + size] for first in range(0, 24, size)]
         assert all(sorted(one) == np.flatnonzero(target == TARGETS).tolist() for one in passes)
         assert len({tuple(one) for one in passes}) > 1, "not reshuffled"
-
-
-def test_more_than_a_class_has_repeats_it_evenly(images: LabelledImages, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = _spy(monkeypatch)
-    _pool(images)(8)
-    counts = Counter(drawn)
-    assert {counts[row] for row in np.flatnonzero(TARGETS != 2)} == {2}
-    assert {counts[row] for row in np.flatnonzero(TARGETS == 2)} == {2, 3}
-
-
-def test_the_network_is_in_evaluation_mode_meanwhile(images: LabelledImages) -> None:
-    modes: list[bool] = []
-    pool = _pool(images)
-    pool.model.train()
-    pool.model.register_forward_pre_hook(lambda model, inputs: modes.append(model.training))
-    pool(1)
-    assert set(modes) == {False}
-
-
-@pytest.mark.parametrize("mode", [True, False])
-def test_the_models_mode_is_restored(images: LabelledImages, mode: bool) -> None:
-    pool = _pool(images)
-    pool.model.train(mode)
-    pool(1)
-    assert pool.model.training == mode
 
 
 def test_the_seed_decides_and_global_random_numbers_do_not(images: LabelledImages) -> None:

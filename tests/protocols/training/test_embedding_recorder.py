@@ -13,7 +13,6 @@ from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import trained_model
-from results.records.artifacts import Recording
 from results.spec.experiment_spec import RecordingSettings
 from results.spec.training_spec import Component, MethodSpec
 from tests.support.toys import CONTRASTIVE, PROXIES, UNTRAINED, pattern_dataset, same_weights, settings, toy_fold
@@ -29,13 +28,6 @@ CPU = torch.device("cpu")
 @pytest.fixture
 def dataset(tmp_path: Path) -> Dataset:
     return pattern_dataset(tmp_path, per_class=6)
-
-
-def recorded(dataset: Dataset, method: MethodSpec, training=None, **asked: object) -> Recording:
-    spec, data = toy_fold(dataset, method, training)
-    recorder = EmbeddingRecorder(RecordingSettings.model_validate(asked), spec, data)
-    train_fold(spec, data, record=recorder)
-    return recorder.recording()
 
 
 @pytest.mark.parametrize("method", [CONTRASTIVE, PROXIES, UNTRAINED, CCP], ids=lambda method: method.name)
@@ -67,25 +59,6 @@ def test_a_snapshot_has_the_embeddings_and_the_proxies_of_its_epoch(dataset: Dat
     np.testing.assert_allclose(shot.proxies, torch.nn.functional.normalize(vectors).numpy(), atol=1e-6)
     np.testing.assert_array_equal(shot.proxy_labels, owners.numpy())
     assert np.isnan(shot.map_at_r)
-
-
-def test_some_classes_and_some_images_of_each_can_be_recorded(dataset: Dataset) -> None:
-    shot = recorded(dataset, PROXIES, epochs=(0,), classes=3, per_class=2).at_epoch(0)
-    assert shot is not None
-    kept, counts = np.unique(shot.labels, return_counts=True)
-    # Six training classes: the first, one in the middle, and the last.
-    assert kept.tolist() == [0, 2, 5]
-    assert counts.tolist() == [2, 2, 2]
-    assert set(shot.proxy_labels.tolist()) == {0, 2, 5}
-
-
-def test_validation_images_are_recorded_without_proxies(dataset: Dataset) -> None:
-    spec, data = toy_fold(dataset, PROXIES)
-    shot = recorded(dataset, PROXIES, images="validation", epochs=(0,)).at_epoch(0)
-    assert shot is not None
-    assert len(shot.embeddings) == len(data.validation)
-    assert set(shot.labels.tolist()) == set(data.validation.labels.tolist())
-    assert shot.proxies.shape == (0, spec.embedding_size)
 
 
 def test_the_solution_of_each_problem_is_its_network_with_the_best_validation_score(dataset: Dataset) -> None:
@@ -131,7 +104,3 @@ def test_a_problem_has_its_proxies_and_those_of_the_next_problem(dataset: Datase
         np.testing.assert_allclose(shot.proxies, ball(solved).numpy(), atol=1e-6)
         np.testing.assert_allclose(shot.next_proxies, ball(following).numpy(), atol=1e-6)
         assert len(shot.proxy_labels) == len(shot.proxies) == 2 * len(np.unique(shot.labels))
-
-
-def test_methods_without_problems_have_no_solutions(dataset: Dataset) -> None:
-    assert recorded(dataset, CONTRASTIVE, problems=True).snapshots == ()

@@ -32,33 +32,12 @@ def test_a_fold_holds_its_own_classes_only(dataset: Dataset, fold: int) -> None:
     assert {field.name for field in fields(FoldData)} == {"train", "validation"}
 
 
-def test_images_keep_their_labels(dataset: Dataset) -> None:
-    data = fold_data(dataset, mlrc_split(16).folds[2])
-    for part in (data.train, data.validation):
-        for index, label in enumerate(part.labels):
-            assert (part.image(index) == dataset.images.image(int(part.rows[index]))).all()
-            assert dataset.images.labels[part.rows[index]] == label
-
-
 def test_targets_count_from_0_in_rank_order(dataset: Dataset) -> None:
     # Fold 2 trains on ranks 4 to 7, 0 and 1.
     data = fold_data(dataset, mlrc_split(16).folds[2])
     target_of = dict(zip(data.train.labels.tolist(), data.train_targets.tolist(), strict=True))
     assert target_of == {0: 0, 1: 1, 4: 2, 5: 3, 6: 4, 7: 5}
     assert data.train_targets.dtype == np.int64
-
-
-@pytest.mark.parametrize("fold", range(4))
-def test_the_specifications_own_images_pass(dataset: Dataset, fold: int) -> None:
-    spec, data = toy_fold(dataset, fold=fold)
-    data.check(spec)
-
-
-def test_a_class_in_both_parts_is_found(dataset: Dataset) -> None:
-    spec, data = toy_fold(dataset)
-    both = replace(data, validation=dataset.images.of_classes((5, 6, 7)))
-    with pytest.raises(SplitError, match="fold 0: class 5 is used for training and for validation"):
-        both.check(spec)
 
 
 @pytest.mark.parametrize("part", ["train", "validation"])

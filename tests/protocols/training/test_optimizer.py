@@ -4,21 +4,14 @@ from typing import Any
 
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import nn
 from torch.optim import lr_scheduler
 
-from protocols.training.build_method import MethodError, build_method
-from protocols.training.optimizer import LearningRates, build_optimizer, check_training, layer_factors
-from reproduce.config.checked_card import load_card
-from reproduce.config.method_on_dataset import open_method
-from reproduce.errors import InputError
-from results.spec.conditions import OptimizerSettings, RateSchedule, TrainingSettings
-from results.spec.experiment_spec import Experiment
+from protocols.training.build_method import build_method
+from protocols.training.optimizer import LearningRates, build_optimizer, layer_factors
+from results.spec.conditions import OptimizerSettings, RateSchedule
 from results.spec.training_spec import Component, MethodSpec
-from results.spec.trunk_spec import TrunkSpec
 
-CONV = TrunkSpec(name="small_conv", weights="random")
 BLOCK = ("norm1.weight", "attn.qkv.weight", "attn.qkv.bias", "ls1.gamma", "mlp.0.weight", "mlp.2.bias")
 PROXIES = MethodSpec(name="m", loss=Component(name="NormalizedSoftmaxLoss"), loss_lr=0.5, loss_weight_decay=0.25)
 
@@ -94,13 +87,6 @@ def test_each_layer_has_a_part_of_the_rate_behind_it() -> None:
     assert len(rates) == 8
 
 
-def test_a_trunk_without_numbers_has_no_depth() -> None:
-    settings = TrainingSettings(optimizer=OptimizerSettings(layer_decay=0.5))
-    check_training(settings, CONV)
-    with pytest.raises(MethodError, match="layer_decay needs a trunk with numbered layers"):
-        check_training(settings, TrunkSpec(name="bn_inception"))
-
-
 WARM_UP = {"name": "LinearLR", "arguments": {"start_factor": 0.25, "total_iters": 3}}
 COSINE = {"name": "CosineAnnealingLR", "arguments": {"T_max": 6}}
 BOTH = {"name": "SequentialLR", "arguments": {"milestones": [3]}, "schedulers": [WARM_UP, COSINE]}
@@ -145,52 +131,3 @@ def test_a_schedule_of_torch_by_its_name_is_torchs(schedule: dict[str, Any], by_
         rates.after("step")
         scheduler.step()
     assert len(set(seen)) > 2
-
-
-@pytest.mark.parametrize(
-    ("schedule", "said"),
-    [
-        ({"name": "CosineLR"}, "torch has no scheduler 'CosineLR'; for example CosineAnnealingLR"),
-        ({"name": "Optimizer"}, "torch has no scheduler 'Optimizer'"),
-        ({"name": "ReduceLROnPlateau"}, "ReduceLROnPlateau waits for a score, which not every training has"),
-        ({"name": "CosineAnnealingLR", "arguments": {"t_max": 3}}, "CosineAnnealingLR with .*t_max"),
-        ({"name": "LambdaLR"}, "LambdaLR with .*lr_lambda"),
-        ({"name": "OneCycleLR", "arguments": {"max_lr": 1, "total_steps": 9}}, "OneCycleLR starts all parameters at a"),
-        ({"name": "SequentialLR", "schedulers": [{"name": "X"}]}, "torch has no scheduler 'X'"),
-    ],
-)
-def test_a_schedule_that_cannot_be_built_gives_one_line(schedule: dict[str, Any], said: str) -> None:
-    optimizer = OptimizerSettings(name="SGD", arguments={"momentum": 0.9})
-    settings = TrainingSettings(optimizer=optimizer, schedule=RateSchedule.model_validate(schedule))
-    with pytest.raises(MethodError, match=said) as error:
-        check_training(settings, CONV)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("schedule", "said"),
-    [
-        ({}, "either milestones and factor, or the name"),
-        ({"milestones": [1]}, "either milestones and factor, or the name"),
-        ({"milestones": [1], "factor": 0.5, "name": "StepLR"}, "either milestones and factor, or the name"),
-        ({"milestones": [1], "factor": 0.5, "arguments": {"gamma": 1}}, "take no arguments"),
-        ({**BOTH, "schedulers": [{**COSINE, "every": "step"}]}, "the parts of a schedule move together"),
-    ],
-)
-def test_a_schedule_is_said_in_one_way(schedule: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
-        RateSchedule.model_validate(schedule)
-
-
-@pytest.mark.parametrize(
-    ("training", "said"),
-    [
-        ({"schedule": {"name": "Cosine"}}, "settings of method 'contrastive': training.schedule: torch has no"),
-        ({"optimizer": {"arguments": {"momentun": 0.9}}}, "settings of method 'contrastive': training.optimizer: RMS"),
-    ],
-)
-def test_a_wrong_training_is_refused_before_the_first(training: dict[str, Any], said: str) -> None:
-    whole = {"title": "T", "dataset": {"name": "glyphs"}, "methods": ["contrastive"], "trunk": CONV.model_dump()}
-    open_method(Experiment.model_validate(whole), load_card("contrastive"))
-    with pytest.raises(InputError, match=said):
-        open_method(Experiment.model_validate({**whole, "training": training}), load_card("contrastive"))

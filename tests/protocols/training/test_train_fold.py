@@ -1,11 +1,9 @@
 """One training as a pure function (specification, sections 5 and 6; 11.13, 11.20, 11.22)."""
 
 import hashlib
-import math
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -26,11 +24,9 @@ from protocols.training import train_fold as training
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.trunks.trunk_registry import TRUNKS, SmallConv
 from results.records.records import FoldResult
 from results.spec.conditions import OptimizerSettings
 from results.spec.training_spec import Component, MethodSpec
-from results.values import derive_seed
 from tests.support.toys import (
     CONTRASTIVE,
     PROXIES,
@@ -233,21 +229,6 @@ def test_the_process_keeps_its_random_numbers_and_settings(dataset: Dataset) -> 
     assert torch.are_deterministic_algorithms_enabled() == algorithms
 
 
-def test_settings_survive_a_failure(dataset: Dataset) -> None:
-    method = CONTRASTIVE.model_copy(update={"samples_per_class": 3})
-    state = torch.get_rng_state()
-    with pytest.raises(ValueError, match="no multiple"):
-        train_fold(*toy_fold(dataset, method))
-    assert not torch.are_deterministic_algorithms_enabled()
-    assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_training_learns(dataset: Dataset) -> None:
-    result = train_fold(*toy_fold(dataset, PROXIES, short(lr=1e-3, iterations_per_epoch=20, max_epochs=4))).result
-    means = [point.loss for point in result.curve[1:]]
-    assert all(later < earlier for earlier, later in pairwise(means))
-
-
 # Data
 
 
@@ -287,25 +268,6 @@ def test_training_stops_by_the_table(dataset: Dataset, every: int, patience: int
     assert len(result.curve) == validations + 1
 
 
-@pytest.mark.parametrize(("every", "patience", "stop", "validations"), PATIENCE)
-def test_an_improvement_starts_the_patience_anew(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, every: int, patience: int, stop: int, validations: int
-) -> None:
-    _scripted(monkeypatch, lambda i: 0.5 if i >= validations - 1 else 0.2)
-    rhythm = short(iterations_per_epoch=1, batch_size=2, max_epochs=1000, validate_every=every, patience=patience)
-    result = train_fold(*toy_fold(dataset, training=rhythm)).result
-    improved = (validations - 1) * every
-    assert result.best_iteration == improved
-    assert result.iterations == improved + stop
-
-
-def test_the_time_of_a_training_is_that_of_its_call(dataset: Dataset) -> None:
-    fold = toy_fold(dataset, training=short(max_epochs=1))
-    started = time.perf_counter()
-    result = train_fold(*fold).result
-    assert 0 < result.wall_time <= time.perf_counter() - started
-
-
 def test_epoch_0_is_scored_but_never_wins(dataset: Dataset) -> None:
     trained = train_fold(*toy_fold(dataset, training=short(lr=0.0, max_epochs=4)))
     result = trained.result
@@ -315,17 +277,6 @@ def test_epoch_0_is_scored_but_never_wins(dataset: Dataset) -> None:
     assert not result.beats_untrained
     assert result.flag == "no trained epoch beat the untrained network"
     assert result.status == "ok"
-
-
-def test_a_better_epoch_0_counts_for_patience_only(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    networks = _scripted(monkeypatch, [0.9, 0.1, 0.3, 0.2, 0.8].__getitem__)
-    trained = train_fold(*toy_fold(dataset, training=short(max_epochs=100, patience=3)))
-    result = trained.result
-    # Better than its predecessors at epochs 2 and 4, but not than epoch 0: patience runs out after epoch 4.
-    assert (result.stopped_by, result.iterations) == ("patience", 8)
-    assert (result.best_iteration, result.best_map_at_r, result.untrained_map_at_r) == (8, 0.8, 0.9)
-    assert not result.beats_untrained
-    assert same_weights(trained.weights, networks[4])
 
 
 def test_the_checkpoint_is_the_first_of_the_best(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,21 +290,6 @@ def test_the_checkpoint_is_the_first_of_the_best(dataset: Dataset, monkeypatch: 
     assert same_weights(trained.weights, networks[2])
     assert not same_weights(trained.weights, networks[4])
     assert result.objective == 0.7
-
-
-def test_an_equal_score_is_no_improvement(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    _scripted(monkeypatch, [0.1, 0.7, 0.7, 0.7, 0.7].__getitem__)
-    result = train_fold(*toy_fold(dataset, training=short(max_epochs=100, patience=2))).result
-    assert (result.stopped_by, result.iterations) == ("patience", 8)
-    assert result.best_iteration == 2
-
-
-def test_the_last_epoch_is_validated_in_any_case(dataset: Dataset) -> None:
-    told: list[int] = []
-    spec, data = toy_fold(dataset, training=short(max_epochs=5, validate_every=2))
-    result = train_fold(spec, data, observe=lambda _, iterations: told.append(iterations)).result
-    assert [point.iteration for point in result.curve] == [0, 4, 8, 10] == told
-    assert result.stopped_by == "max_epochs"
 
 
 def test_the_curve_holds_the_mean_loss_since_the_last_validation(
@@ -404,39 +340,6 @@ def test_a_late_failure_keeps_the_last_checkpoint(dataset: Dataset, monkeypatch:
     assert same_weights(trained.weights, networks[1])
 
 
-def test_a_step_that_the_method_skips_may_have_any_loss(dataset: Dataset) -> None:
-    trained = train_fold(*toy_fold(dataset, _named("CarefulLoss"), short(max_epochs=3)))
-    assert (trained.result.status, trained.result.stopped_by) == ("ok", "max_epochs")
-    # The skipped step's infinity is not in the curve either.
-    assert all(point.loss is None or math.isfinite(point.loss) for point in trained.result.curve)
-
-
-def test_a_training_whose_steps_are_all_skipped_has_a_warning(dataset: Dataset) -> None:
-    trained = train_fold(*toy_fold(dataset, _named("SkippingLoss"), short(max_epochs=3)))
-    assert "the method skipped all steps before 3 of 3 validations" in str(trained.result.flag)
-
-
-@pytest.mark.parametrize("method", [CONTRASTIVE, UNTRAINED], ids=lambda method: method.name)
-def test_a_network_broken_from_the_start_is_a_failure_with_its_weights(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, method: MethodSpec
-) -> None:
-    def broken() -> nn.Module:
-        trunk = SmallConv()
-        nn.init.constant_(next(trunk.parameters()), float("nan"))
-        return trunk
-
-    entry = TRUNKS["small_conv"]
-    monkeypatch.setitem(TRUNKS, "small_conv", replace(entry, build=broken))
-    spec, data = toy_fold(dataset, method)
-    trained = train_fold(spec, data)
-    assert trained.result.status == "nan"
-    assert trained.result.objective == 0.0
-    assert trained.result.reason == "validation embeddings not finite at iteration 0"
-    assert trained.result.curve == ()
-    assert trained.result.untrained_map_at_r == 0.0
-    EmbeddingModel(spec.conditions.trunk, spec.embedding_size).load_state_dict(trained.weights)
-
-
 # The untrained trunk
 
 
@@ -475,23 +378,6 @@ def test_hooks_are_called_in_the_contracts_order(dataset: Dataset) -> None:
     ]
 
 
-def test_clocks_tell_where_a_training_stands(dataset: Dataset) -> None:
-    train_fold(*toy_fold(dataset, RECORDING, short(max_epochs=4, validate_every=2)))
-    steps = [value for name, value in RecordingLoss.calls if name == "on_step_start"]
-    assert steps == [Clock(i // 2, i, 2, i * 8 // 24) for i in range(8)]
-    assert [clock.passes for clock in steps] == [0, 0, 0, 1, 1, 1, 2, 2]
-    assert [value for name, value in RecordingLoss.calls if name == "on_gradients"] == steps
-    assert [value for name, value in RecordingLoss.calls if name == "on_epoch_start"] == steps[::2]
-    evaluations = [value[0] for name, value in RecordingLoss.calls if name == "on_evaluation"]
-    assert evaluations == [Clock(0, 0, 2, 0), Clock(2, 4, 2, 1), Clock(4, 8, 2, 2)]
-
-
-def test_losses_are_told_the_validation_metrics(dataset: Dataset) -> None:
-    result = train_fold(*toy_fold(dataset, RECORDING)).result
-    told = [value[1] for name, value in RecordingLoss.calls if name == "on_evaluation"]
-    assert told == [point.model_dump(include={"map_at_r", "r_precision", "precision_at_1"}) for point in result.curve]
-
-
 def test_batches_reach_the_loss_as_the_method_wants_them(dataset: Dataset) -> None:
     train_fold(*toy_fold(dataset, RECORDING, fold=2))
     assert RecordingLoss.calls[1] == ("bind", 6)
@@ -505,15 +391,6 @@ def test_batches_reach_the_loss_as_the_method_wants_them(dataset: Dataset) -> No
             assert torch.equal(labels[::2], labels[1::2])
             seen |= set(labels.tolist())
     assert seen == set(range(6))
-
-
-def test_the_context_lends_the_network(dataset: Dataset) -> None:
-    train_fold(*toy_fold(dataset, RECORDING, short(max_epochs=1)))
-    (context,) = RecordingLoss.contexts
-    model = EmbeddingModel(toy_fold(dataset)[0].conditions.trunk, 8)
-    assert [p.shape for p in context.trunk_parameters] == [p.shape for p in model.parameters()]
-    assert context.embed_pool(3).shape == (6, 3, 8)
-    assert context.generator.initial_seed() == derive_seed("plugin", 1)
 
 
 def test_drawing_a_pool_does_not_disturb_the_training(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -555,11 +432,6 @@ def test_a_warm_up_is_counted_in_passes_and_the_method_has_the_last_word(
     # Two iterations an epoch: the trunk stands still as long as the warm-up covers the whole epoch.
     still = [not any(_changed(a[:-2], b[:-2])) for a, b in pairwise(RecordingLoss.networks)]
     assert still == [2 * epoch + 2 <= steps for epoch in range(3)]
-
-
-def test_without_a_warm_up_everything_trains_at_once(dataset: Dataset) -> None:
-    train_fold(*toy_fold(dataset, RECORDING))
-    assert all(_changed(*RecordingLoss.networks[:2]))
 
 
 def test_a_loss_can_skip_steps(dataset: Dataset) -> None:

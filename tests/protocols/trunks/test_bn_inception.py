@@ -57,21 +57,10 @@ def checkpoint() -> dict[str, Tensor]:
 
 
 @pytest.fixture(scope="module")
-def file(checkpoint: Mapping[str, Tensor], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("weights") / "drawn.pth"
-    torch.save(checkpoint, path)
-    return path
-
-
-@pytest.fixture(scope="module")
 def trunk(checkpoint: Mapping[str, Tensor]) -> BNInception:
     trunk = BNInception()
     trunk.load_state_dict({key: value for key, value in checkpoint.items() if not key.startswith("last_linear.")})
     return trunk.eval()
-
-
-def _images(side: int = 64) -> Tensor:
-    return torch.randint(0, 256, (2, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
 
 
 # The network
@@ -119,27 +108,7 @@ def test_a_red_image_is_bgr_in_0_to_255_less_the_mean() -> None:
     assert model(grey)[0].tolist() == [255 - 104, 255 - 117, 255 - 128]
 
 
-def test_the_model_feeds_the_trunk_so() -> None:
-    torch.manual_seed(0)
-    model, images = EmbeddingModel(RANDOM, 128).eval(), _images()
-    mean = torch.tensor([104.0, 117.0, 128.0])[:, None, None]
-    with torch.no_grad():
-        expected = model.embedder(model.trunk(images.float()[:, [2, 1, 0]] - mean).mean((2, 3)))
-        assert torch.allclose(model(images), expected, rtol=1e-4, atol=1e-4)
-    assert isinstance(model.embedder, nn.Linear)
-    assert (model.embedder.in_features, model.embedder.out_features) == (1024, 128)
-
-
 # The weight file
-
-
-def test_a_file_of_weights_is_loaded_without_its_classifier(
-    file: Path, checkpoint: Mapping[str, Tensor], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("METRIC_LEARNING_WEIGHTS", str(file))
-    loaded = EmbeddingModel(identified_trunk(PRETRAINED), None).trunk.state_dict()
-    assert not any(key.startswith("last_linear.") for key in loaded)
-    assert all(torch.equal(value, checkpoint[key]) for key, value in loaded.items())
 
 
 def test_files_from_before_torch_0_4_load(

@@ -64,13 +64,6 @@ def test_padding_is_tensorflows_for_even_sizes(kernel: int, stride: int, padding
     assert torch.allclose(conv(image), expected, atol=1e-6)
 
 
-def test_grey_images_are_repeated(images: torch.Tensor) -> None:
-    model = _model().eval()
-    grey = images[:, :1]
-    with torch.no_grad():
-        assert torch.equal(model(grey), model(grey.expand(-1, 3, -1, -1)))
-
-
 def test_input_is_in_imagenets_format(images: torch.Tensor) -> None:
     model = _model(size=None).eval()
     mean, std = torch.tensor(IMAGENET_FORMAT.mean)[:, None, None], torch.tensor(IMAGENET_FORMAT.std)[:, None, None]
@@ -78,36 +71,6 @@ def test_input_is_in_imagenets_format(images: torch.Tensor) -> None:
         expected = model.trunk((images.float() / 255 - mean) / std)
         assert expected.shape == (4, 1280, 2, 2)
         assert torch.allclose(model(images), expected.mean((2, 3)), atol=1e-5)
-
-
-@pytest.mark.parametrize("batch_norm", ["statistics_frozen", "frozen"])
-def test_batch_normalisation_in_training(images: torch.Tensor, batch_norm: str) -> None:
-    model = _model(batch_norm)
-    norms = _norms(model)
-    assert len(norms) == 49
-    statistics = [
-        (norm.running_mean.clone(), norm.running_var.clone(), norm.num_batches_tracked.clone()) for norm in norms
-    ]
-    affine = [(norm.weight.detach().clone(), norm.bias.detach().clone()) for norm in norms]
-    model.train()
-    assert model.training
-    assert model.trunk.training
-    assert not any(norm.training for norm in norms)
-    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1, weight_decay=0.1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        model(images).square().sum().backward()
-        optimizer.step()
-    for norm, (mean, variance, batches) in zip(norms, statistics, strict=True):
-        assert torch.equal(norm.running_mean, mean)
-        assert torch.equal(norm.running_var, variance)
-        assert torch.equal(norm.num_batches_tracked, batches)
-    trains = batch_norm == "statistics_frozen"
-    for norm, (scale, shift) in zip(norms, affine, strict=True):
-        assert (norm.weight.grad is not None) == (norm.bias.grad is not None) == trains
-        assert torch.equal(norm.weight, scale) != trains
-        assert torch.equal(norm.bias, shift) != trains
-    assert model.trunk._conv_stem.weight.grad is not None
 
 
 def test_untrained_scores_on_real_photographs(tmp_path: Path) -> None:

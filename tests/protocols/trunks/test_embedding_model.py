@@ -8,13 +8,13 @@ from torch import Tensor, nn
 from protocols.datasets.dataset import Dataset
 from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.evaluation.test_data import test_data as data_for_testing
-from protocols.jobs import EvaluateJob
 from protocols.splits import mlrc_split
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.records.records import RunRecord
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
+from tests.support.sample_records import evaluation_of
 from tests.support.toys import pattern_dataset, toy_fold
 
 SIDES = {"small_conv": 32, "efficientnet_lite0": 64, "bn_inception": 64}
@@ -146,5 +146,5 @@ def test_trainings_and_evaluations_build_the_embedder_that_is_asked_for(dataset:
 
 
 def _evaluated(dataset: Dataset, spec: FoldSpec, weights: dict[str, Tensor]) -> RunRecord:
-    job = EvaluateJob((spec,), "mlrc", {}, 0, 0, 1.0)
+    job = evaluation_of(spec)
     return evaluate_run(job, [weights], data_for_testing(dataset, mlrc_split(dataset.n_classes)))

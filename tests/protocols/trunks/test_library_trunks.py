@@ -75,16 +75,6 @@ def test_other_weights_under_the_same_name_are_refused(timm):
         EmbeddingModel(spec, 4)
 
 
-def test_random_weights_are_those_of_the_seed(timm):
-    spec = identified_trunk(TrunkSpec(name="timm:tiny.tag", weights="random"))
-    weights = []
-    for seed in (0, 0, 1):
-        torch.manual_seed(seed)
-        weights.append(EmbeddingModel(spec, 4).trunk.network.stem.weight)
-    assert torch.equal(weights[0], weights[1])
-    assert not torch.equal(weights[0], weights[2])
-
-
 @pytest.mark.parametrize(
     ("name", "weights", "said"),
     [

@@ -29,12 +29,6 @@ def test_features_of_any_size(side: int) -> None:
     assert trunk(torch.randn(2, 1, side, side)).shape == (2, trunk.features, last, last) == (2, 128, last, last)
 
 
-def test_there_is_no_batch_normalisation() -> None:
-    kinds = {type(module) for module in SmallConv().modules()}
-    assert nn.GroupNorm in kinds
-    assert nn.BatchNorm2d not in kinds
-
-
 def test_the_embedder_is_one_linear_layer_with_bias() -> None:
     model = _model(8)
     assert isinstance(model.embedder, nn.Linear)

@@ -162,12 +162,6 @@ def test_without_torchvision_one_line_says_what_to_install(
         assert "\n" not in str(error.value)
 
 
-def test_the_other_trunks_do_not_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torchvision", None)
-    assert identified_trunk(TrunkSpec(name="small_conv", weights="random"))
-    assert EmbeddingModel(TrunkSpec(name="bn_inception", weights="random"), 8)
-
-
 def _torchvision() -> Any:
     try:
         from torchvision import models

@@ -1,9 +1,7 @@
 """Weight files: where they are looked for, how they are fetched, what one that is not the published one means."""
 
 import hashlib
-import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +12,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from protocols.download import DownloadError, download
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import TRUNKS, TrunkEntry, identified_trunk
 from protocols.trunks.weights import TrunkError, WeightFile
@@ -92,12 +89,6 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     server.shutdown()
     thread.join()
     server.server_close()
-
-
-def _closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def _refused(ask: Callable[[], object]) -> str:
@@ -193,38 +184,6 @@ def test_content_with_another_hash_is_refused_and_not_kept(world: World) -> None
     assert "its SHA-256 begins with " in text
     assert f"instead of {world.file.sha256}" in text
     assert list(world.hub.iterdir()) == []
-
-
-def test_a_file_that_the_server_does_not_have_is_told(world: World) -> None:
-    (world.served / world.file.name).unlink()
-    assert "cannot be fetched (HTTP Error 404: File not found)" in _refused(lambda: identified_trunk(TOY))
-
-
-def _serve_raw(answer: bytes, keep_open: threading.Event) -> int:
-    """A server for one request that sends `answer` and closes once the event is set."""
-    server = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        connection, _ = server.accept()
-        with server, connection:
-            connection.recv(4096)
-            connection.sendall(answer)
-            keep_open.wait(20)
-
-    threading.Thread(target=serve, daemon=True).start()
-    return int(server.getsockname()[1])
-
-
-@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc"])
-def test_a_server_that_falls_silent_is_given_up(tmp_path: Path, answer: bytes) -> None:
-    done = threading.Event()
-    url = f"http://127.0.0.1:{_serve_raw(answer, done)}/x-00000000.pth"
-    started = time.perf_counter()
-    with pytest.raises(DownloadError, match="timed out"):
-        download(url, tmp_path / "x", sha256="00000000", timeout=0.3, resume=False)
-    assert time.perf_counter() - started < 5
-    done.set()
-    assert list(tmp_path.iterdir()) == []
 
 
 # What a file is

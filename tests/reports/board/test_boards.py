@@ -7,7 +7,7 @@ import pytest
 from reports.board.boards import boards_of
 from reports.board.sources import with_all_methods
 from results.statistics.across_datasets import side_of
-from tests.benchmarks.board_calibration import kept_board, plain_average
+from tests.benchmarks.kept_tables import kept_board
 from tests.support.several_datasets import LEVELS, experiment, source
 
 FROZEN = {"trunk": {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}}
@@ -139,8 +139,3 @@ def test_two_kept_records_of_single_searches_tell_nothing_together():
     assert [sum(side_of(pair.on[place]) != 0 for pair in pairs) for place in (0, 1)] == [0, 68]
     assert [pair.verdict for pair in pairs] == ["cannot tell"] * 171
     assert board.agreements[0].correlation == pytest.approx(0.03, abs=0.005)
-    averaged = plain_average(board)
-    assert averaged["correlations"] == {
-        "part of cub200": pytest.approx(0.10, abs=0.005),
-        "glyphs": pytest.approx(0.99, abs=0.005),
-    }

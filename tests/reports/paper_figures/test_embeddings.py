@@ -141,6 +141,22 @@ def test_a_missing_recording_is_said_with_its_remedy(name):
     assert "\n" not in str(error.value)
 
 
+def test_every_method_with_embeddings_is_a_line_of_the_spectrum_up_to_seven():
+    data = {"proxy_anchor": figure_data(), "nir_proxy_anchor": figure_data()}
+    one = experiment(*data, figure_data=data)
+
+    def labels(materials):
+        return [line.get_label() for line in DRAW["nir_figure4"](materials).axes[0].lines]
+
+    assert labels({"cub200": one}) == ["PROXY_ANCHOR (8-dim)", "NIR_PROXY_ANCHOR (8-dim)", "flat spectrum"]
+    assert labels({"cub200": one, "cars196": one})[0] == "PROXY_ANCHOR, cub200 (8-dim)"
+    with pytest.raises(FigureError, match="no run has embeddings beside the store"):
+        labels({"": experiment("proxy_anchor")})
+    many = {f"m{n}": figure_data() for n in range(8)}
+    with pytest.raises(FigureError, match="8 methods are too many"):
+        labels({"": experiment(*many, figure_data=many)})
+
+
 def test_an_experiment_without_the_methods_of_the_figure_is_refused():
     with pytest.raises(FigureError, match="has no run of proxy_anchor or normalized_softmax"):
         DRAW["proxy_isa_figure2"]({"": experiment("triplet")})

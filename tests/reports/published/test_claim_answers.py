@@ -5,7 +5,7 @@ import pytest
 from reports.published.claim_answers import answer_claims, claimed_cells
 from reports.published.eligibility import StoredExperiment
 from reports.tables.differences import differences
-from results.published.claims_file import read_claims, shipped_claims
+from results.published.claims import read_claims, shipped_claims
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import read
 from tests.support.published_world import MLRC, PAPER, changed, experiment, runs_of, single_runs

@@ -10,7 +10,7 @@ from reports.published.claim_answers import answer_claims
 from reports.published.eligibility import StoredExperiment
 from reports.tables.claims_table import claims_table
 from reports.tables.formats import WRITERS, to_csv, to_json, to_latex
-from results.published.claims_file import read_claims, shipped_claims
+from results.published.claims import read_claims, shipped_claims
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import PAPER, changed, experiment, runs_of, single_runs
 from tests.support.sound_latex import check_latex
@@ -30,7 +30,7 @@ def of_paper(high=(0.70, 0.701, 0.702), low=(0.60, 0.601, 0.602), **changes):
 
 def words(table, column):
     index = [known.name for known in table.columns].index(column)
-    return [line.cells[index].value for line in table.lines]
+    return [row.cells[index].value for row in table.rows if not row.below]
 
 
 @pytest.mark.parametrize(
@@ -55,38 +55,30 @@ def test_an_empty_store_leaves_out_the_columns_about_runs():
     assert table.notes == ("1 claim. Print alone: 1 within noise. Runs: 1 claim not run.",)
 
 
-def test_runs_have_a_sentence_with_numbers_correction_and_conditions():
+def test_runs_have_numbers_size_and_conditions():
     table = table_of(ISA, of_paper())
-    assert words(table, "runs") == ["holds"]
-    assert words(table, "experiment") == ["proxy_isa_table1/cub200"]
+    expected = {"runs": "holds", "experiment": "proxy_isa_table1/cub200", "size": "beyond 0.5"}
+    assert {column: words(table, column)[0] for column in expected} == expected
+    assert words(table, "ours") == [pytest.approx(0.1)]
+    assert (words(table, "claimed size"), words(table, "n")) == (["excluded"], [3])
     assert "its own 95 % interval, which is not corrected" in table.caption
-    sentence = table.notes[1]
-    assert sentence.startswith("Proxy-ISA, Table 1: proxy_isa > proxy_anchor (claimed +1.5 on cub200, R@1): holds. ")
-    assert "proxy_isa_table1/cub200, 3 runs of each: +10.00 ± " in sentence
-    assert "The difference is larger than claimed" in sentence
-    assert sentence.endswith("The conditions are those of the claim's table.")
+    assert len(table.notes) == 1, "under the claim's conditions there is nothing to say"
 
 
-def test_a_difference_that_rounds_to_zero_has_no_minus():
-    table = table_of(ISA, of_paper(high=(0.69, 0.70, 0.70997), low=(0.69, 0.70, 0.71)))
-    assert "3 runs of each: +0.00 ± " in table.notes[1]
-
-
-def test_other_conditions_stand_in_the_table_and_in_the_sentence():
+def test_other_conditions_stand_in_a_note():
     table = table_of(ISA, of_paper(dataset={"subset": True}))
     assert words(table, "runs") == ["seen here too"]
-    assert words(table, "conditions")[0].startswith("a part of cub200, bn_inception from ImageNet weights")
-    assert words(table_of(ISA, of_paper()), "conditions") == ["the claim's"]
     assert table.notes[0].endswith("Runs: 1 claim answered by 1 comparison: 1 seen here too.")
-    assert table.notes[1].endswith("Under other conditions: a subset of the dataset.")
+    where = "proxy_isa_table1/cub200, other conditions than those of proxy_isa_table1"
+    assert table.notes[1] == f"{where}: a subset of the dataset."
 
 
 def test_undecided_claims_say_what_it_would_take():
     table = table_of(ISA, of_paper(high=(0.68, 0.70, 0.72), low=(0.67, 0.70, 0.715)))
-    assert words(table, "runs") == ["cannot tell"]
-    assert "The smallest difference that could have been shown is " in table.notes[1]
+    assert (words(table, "runs"), words(table, "size")) == (["cannot tell"], ["cannot tell"])
+    assert words(table, "could have seen")[0] > 0.01
     single = table_of(ISA, of_paper(high=[0.68], low=[0.67]))
-    assert "1 run of each: +1.00 points; no verdict: single runs. " in single.notes[1]
+    assert (words(single, "size"), words(single, "p")) == (["single runs"], [None])
 
 
 def test_distinct_comparisons_are_counted_and_not_claims():
@@ -97,36 +89,24 @@ def test_distinct_comparisons_are_counted_and_not_claims():
     assert summary.endswith("Runs: 3 claims answered by 2 comparisons: 2 seen here too; 1 claim not run.")
 
 
-def test_settings_at_an_end_of_their_range_stand_in_the_sentence():
+def test_settings_at_an_end_of_their_range_stand_in_a_note():
     kept = StoredExperiment("mine", MeasuredExperiment.kept("mlrc_frozen_cub200_subset"))
     line = "NIR,Table 1,nir_proxy_anchor,proxy_anchor,cub200,R@1,66.0,64.4,,0.3/0.3,not stated,nir_table1\n"
-    assert "nir_proxy_anchor: loss.omega 1 (highest)" in table_of(line, kept).notes[1]
-    assert "At an end" not in table_of(ISA, of_paper()).notes[1]
+    assert "nir_proxy_anchor: loss.omega 1 (highest)" in table_of(line, kept).notes[-1]
 
 
 def test_direction_and_size_are_separate_words():
-    def said(*runs):
-        table = table_of(ISA, of_paper(*runs))
-        return [words(table, column)[0] for column in ("runs", "size")]
-
-    assert said() == ["holds", "beyond 0.5"]
     close = (0.70, 0.7001, 0.7002)
-    assert said(close, (0.6979, 0.698, 0.6981)) == ["holds", "within 0.5"]
-    assert said((0.68, 0.70, 0.72), (0.67, 0.70, 0.715)) == ["cannot tell", "cannot tell"]
-    (sentence,) = [note for note in table_of(ISA, of_paper(close, (0.6979, 0.698, 0.6981))).notes if "> proxy" in note]
-    assert "The difference is within 0.5 points. The difference is smaller than claimed: its interval" in sentence
+    table = table_of(ISA, of_paper(close, (0.6979, 0.698, 0.6981)))
+    assert (words(table, "runs"), words(table, "size")) == (["holds"], ["within 0.5"])
 
 
-def test_one_search_is_said_with_the_assumed_deviation_or_the_settings_alone():
-    of_settings = table_of(ISA, of_paper(search={"trials": 5}))
-    assert words(of_settings, "runs") == ["cannot tell"]
-    assert words(of_settings, "size") == [""]
-    said = (
-        "one search, 3 runs of each: +10.00 points; no verdict: search not known. Settings found: proxy_isa's setting"
-    )
-    assert said in of_settings.notes[1]
+def test_one_search_is_said_with_the_assumed_deviation():
+    unknown = table_of(ISA, of_paper(search={"trials": 5}))
+    assert (words(unknown, "runs"), words(unknown, "size")) == (["cannot tell"], ["search not known"])
+    assert unknown.notes[1] == "proxy_isa_table1/cub200: one search of each method."
     assumed = table_of(ISA, of_paper(search={"trials": 15}))
-    assert "tested at 1 %, with the deviation of searches in results/measured/" in assumed.notes[1]
+    assert ": one search of each method, whose deviation is taken as twice that in results/" in assumed.notes[1]
 
 
 def test_runs_that_no_experiment_compares_are_named():
@@ -140,11 +120,11 @@ def test_answers_from_other_datasets_are_named_and_said_once():
     settings = changed(PAPER, dataset={"name": "glyphs"})
     runs = runs_of("proxy_isa", [0.5, 0.51], "glyphs") + runs_of("proxy_anchor", [0.7, 0.71], "glyphs")
     table = table_of(ISA + ISA.replace("cub200", "cars196"), experiment("mine", settings, runs), any_dataset=True)
-    assert words(table, "runs") == ["not run; glyphs: the other way here"] * 2
+    assert words(table, "runs") == ["not run"] * 2
+    below = [(row.head, row.cells[5].value) for row in table.rows if row.below]
+    assert below == [("on glyphs instead", "the other way here")] * 2
     answered = "2 claims not run; on other datasets 2 claims answered by 1 comparison: 1 the other way here."
     assert table.notes[0].endswith(f"Runs: {answered}")
-    assert len(table.notes) == 2
-    assert table.notes[1].startswith("proxy_isa > proxy_anchor, R@1, on glyphs instead: the other way here. mine, 2")
 
 
 def test_quoted_values_are_marked():

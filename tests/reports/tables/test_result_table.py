@@ -9,7 +9,7 @@ import pytest
 
 from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
-from reports.tables.result_table import cells_beside, result_cells, table_of
+from reports.tables.result_table import RESULT_COLUMNS, result_cells, table_of
 from reports.tables.table import cell_text, with_notes
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.findings import findings_of
@@ -43,8 +43,8 @@ def cell_of(of, key, kind, metric):
     return result_cells(row(of, key))[kind, metric]
 
 
-def runs_of(of, key):
-    return row(of, key).lines[0].cells[0].value
+def cells_beside(shown):
+    return shown.cells[1 + len(RESULT_COLUMNS) :]
 
 
 def test_means_and_intervals_are_those_computed_by_hand():
@@ -55,11 +55,6 @@ def test_means_and_intervals_are_those_computed_by_hand():
     assert cell.n == 3
     assert cell_of(table(), "triplet", "concatenated", "map_at_r").value == pytest.approx(0.65 / 4)
     assert cell_of(table(), "triplet", "separated", "r_precision").value == pytest.approx(0.55 / 2)
-
-
-def test_rows_come_in_the_order_of_the_experiment():
-    assert [row.key for row in table().rows] == ["untrained", "triplet"]
-    assert [row.key for row in table(methods=dict(reversed(TITLES.items()))).rows] == ["triplet", "untrained"]
 
 
 def test_a_table_without_any_run_says_so():
@@ -126,16 +121,6 @@ def test_markdown_shows_percentages_of_the_cells():
     assert frame.loc["Triplet", "n"] == "3"
 
 
-def test_a_bar_in_a_title_does_not_break_markdown():
-    frame = markdown_frame(to_markdown(table(methods={"triplet": "Triplet | hard"})))
-    assert list(frame.index) == [r"Triplet \| hard"]
-
-
-def body_rows(latex: str) -> list[str]:
-    inside = latex.split("\\midrule\n")[1].split("\\bottomrule")[0]
-    return inside.strip().splitlines()
-
-
 NEAR = [some_run("cosface", run, value) for run, value in enumerate((0.51, 0.53, 0.60))]
 PAIR = {"methods": {"triplet": "Triplet", "cosface": "CosFace"}, "trials": 0}
 
@@ -166,7 +151,7 @@ def test_an_experiment_can_name_its_primary_score():
 
 
 def marks_of(of):
-    return {cell.mark for drawn in of.rows for cell in drawn.lines[0].cells} - {""}
+    return {cell.mark for drawn in of.rows for cell in drawn.cells} - {""}
 
 
 def test_nothing_is_marked_while_nothing_is_claimed():
@@ -183,6 +168,18 @@ def test_nothing_is_marked_while_nothing_is_claimed():
     named = table(given=given, **PAIR, settings={"primary": {"compare": "cosface"}})
     assert marks_of(named) == set()
     assert "each method with CosFace." in named.caption
+
+
+def test_a_score_that_is_not_a_number_is_marked_as_not_tested():
+    broken = NEAR[0].model_copy(update={"concatenated": scores(math.nan)})
+    third = [some_run("untrained", run, value) for run, value in enumerate(SEPARATED)]
+    drawn = table(given=[*records()[:3], broken, *NEAR[1:], *third], methods={**PAIR["methods"], **TITLES}, trials=0)
+    assert {shown.key: shown.cells[6].mark for shown in drawn.rows} == {
+        "triplet": "best",
+        "cosface": "untested",
+        "untrained": "tied",
+    }
+    assert "Question mark: not tested against the highest mean." in drawn.full_caption
 
 
 def repeated(last_epoch=False, searches=3, runs=2):
@@ -208,7 +205,7 @@ def repeated(last_epoch=False, searches=3, runs=2):
 def test_searches_and_their_runs_are_counted_apart():
     drawn = repeated()
     assert drawn.columns[0].name == "searches × runs"
-    assert [shown.lines[0].cells[0].written for shown in drawn.rows] == ["3 × 2", "1 run"]
+    assert [shown.cells[0].written for shown in drawn.rows] == ["3 × 2", "1 run"]
     cell = cell_of(drawn, "triplet", "separated", "precision_at_1")
     # The variance of one method's three searches, raised by the factor 1.175.
     expected = 4.302652729911275 * math.sqrt(1.175 * 0.0025 / 3)
@@ -219,7 +216,7 @@ def test_searches_and_their_runs_are_counted_apart():
     assert drawn.notes[-1] == "Single searches, concatenated MAP@R: Triplet 15.00, 17.50, 16.25."
     assert "over n runs of the settings that one search found" in table().caption
     incomplete = repeated(searches=2).rows[0]
-    assert incomplete.lines[0].cells[0].written == "2 × 2"
+    assert incomplete.cells[0].written == "2 × 2"
     assert cell_of(repeated(runs=1), "triplet", "separated", "precision_at_1").half_width is None
 
 
@@ -230,13 +227,6 @@ def test_the_last_epoch_has_the_unit_of_the_other_scores():
     assert [(cell.value, cell.half_width, cell.n) for cell in beside] == [
         (cell.value, cell.half_width, cell.n) for cell in chosen
     ]
-
-
-def test_latex_shows_the_numbers_of_markdown():
-    shown = markdown_frame(to_markdown(table())).loc["Triplet"].tolist()
-    line = next(line for line in body_rows(to_latex(table())) if line.startswith("Triplet"))
-    cells = [cell.strip(" $").replace(r"\pm", "±") for cell in line.removesuffix(r" \\").split("&")]
-    assert cells[1:] == [re.sub(r"\*\*(.*)\*\*", r"\\mathbf{\1}", cell) for cell in shown]
 
 
 def with_last_epoch():
@@ -289,3 +279,36 @@ def test_notes_can_be_left_out():
     assert with_notes(table(), "all") == table()
     assert (with_notes(table(), "short").notes, with_notes(table(), "short").remarks) == (table().notes, ())
     assert with_notes(table(), "none").notes == ()
+
+
+OWN = "lab/my_metrics.py:spread (sha256 0123456789abcdef)"
+OTHER = "lab/others.py:spread (sha256 fedcba9876543210)"
+
+
+def with_metrics(*names, without=0):
+    further = {"metrics_concatenated": dict.fromkeys(names, 3.5)}
+    runs = [
+        some_run("triplet", run, 0.5, metrics_separated=dict.fromkeys(names, 0.25 + 0.25 * run), **further)
+        for run in range(2)
+    ]
+    return table(given=[*runs, *(some_run("cosface", run, 0.5) for run in range(without))])
+
+
+def test_further_metrics_are_columns_under_short_names():
+    drawn = with_metrics(OWN, "recall@2")
+    assert [(column.group, column.name) for column in drawn.columns[7:]] == [
+        (f"further, {kind}", name) for kind in ("separated", "concatenated") for name in ("spread", "R@2")
+    ]
+    texts = [cell_text(cell).partition(" ")[0] for cell in cells_beside(drawn.rows[0])]
+    assert texts == ["0.375", "37.50", "3.5", "350.00"], "a share is a percentage, another number is as it is"
+    assert {f"Metrics of the user: spread is {OWN}.", "Not percentages: spread."} <= set(drawn.remarks)
+    frame = pd.read_csv(io.StringIO(to_csv(drawn))).set_index(["variant", "metric"])
+    assert frame.loc[("separated", "spread"), "mean"] == 0.375
+    assert (frame.loc[("concatenated", "recall@2"), "mean"], frame["n"].iloc[-1]) == (3.5, 2)
+    assert [column.name for column in with_metrics(OWN, OTHER).columns[7:9]] == [OWN, OTHER], "alike, so with files"
+
+
+def test_a_method_without_a_metric_has_empty_cells_and_a_table_without_metrics_no_columns():
+    assert all(cell.empty for cell in cells_beside(row(with_metrics("nmi", without=2), "cosface")))
+    assert len(with_metrics().columns) == 7
+    assert not any("percentages:" in note for note in with_metrics().remarks)

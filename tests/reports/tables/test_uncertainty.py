@@ -86,15 +86,9 @@ def test_methods_without_class_scores_are_named():
     table = uncertainty_table(MeasuredExperiment(summary, records))
     assert [row.head for row in table.rows] == ["A − B"]
     assert table.notes == ("Runs without class scores: C.",)
-    assert table.remarks[1].startswith("All together equals its largest source in every pair: ")
 
 
-def test_an_interval_wider_than_each_of_its_sources_needs_no_explanation():
-    drawn = uncertainty_table(MeasuredExperiment.kept("quickstart"))
-    largest = [max(cell.value or 0 for cell in row.lines[0].cells[1:4]) for row in drawn.rows]
-    equal = sum(row.lines[0].cells[4].value == width for row, width in zip(drawn.rows, largest, strict=True))
-    assert any(f"in {equal} of {len(drawn.rows)} pairs" in text for text in drawn.remarks) == (0 < equal < len(largest))
-    assert len(drawn.remarks) == 1 + (equal > 0)
+def test_without_class_scores_there_is_no_pair():
     assert uncertainty_table(measured()).rows == ()
     assert "No two methods that are compared" in uncertainty_table(measured()).caption
 

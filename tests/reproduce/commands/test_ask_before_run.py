@@ -10,8 +10,8 @@ from rich.console import Console
 
 from reproduce.commands.run import ask_before_run
 from reproduce.config.experiment_file import load_experiments
-from reproduce.execution.open_sessions import suitable_panels
-from reproduce.execution.session import Session, open_session
+from reproduce.run.open_sessions import suitable_panels
+from reproduce.run.session import Session, open_session
 from reproduce.storage import open_store, storage_paths
 from results.spec.experiment_spec import Experiment
 from tests.support.experiment_files import load_experiment
@@ -21,9 +21,12 @@ from tests.support.sample_records import some_result
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    overrides = {"dataset.root": str(make_folder(tmp_path / "images")), "methods": ["untrained", "contrastive"]}
+    overrides = {
+        "dataset.root": str(make_folder(tmp_path / "images", classes=16)),
+        "methods": ["untrained", "contrastive"],
+    }
     experiment = load_experiment("folder_small/small_network", overrides)
-    where = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
+    where = storage_paths(str(tmp_path / "store.sqlite"))
     return open_session("folder_small/small_network", experiment, where, None)
 
 
@@ -37,7 +40,7 @@ def said(session: Session, *, terminal: bool = False, yes: bool = False) -> str:
 def measure(session: Session, seconds: float) -> None:
     """Put a training of a method into the store."""
     (method,) = (method.method for method in session.methods.values() if method.method.loss is not None)
-    spec = session.problem.fold_specs(method, "calibration", 0)[0]
+    spec = session.setup.fold_specs(method, "calibration", 0)[0]
     open_store(session.paths).put_fold(spec, some_result(spec, wall_time=seconds))
 
 

@@ -1,17 +1,15 @@
 """`reproduce board`: which experiments stand on it, from stores, files of labs and records; files and messages."""
 
 import json
-import subprocess
-import sys
 import zipfile
 
 import pytest
 
 from reports.tables.formats import WRITERS
-from reproduce.outputs.boards import FILES
-from reproduce.store_care.store_file import STORE
+from reproduce.outputs.store_files import STORE
+from reproduce.outputs.tables import FILES
 from results.store.store import Store
-from tests.support.command_line import REFUSE_TORCH, ask, environment
+from tests.support.command_line import ask
 from tests.support.several_datasets import LEVELS, experiment
 
 
@@ -25,7 +23,7 @@ def keep(folder, name, *datasets, file="runs/store.sqlite", **changes):
     """Put an experiment on each of these datasets into a store."""
     path = folder / file
     path.parent.mkdir(exist_ok=True)
-    store = Store(f"sqlite:///{path}", path.parent / "artifacts")
+    store = Store(path, path.parent / "artifacts")
     for dataset in datasets:
         measured = experiment(dataset, **changes)
         panel = f"{name}/{dataset}"
@@ -51,8 +49,9 @@ def datasets_of(answer):
 def test_without_names_the_latest_finished_experiment_of_each_dataset_is_drawn(say, tmp_path):
     keep(tmp_path, "earlier", "cub200", settings={"seed": 1})
     keep(tmp_path, "mine", "cub200", "cars196", "sop")
+    assert datasets_of(say("mine/cub200", "mine/sop", "--format", "json")) == {"cub200", "sop"}
     unfinished = experiment("inshop").summary
-    Store(f"sqlite:///{tmp_path}/runs/store.sqlite", tmp_path).put_experiment("0" * 16, "begun", unfinished)
+    Store(tmp_path / "runs" / "store.sqlite", tmp_path).put_experiment("0" * 16, "begun", unfinished)
     answer = say("--format", "json")
     assert datasets_of(answer) == {"cub200", "cars196", "sop"}
     assert {row["experiment_a"] for row in json.loads(answer.out)} == {"mine/cub200", "mine/cars196", "mine/sop"}
@@ -60,12 +59,6 @@ def test_without_names_the_latest_finished_experiment_of_each_dataset_is_drawn(s
         "earlier/cub200 (runs/store.sqlite) is not drawn: mine/cub200 is on cub200 too, with other settings or data; "
         "name one of them\n"
     )
-
-
-def test_named_experiments_alone_are_drawn(say, tmp_path):
-    keep(tmp_path, "mine", "cub200", "cars196", "sop")
-    assert datasets_of(say("mine/cub200", "mine/sop", "--format", "json")) == {"cub200", "sop"}
-    assert datasets_of(say("mine", "--format", "json")) == {"cub200", "cars196", "sop"}
 
 
 def test_files_of_labs_and_records_stand_beside_the_store(say, tmp_path):
@@ -141,18 +134,3 @@ def test_what_cannot_be_drawn_is_said_in_one_line(say, tmp_path, asked, said):
     answer = say(*asked)
     assert answer.code == 2
     assert answer.err.splitlines()[-1].startswith(f"error: {said}"), answer.err
-
-
-def test_a_board_needs_no_torch(tmp_path):
-    for dataset in ("cub200", "sop"):
-        (tmp_path / f"{dataset}.json").write_text(experiment(dataset).to_json())
-    code = REFUSE_TORCH + "from reproduce.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "board", "cub200.json", "sop.json", "--to", "board"],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")

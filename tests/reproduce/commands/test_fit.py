@@ -11,14 +11,12 @@ from protocols import fit as fitting
 from protocols.datasets.dataset import DataRequest
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.evaluation.test_data import test_data as data_for_testing
-from protocols.fit import FitSpec, Fitted
+from protocols.fit import Fitted
 from protocols.splits import SplitError, named_split
-from reproduce.outputs.find_runs import find_run
+from reproduce.outputs.find_runs import find_runs
 from reproduce.outputs.fit_model import UNTESTED, best_search, checkpoint_epochs
-from results.records.records import FoldResult
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
-from results.spec.training_spec import FoldSpec
 from results.store.store import Store
 from tests.support.command_line import ask
 from tests.support.feature_files import some_features, write_features
@@ -65,7 +63,7 @@ def say(finished, capsys, monkeypatch):
 
 
 def store_of(folder):
-    return Store(f"sqlite:///{folder}/runs/store.sqlite", folder / "runs" / "artifacts")
+    return Store(folder / "runs" / "store.sqlite", folder / "runs" / "artifacts")
 
 
 def dump(folder):
@@ -88,7 +86,7 @@ def test_the_setting_is_trained_on_all_classes_and_the_store_does_not_change(fin
     assert UNTESTED in " ".join(answer.out.split())
     assert "test" not in about
     search = best_search(store, "mine", "proxy_anchor")
-    runs = [find_run(store, "mine", "proxy_anchor", run, search) for run in range(2)]
+    runs = [find_runs(store, "mine", "proxy_anchor", search, run)[0] for run in range(2)]
     kept = [result.best_iteration // 4 for run in runs for _, result in run.trainings.values()]
     assert sorted(about["epochs_are_the_mean_of"]) == sorted(kept)
     assert len(kept) == 8
@@ -112,7 +110,7 @@ def test_the_setting_is_that_of_the_search_with_the_best_validation_score(finish
     other = min(scores, key=scores.get)
     assert say("fit", "mine", *ROOM, "--search", other, "--to", tmp_path / "other").code == 0
     about = json.loads((tmp_path / "other" / "model.json").read_text())
-    assert about["hyperparameters"] == find_run(store, "mine", "proxy_anchor", 0, other).record.hyperparameters
+    assert about["hyperparameters"] == find_runs(store, "mine", "proxy_anchor", other, 0)[0].record.hyperparameters
 
 
 def test_the_training_gets_every_class_and_no_test_takes_its_model(finished, say, tmp_path, monkeypatch):
@@ -127,7 +125,7 @@ def test_the_training_gets_every_class_and_no_test_takes_its_model(finished, say
     assert say("fit", "mine", *ROOM, "--to", tmp_path / "all").code == 0
     ((spec, classes, validation),) = seen
     assert (classes, validation) == (set(range(16)), 0)
-    stored = find_run(store_of(finished), "mine", "proxy_anchor", 0).trainings[0][0]
+    stored = find_runs(store_of(finished), "mine", "proxy_anchor", 0, 0)[0].trainings[0][0]
     assert stored.train_classes != spec.train_classes
     dataset = open_dataset(DataRequest(DataChoice(name="features"), ImageSettings(), tmp_path, finished / "rows"))
     tested = data_for_testing(dataset, named_split("mlrc", 16, None))
@@ -151,14 +149,9 @@ def test_an_ensemble_and_a_fitted_model_of_features_run_without_the_suite(finish
     state = torch.load(tmp_path / "all" / "model.pt", weights_only=True)
     expected = torch.nn.functional.normalize(rows @ state["embedder.weight"].T + state["embedder.bias"])
     torch.testing.assert_close(one, expected)
-
-
-def test_a_method_that_is_not_trained_gives_its_model_too(say, finished, tmp_path):
-    answer = say("fit", "mine", *ROOM, "--method", "untrained", "--to", tmp_path / "all")
-    assert answer.code == 0, answer.err
-    rows = torch.from_numpy(np.load(finished / "rows" / "features.npy"))
-    model = torch.export.load(tmp_path / "all" / "model.pt2").module()
-    torch.testing.assert_close(model(rows), torch.nn.functional.normalize(rows))
+    assert say("fit", "mine", *ROOM, "--method", "untrained", "--to", tmp_path / "none").code == 0
+    none = torch.export.load(tmp_path / "none" / "model.pt2").module()(rows)
+    torch.testing.assert_close(none, torch.nn.functional.normalize(rows))
 
 
 @pytest.mark.parametrize(
@@ -189,18 +182,11 @@ def test_a_diverged_fit_leaves_nothing(say, tmp_path, monkeypatch):
     assert not (tmp_path / "all").exists()
 
 
-def test_what_is_fitted_is_no_training_that_a_store_or_a_search_takes():
-    """The types of the search know no test class; those of a fit cannot be taken for them."""
-    assert not issubclass(FitSpec, FoldSpec)
-    assert not issubclass(Fitted, FoldResult)
-    assert not {name for name in Fitted.__dataclass_fields__ if "score" in name or "map" in name or "result" in name}
-
-
 def test_epochs_are_counted_in_passes_where_an_epoch_is_a_pass(tmp_path):
     dataset = open_dataset(DataRequest(DataChoice(name="glyphs"), ImageSettings(resize=None, crop=32), tmp_path))
     settings = some_spec().conditions.training.model_copy(update={"iterations_per_epoch": None, "batch_size": 10})
     spec = some_spec(train_classes=((0, 9),), training=settings)
     steps = len(dataset.images.of_classes(tuple(range(10))).labels) // 10
     trainings = [(spec, some_result(spec, best_iteration=epochs * steps)) for epochs in (2, 4, 5)]
-    trainings.append((spec, some_result(spec, status="nan", best_iteration=0)))
+    trainings.append((spec, some_result(spec, stopped_by="nan")))
     assert checkpoint_epochs(trainings, dataset) == [2, 4, 5]

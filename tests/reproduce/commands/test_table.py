@@ -24,6 +24,7 @@ from results.store.store import Store
 from tests.support.command_line import REFUSE_TORCH, ask, environment
 from tests.support.published_world import MLRC, NOT_FILLED, changed, runs_of, single_runs
 from tests.support.sample_records import changed_run, some_summary
+from tests.support.several_datasets import experiment as on_dataset
 
 NEAR = [0.59, 0.60, 0.605]
 SETTINGS = {
@@ -49,7 +50,7 @@ def say(capsys, monkeypatch, tmp_path):
 @pytest.fixture
 def store(tmp_path):
     (tmp_path / "runs").mkdir()
-    return Store(f"sqlite:///{tmp_path}/runs/store.sqlite", tmp_path / "runs" / "artifacts")
+    return Store(tmp_path / "runs" / "store.sqlite", tmp_path / "runs" / "artifacts")
 
 
 @pytest.fixture
@@ -92,8 +93,8 @@ def refusal(answer) -> str:
 
 
 @pytest.mark.parametrize("form", ["terminal", *WRITERS])
-@pytest.mark.parametrize("name", ["mlrc_cub200", "ccp_table1", "proxy_gml_table2"])
-def test_a_published_table_needs_no_store(say, name, form, tmp_path):
+def test_a_published_table_needs_no_store(say, form, tmp_path):
+    name = "proxy_gml_table2"
     answer = say(name, "--format", form)
     assert answer.code == 0
     assert answer.err == "runs/store.sqlite: there is no store yet, so the table has no runs\n"
@@ -107,14 +108,6 @@ def test_a_published_table_needs_no_store(say, name, form, tmp_path):
     assert list(tmp_path.iterdir()) == [], "looking makes no store"
 
 
-def test_every_published_table_is_drawn_beside_the_quickstarts_store(say, store):
-    keep_quickstart(store)
-    for name in published_tables():
-        frame = cells(say(name, "--format", "csv"))
-        assert set(frame["verdict"]) <= NOT_FILLED
-        assert len(frame) == len(published_table(name).cells)
-
-
 def test_mlrcs_table_shows_the_stored_runs(say, store):
     keep(store, "mine", summary(MLRC), runs_of("contrastive", NEAR))
     frame = cells(say("mlrc_cub200", "--format", "csv"))
@@ -125,8 +118,14 @@ def test_mlrcs_table_shows_the_stored_runs(say, store):
     assert terminal.err == ""
     assert "59.83 ±1.90 (3)" in terminal.out
     assert "Our runs are those of mine." in terminal.out
+    assert max(map(len, terminal.out.splitlines())) <= 140
+    assert terminal.out.count("┏") > 1, "six columns with intervals do not fit"
     found = [cell for cell in json.loads(say("mlrc_cub200", "--format", "json").out) if cell["origin"] == "mine"]
     assert len(found) == 6
+    keep(store, "mlrc_cub200", summary(MLRC, title="Ours alone"), runs_of("contrastive", NEAR), "ours")
+    assert "Ours alone" in say("mlrc_cub200", "--what", "results").out
+    assert "Ours alone" in say("mlrc_cub200.yaml").out
+    assert "Ours alone" not in say("mlrc_cub200").out
 
 
 def test_a_later_short_run_does_not_hide_the_complete_run(say, store):
@@ -138,19 +137,16 @@ def test_a_later_short_run_does_not_hide_the_complete_run(say, store):
     assert "1 trials instead of 50" in say("mlrc_cub200", "--format", "markdown").out
 
 
-def test_a_papers_table_shows_runs_with_the_settings_of_its_experiment_file(say, store, own_files):
+def test_a_papers_table_shows_runs_with_the_settings_of_its_experiment_file_only(say, store, own_files):
     settings = own_files["proxy_isa_table1/cub200"].model_dump(mode="json")
+    other = changed(settings, training={"max_epochs": 2})
+    keep(store, "proxy_isa_table1/cub200", summary(other), single_runs("proxy_isa", [0.67, 0.68]), "other")
+    assert set(cells(say("proxy_isa_table1", "--format", "csv"))["verdict"]) <= NOT_FILLED
+    assert "training.max_epochs 2 where the suite's file has 1000" in say("proxy_isa_table1").out.replace("\n", " ")
     keep(store, "proxy_isa_table1/cub200", summary(settings), single_runs("proxy_isa", [0.67, 0.68]))
     frame = cells(say("proxy_isa_table1", "--format", "csv"))
     run = frame[~frame["verdict"].isin(NOT_FILLED)]
     assert run[["row", "dataset", "n"]].to_numpy().tolist() == [["Proxy-ISA", "cub200", 2]]
-
-
-def test_runs_with_other_settings_than_the_file_are_not_shown(say, store, own_files):
-    settings = changed(own_files["proxy_isa_table1/cub200"].model_dump(mode="json"), training={"max_epochs": 2})
-    keep(store, "proxy_isa_table1/cub200", summary(settings), single_runs("proxy_isa", [0.67, 0.68]))
-    assert set(cells(say("proxy_isa_table1", "--format", "csv"))["verdict"]) <= NOT_FILLED
-    assert "training.max_epochs 2 where the suite's file has 1000" in say("proxy_isa_table1").out.replace("\n", " ")
 
 
 def test_deviations_contain_settings_but_not_free_choices(own_files):
@@ -232,20 +228,21 @@ def test_every_setting_is_compared_or_listed_as_free(own_files, key):
     assert bool(deviations(name, summary(whole))) is (key not in free)
 
 
-WITHOUT_TORCH = (["mlrc_cub200"], ["proxy_isa_table1"], ["quickstart", "--what", "hyperparameters"])
-
-
-@pytest.mark.parametrize("arguments", WITHOUT_TORCH, ids=" ".join)
-def test_tables_are_drawn_without_torch(store, tmp_path, arguments):
+def test_tables_claims_and_boards_are_drawn_without_torch(store, tmp_path):
     """The store has runs of the table's experiment, so that the experiment's file is read."""
     keep_quickstart(store)
     whole = load_experiments("proxy_isa_table1", {})["proxy_isa_table1/cub200"].model_dump(mode="json")
     keep(store, "proxy_isa_table1/cub200", summary(whole), single_runs("proxy_isa", [0.67, 0.68]), "isa")
-    code = f"{REFUSE_TORCH}from reproduce.cli import app\napp(['table', *{arguments!r}], standalone_mode=False)"
+    for dataset in ("cub200", "sop"):
+        (tmp_path / f"{dataset}.json").write_text(on_dataset(dataset).to_json())
+    commands = (
+        *(["table", "mlrc_cub200"], ["table", "quickstart", "--what", "hyperparameters"], ["claims"], ["coverage"]),
+        *(["board", "cub200.json", "sop.json", "--to", "board"], ["table", "proxy_isa_table1"]),
+    )
+    code = f"{REFUSE_TORCH}from reproduce.cli import app\nfor words in {commands!r}: app(words, standalone_mode=False)"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment())
-    assert done.returncode == 0, done.stderr
-    if arguments == ["proxy_isa_table1"]:
-        assert "(2)" in done.stdout
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "(2)" in done.stdout
 
 
 def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
@@ -270,32 +267,10 @@ def test_marks_are_readable_without_bold(say, store):
     assert "*34.24 ±3.97*" in terminal
 
 
-def test_a_wide_table_is_split_into_parts_that_fit(say, store):
-    keep(store, "mine", summary(MLRC), runs_of("contrastive", NEAR))
-    for line in say("mlrc_cub200").out.splitlines():
-        assert len(line) <= 140
-    assert say("mlrc_cub200").out.count("┏") > 1, "six columns with intervals do not fit"
-
-
-def test_the_what_option_draws_an_experiment_with_the_name_of_a_published_table(say, store):
-    keep(store, "mlrc_cub200", summary(MLRC, title="Ours alone"), runs_of("contrastive", NEAR))
-    assert "Ours alone" in say("mlrc_cub200", "--what", "results").out
-    assert "Ours alone" in say("mlrc_cub200.yaml").out
-    assert "Ours alone" not in say("mlrc_cub200").out
-
-
-def test_without_a_name_all_tables_are_listed(say, store):
+def test_unknown_names_give_one_line_with_the_known_names(say, store):
     assert "experiments in the store: none" in say().out
     keep_quickstart(store)
-    answer = say()
-    assert answer.code == 0
-    assert "experiments in the store: quickstart" in answer.out
-    for name in published_tables():
-        assert name in answer.out
-
-
-def test_unknown_names_give_one_line_with_the_known_names(say, store):
-    keep_quickstart(store)
+    assert "experiments in the store: quickstart" in say().out
     line = refusal(say("nonsense"))
     assert "no experiment 'nonsense'" in line
     for known in ("quickstart", *published_tables()):

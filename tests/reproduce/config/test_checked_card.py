@@ -8,10 +8,10 @@ import pytest
 
 from protocols.training import build_method as methods
 from protocols.training.build_method import component_class
+from reproduce.commands.new import write_method
 from reproduce.config.checked_card import load_card, users_sources
 from reproduce.config.method_card import card_file
 from reproduce.errors import InputError
-from reproduce.outputs.new_method import write_method
 
 PLUGIN = "users_package:Other"
 

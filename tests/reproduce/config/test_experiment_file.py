@@ -5,12 +5,10 @@ import yaml
 
 from protocols.datasets.dataset_registry import DATASETS
 from protocols.trunks.trunk_registry import trunk_entry
-from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.config.method_card import card_names
 from reproduce.config.strict_yaml import short_name
 from reproduce.errors import InputError
-from results.spec.data_choice import EMBEDDED
 from results.spec.trunk_spec import NO_TRUNK
 from tests.support.experiment_files import load_experiment
 from tests.support.panels import PANELS, table_file
@@ -22,21 +20,11 @@ def test_every_experiment_loads_and_names_existing_things():
         for experiment in load_experiments(name, {}).values():
             assert experiment.dataset.name in DATASETS, name
             assert set(experiment.methods) <= cards, name
-            # Whether timm knows its trunks is for tests/reproduce/execution/test_open_sessions.py.
+            # Whether timm knows its trunks is for tests/reproduce/run/test_open_sessions.py.
             if experiment.conditions.trunk.name != NO_TRUNK and not experiment.conditions.trunk.name.startswith(
                 "timm:"
             ):
                 trunk_entry(experiment.conditions.trunk)
-
-
-def test_quickstart_compares_three_trained_methods_with_the_untrained_trunk():
-    experiment = load_experiment("quickstart", {})
-    trained = [name for name in experiment.methods if load_card(name).loss is not None]
-    assert len(trained) >= 3
-    assert (experiment.search.searches, experiment.search.trials) == (3, 15)
-    assert "untrained" in experiment.methods
-    assert experiment.folds == 4
-    assert experiment.dataset.name in EMBEDDED
 
 
 def test_mlrcs_experiment_has_the_papers_settings():

@@ -7,6 +7,7 @@ from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_on_dataset import open_method
 from reproduce.errors import InputError
 from results.spec.experiment_spec import Variant
+from tests.support.experiment_files import load_experiment
 from tests.support.panels import written
 
 
@@ -30,10 +31,13 @@ def test_a_hyperparameter_with_a_setting_is_not_searched(tmp_path):
     assert opened.given == {"loss.margin": 0.25}
 
 
-@pytest.mark.parametrize("target", ["loss.marginn", "miner.epsilon", "loss_optimizer.momentum"])
-def test_a_setting_that_the_method_does_not_have_gives_one_line(tmp_path, target):
+@pytest.mark.parametrize("target", ["loss.marginn", "miner.epsilon", "loss_optimizer.momentum", "los.margin", "loss"])
+def test_a_setting_or_range_that_the_method_does_not_have_gives_one_line(tmp_path, target):
     with pytest.raises(InputError, match="settings of method 'cosface': "):
         open_method(written(tmp_path, settings={"cosface": {target: 1.0}}), load_card("cosface"))
+    search = {"trials": 2, "ranges": {"cosface": {target: {"low": 0.0, "high": 1.0}}}}
+    with pytest.raises(InputError, match=f"search.ranges of method 'cosface': there is no searched '{target}'"):
+        open_method(written(tmp_path, search=search), load_card("cosface"))
 
 
 def test_ranges_replace_the_cards_bounds(tmp_path):
@@ -82,3 +86,15 @@ def test_shuffled_images_and_classes_once_come_in_whole_passes(tmp_path):
     assert passes(**{"batch.samples_per_class": 0})
     once = card.model_copy(update={"batch": card.batch.model_copy(update={"classes": "once"})})
     assert open_method(written(tmp_path), once).method.whole_passes
+
+
+@pytest.mark.parametrize("card", ["c1_ccp", "triplet_ccp"])
+def test_ccp_is_refused_under_standard_because_its_final_training_has_no_validation(card):
+    """CCP would stay in its first problem, so its row would show the proxy loss without CCP."""
+    under_mlrc = load_experiment("mlrc_cub200", {})
+    assert open_method(under_mlrc, load_card(card)).method.name == card
+    under_standard = under_mlrc.model_copy(update={"protocol": "standard"})
+    for other in ("nir_soft_triple", "c2_xbm"):
+        assert open_method(under_standard, load_card(other)).method.name == other
+    with pytest.raises(InputError, match=f"{card}.* acts on validation scores.* use protocol mlrc"):
+        open_method(under_standard, load_card(card))

@@ -1,4 +1,4 @@
-"""Options and `--set` on top of an experiment file, and the panel that suits the size of the images."""
+"""Options and `--set` on top of an experiment file, its paths, and the panel that suits the size of the images."""
 
 from pathlib import Path
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
+from reproduce.cli import with_home
 from reproduce.commands.options import Choices
-from reproduce.config.experiment_file import load_experiments, panels_by_size
+from reproduce.config.experiment_file import load_experiments, panels_by_size, with_paths
 from reproduce.errors import InputError
 from results.spec.conditions import ImageSettings
 from results.spec.experiment_spec import Experiment, PrimaryScore
@@ -22,12 +23,13 @@ def changed(name: str, *settings: str, **options: Any) -> Experiment:
 
 def test_set_replaces_any_setting_by_its_dotted_key() -> None:
     settings = ("training.max_epochs=3", "training.optimizer.lr=1e-2", "images.resize=null", "training.precision=amp")
-    before, after = load_experiment("mlrc_cub200", {}), changed("mlrc_cub200", *settings, "embedding_size=16")
-    assert (after.training.max_epochs, after.training.optimizer.lr, after.embedding_size) == (3, 0.01, 16)
-    assert (after.images.resize, after.images.crop) == (None, before.images.crop)
-    assert after.training.precision == "amp"
-    assert after.training.optimizer.name == before.training.optimizer.name
-    assert changed("mlrc_cub200") == before
+    before = load_experiment("mlrc_cub200", {}).conditions
+    own = changed("mlrc_cub200", *settings, "embedding_size=16").conditions
+    assert (own.training.max_epochs, own.training.optimizer.lr, own.embedding_size) == (3, 0.01, 16)
+    assert (own.images.resize, own.images.crop) == (None, before.images.crop)
+    assert own.training.precision == "amp"
+    assert own.training.optimizer.name == before.training.optimizer.name
+    assert changed("mlrc_cub200").conditions == before
     assert changed("quickstart", "primary.margin=1.0").primary == PrimaryScore(margin=1.0)
 
 
@@ -38,6 +40,8 @@ def test_set_replaces_any_setting_by_its_dotted_key() -> None:
         ("training.max_epochs=many", "key 'training.max_epochs': input should be a valid integer"),
         ("training.max_epochs=0", "key 'training.max_epochs': input should be greater than or equal to 1, found 0"),
         ("folds=5", "key 'folds': input should be less than or equal to 4, found 5"),
+        ("reproductions=1001", "key 'reproductions': input should be less than or equal to 1000, found 1001"),
+        ("search.trials=10001", "key 'search.trials': input should be less than or equal to 10000, found"),
         ("training.optimizer.lr=.inf", "key 'training.optimizer.lr': must be a finite number, found inf"),
         ("folds", "--set folds: use KEY=VALUE, as in --set training.max_epochs=3"),
         ("folds=[1", "--set folds=[1: line 1: not valid YAML"),
@@ -53,9 +57,9 @@ def test_a_wrong_setting_gives_one_line(setting: str, said: str) -> None:
 
 
 def test_another_trunk_has_its_own_weights_and_stays_frozen() -> None:
-    assert changed("quickstart", "trunk=resnet50").trunk == TrunkSpec(name="resnet50")
-    assert changed("folder", "trunk=small_conv").trunk == TrunkSpec(name="small_conv", weights="random")
-    assert changed("folder_small/frozen_features", "trunk=resnet50").trunk.frozen
+    assert changed("quickstart", "trunk=resnet50").conditions.trunk == TrunkSpec(name="resnet50")
+    assert changed("folder", "trunk=small_conv").conditions.trunk == TrunkSpec(name="small_conv", weights="random")
+    assert changed("folder_small/frozen_features", "trunk=resnet50").conditions.trunk.frozen
 
 
 def test_a_frozen_trunk_takes_back_what_has_no_effect_then() -> None:
@@ -76,7 +80,7 @@ def test_a_plus_sign_adds_to_a_list() -> None:
     assert changed("quickstart", "metrics=[recall@4, nmi]").metrics == ("recall@4", "nmi")
 
 
-def test_the_panels_of_folder_small_cover_all_sizes_once() -> None:
+def test_the_panels_of_folder_small_cover_all_sizes_once(tmp_path: Path) -> None:
     limits = panels_by_size("folder_small")
     assert limits.keys() == load_experiments("folder_small", {}).keys()
     *bounded, last = limits.values()
@@ -84,9 +88,6 @@ def test_the_panels_of_folder_small_cover_all_sizes_once() -> None:
     assert bounded == sorted(limit for limit in bounded if limit is not None)
     assert panels_by_size("folder_small/small_network") == {}
     assert panels_by_size("quickstart") == {}
-
-
-def test_sizes_are_for_panels_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "wrong.yaml"
     path.write_text("title: T\npanels: {a: {}}\npanel_by_image_size: {b: 3}\n")
     with pytest.raises(InputError, match="must give a size, or null, for panels of the file"):
@@ -108,13 +109,15 @@ def opened(folder: Path, compare: str | None = None, *settings: str, **keys: Any
     return changed(str(path), *settings, compare=compare)
 
 
-@pytest.mark.parametrize("compare", ["all", "best", "triplet", "my_loss", "wide"])
+@pytest.mark.parametrize("compare", ["best", "my_loss", "wide"])
 def test_a_card_from_a_file_is_compared_by_its_key_in_files_and_options(tmp_path: Path, compare: str) -> None:
     by_option = opened(tmp_path, compare)
     assert by_option.primary == PrimaryScore(compare=compare)
     assert opened(tmp_path, primary={"compare": compare}) == by_option
     assert opened(tmp_path, compare, primary={"compare": "triplet"}) == by_option
     assert by_option.rows == ("triplet", "my_loss", "wide")
+    score = {"metric": "precision_at_1", "embeddings": "concatenated", "margin": 2.0}
+    assert opened(tmp_path, compare, "folds=1", primary=score).primary == PrimaryScore(**{**score, "compare": compare})
 
 
 @pytest.mark.parametrize(
@@ -138,13 +141,6 @@ def test_a_comparison_is_in_the_embeddings_that_a_run_has(
         assert compared.primary.embeddings == planned == "separated"
 
 
-def test_the_comparison_keeps_the_score_of_the_file(tmp_path: Path) -> None:
-    score = {"metric": "precision_at_1", "embeddings": "concatenated", "margin": 2.0}
-    assert opened(tmp_path, "best", "folds=1", primary=score).primary == PrimaryScore(
-        metric="precision_at_1", margin=2.0, compare="best"
-    )
-
-
 @pytest.mark.parametrize(
     ("compare", "keys", "message"),
     [
@@ -159,3 +155,53 @@ def test_a_comparison_with_no_row_is_refused_in_one_line(
     with pytest.raises(InputError, match=message) as error:
         opened(tmp_path, compare, **keys)
     assert "\n" not in str(error.value)
+
+
+def test_paths_are_joined_to_the_folder_of_the_file() -> None:
+    content = {
+        "methods": ["contrastive", "cards/mine.yaml", "/code/other.yaml", 3],
+        "metrics": ["nmi", "./my_metrics.py:spread", "package.module:spread"],
+        "variants": [{"of": "cards/mine.yaml", "key": "a"}],
+        "sweeps": [{"of": "proxy_anchor"}, {"grid": {}}, "a"],
+        "dataset": {"name": "folder", "root": "images", "split": "../halves.csv", "subset": True},
+        "seed": 3,
+    }
+    assert with_paths(content, Path("exp")) == {
+        "methods": ["contrastive", "exp/cards/mine.yaml", "/code/other.yaml", 3],
+        "metrics": ["nmi", "exp/my_metrics.py:spread", "package.module:spread"],
+        "variants": [{"of": "exp/cards/mine.yaml", "key": "a"}],
+        "sweeps": [{"of": "proxy_anchor"}, {"grid": {}}, "a"],
+        "dataset": {"name": "folder", "root": "exp/images", "split": "exp/../halves.csv", "subset": True},
+        "seed": 3,
+    }
+
+
+def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/mine")
+    content = {
+        "dataset": {"root": "~/images"},
+        "methods": ["~/cards/mine.yaml"],
+        "metrics": ["~/mine.py:spread"],
+        "trunk": {"name": "~/net.py:build", "weights": "~/net.pt"},
+    }
+    assert with_paths(content, Path("exp")) == {
+        "dataset": {"root": "/mine/images"},
+        "methods": ["/mine/cards/mine.yaml"],
+        "metrics": ["/mine/mine.py:spread"],
+        "trunk": {"name": "/mine/net.py:build", "weights": "/mine/net.pt"},
+    }
+    assert with_home(["run", "~/e.yaml", "--store=~/s.sqlite", "cub200=~", "a~/b"]) == [
+        *("run", "/mine/e.yaml", "--store=/mine/s.sqlite", "cub200=/mine", "a~/b")
+    ]
+
+
+def test_the_data_option_gives_a_folder_per_dataset():
+    several = {"cub200", "cars196"}
+    choices = Choices(data=["cub200=birds", "cars196=cars=old"])
+    assert choices.root_of("cub200", several) == Path("birds")
+    assert choices.root_of("cars196", several) == Path("cars=old")
+    assert choices.root_of("sop", several) is None
+    assert Choices(data=["birds"]).root_of("cub200", {"cub200"}) == Path("birds")
+    assert Choices().root_of("cub200", {"cub200"}) is None
+    with pytest.raises(InputError, match=r"--data birds: name the dataset as in --data cars196=FOLDER --data cub200"):
+        Choices(data=["birds"]).root_of("cub200", several)

@@ -38,7 +38,7 @@ def test_a_sweep_has_a_variant_for_each_combination(load):
     assert len(experiment.comparable_rows()) == len(TINY_FILE["methods"]) + 1 + 4, "16 is the experiment's own size"
 
 
-def test_panels_inherit_conditions_and_sweeps(tmp_path):
+def test_panels_share_conditions_sweeps_and_settings_for_rows_of_one_of_them(tmp_path):
     content = {
         **TINY_FILE,
         "with": {"contrastive": {"training.batch_size": 8}},
@@ -47,14 +47,17 @@ def test_panels_inherit_conditions_and_sweeps(tmp_path):
     }
     path = tmp_path / "both.yaml"
     path.write_text(yaml.safe_dump(content))
+    content["settings"] = {"mine": {"loss.pos_margin": 0.1}}
+    path.write_text(yaml.safe_dump(content))
+    with pytest.raises(InputError, match=r"panels\.a: settings: there is no row 'mine'"):
+        load_experiments(str(path), {})
+    content["panels"]["b"]["variants"] = [{"of": "contrastive", "key": "mine", "title": "M", "set": {}}]
+    path.write_text(yaml.safe_dump(content))
     a, b = load_experiments(str(path), {}).values()
     assert [variant.key for variant in a.variants] == ["triplet__loss.margin_0.1"]
-    assert b.variants == ()
-    assert (
-        b.for_row("contrastive").conditions.embedding_size
-        == b.for_row("contrastive").conditions.training.batch_size
-        == 8
-    )
+    assert [variant.key for variant in b.variants] == ["mine"]
+    of_row = b.for_row("contrastive").conditions
+    assert of_row.embedding_size == of_row.training.batch_size == 8
 
 
 @pytest.mark.parametrize(
@@ -66,6 +69,8 @@ def test_panels_inherit_conditions_and_sweeps(tmp_path):
         ({"sweeps": {"of": "triplet"}}, "sweeps must be a list"),
         ({"sweeps": [{"of": "triplets", "grid": {"loss.margin": [3]}}]}, "unknown method 'triplets'"),
         ({"with": {"triplet": {"embedding_size": 8}}}, "with: there is no row 'triplet'; the rows are"),
+        ({"settings": {"contrastve": {"loss.pos_margin": 0.1}}}, "settings: there is no row 'contrastve'; the rows"),
+        ({"search": {"ranges": {"contrastve": {}}}}, "search.ranges: there is no row 'contrastve'; the rows are"),
         ({"with": {"contrastive": {"seed": 8}}}, "with.contrastive: a row cannot have its own 'seed'"),
         ({"with": {"contrastive": {"embedding_size": 0}}}, "with.contrastive: key 'embedding_size': input should be"),
         ({"with": {"contrastive": {"training.batch_sise": 4}}}, "unknown key 'training.batch_sise'"),

@@ -5,11 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
-from protocols.jobs import EvaluateJob, TrainJob
+from protocols.jobs import TrainJob
 from reproduce.monitoring.observer import Tick
 from reproduce.monitoring.progress import RunProgress
-from tests.support.sample_records import some_result, some_run
-from tests.support.small_problem import TRIPLET, small_problem
+from tests.support.sample_records import evaluation_of, some_result, some_run
+from tests.support.small_setup import TRIPLET, small_setup
 
 
 def shown(progress):
@@ -24,7 +24,7 @@ def progress_of(trainings, folds, file=None, clock=None):
 
 
 def test_running_trainings_are_shown_until_they_finish(tmp_path):
-    specs = small_problem(tmp_path).fold_specs(TRIPLET, "search", 0)
+    specs = small_setup(tmp_path).fold_specs(TRIPLET, "search", 0)
     progress = progress_of(4, len(specs))
     progress.ticks([Tick(specs[0].fingerprint, 200)])
     assert "running: 200 iterations" in shown(progress)
@@ -38,8 +38,8 @@ def test_running_trainings_are_shown_until_they_finish(tmp_path):
 
 
 def test_trainings_of_the_store_do_not_shorten_the_time_left(tmp_path):
-    problem, now = small_problem(tmp_path), [0.0]
-    specs = [spec for trial in range(4) for spec in problem.fold_specs(TRIPLET, f"trial {trial}", trial)]
+    setup, now = small_setup(tmp_path), [0.0]
+    specs = [spec for trial in range(4) for spec in setup.fold_specs(TRIPLET, f"trial {trial}", trial)]
     progress = progress_of(len(specs), len(specs), clock=lambda: now[0])
     for number, spec in enumerate(specs[:6]):
         now[0] += 0 if number < 3 else 100
@@ -50,8 +50,8 @@ def test_trainings_of_the_store_do_not_shorten_the_time_left(tmp_path):
 
 
 def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):
-    problem = small_problem(tmp_path)
-    folds, final = problem.fold_specs(TRIPLET, "reproduction", 0), problem.final_spec(TRIPLET, 0, 2)
+    setup = small_setup(tmp_path)
+    folds, final = setup.fold_specs(TRIPLET, "reproduction", 0), setup.final_spec(TRIPLET, 0, 2)
     file = io.StringIO()
     progress = progress_of(3, len(folds), file)
     for spec in folds:
@@ -59,7 +59,7 @@ def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):
         progress.job_done("triplet", job, some_result(spec, 0.25), from_store=False)
     progress.job_done("triplet", TrainJob(final, "run"), some_result(final, 0.5), from_store=False)
     progress.job_done("triplet", TrainJob(final, "run"), some_result(final, 0.5), from_store=True)
-    test = EvaluateJob((final,), "standard", {}, run=0, seed=0, training_time=1.0)
+    test = evaluation_of(final)
     progress.job_done("triplet", test, some_run(), from_store=False)
     lines = file.getvalue().splitlines()
     assert len(lines) == 3

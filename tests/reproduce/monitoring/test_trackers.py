@@ -1,26 +1,24 @@
 """Curves and scores of a run in TensorBoard, and in Weights & Biases through it."""
 
 import io
-import subprocess
 import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
 from rich.console import Console
 
-from protocols.jobs import EvaluateJob, TrainJob
+from protocols.jobs import TrainJob
 from reproduce.errors import InputError
-from reproduce.monitoring.observer import Observers, Tick
 from reproduce.monitoring.trackers import PROJECT, Tracking, open_trackers
-from reproduce.outputs.find_runs import find_run
+from reproduce.outputs.find_runs import find_runs
 from results.spec.training_spec import MethodSpec
 from results.store.store import Store
-from tests.support.command_line import ROOT, ask, environment
-from tests.support.sample_records import some_result, some_run, some_spec
+from tests.support.command_line import ask
+from tests.support.sample_records import evaluation_of, some_result, some_spec
 
 SPEC = some_spec()
 TRAINING = TrainJob(SPEC, "run")
-TEST = EvaluateJob((SPEC,), "mlrc", {"loss.margin": 0.1}, run=0, seed=0, training_time=1.0)
+TEST = evaluation_of(SPEC)
 
 
 def read(folder):
@@ -50,12 +48,12 @@ def tracking(folder):
     return Tracking("quickstart", folder, Console(file=io.StringIO(), width=500))
 
 
-def test_tensorboard_has_the_curve_of_every_training_once(tiny_run):
-    store = Store(f"sqlite:///{tiny_run}/runs/store.sqlite", tiny_run / "runs" / "artifacts")
+def test_tensorboard_has_the_curve_of_every_training_and_the_scores_of_every_run(tiny_run):
+    store = Store(tiny_run / "runs" / "store.sqlite", tiny_run / "runs" / "artifacts")
     logs = tiny_run / "runs" / "tensorboard" / "tiny"
-    assert len(list(logs.glob("*/*/fold-*"))) == len(store.folds()) == 8
-    curves = store.curves()
-    for row in store.folds().itertuples():
+    assert len(list(logs.glob("*/*/fold-*"))) == len(store.table("folds")) == 8
+    curves = store.table("curves")
+    for row in store.table("folds").itertuples():
         accumulator = read(only(logs, f"{row.method}/*/fold-{row.fold}-{row.fingerprint[:8]}"))
         curve = curves[curves["fingerprint"] == row.fingerprint]
         for tag, column in (
@@ -72,47 +70,34 @@ def test_tensorboard_has_the_curve_of_every_training_once(tiny_run):
             assert [step for step, _ in found] == known["iteration"].tolist()
             assert [value for _, value in found] == pytest.approx(known[column].tolist(), rel=1e-6)
         assert series(accumulator, "best/map_at_r") == [(0, pytest.approx(row.best_map_at_r, rel=1e-6))]
-
-
-def test_tensorboard_has_the_scores_and_settings_of_every_tested_run(tiny_run):
-    store = Store(f"sqlite:///{tiny_run}/runs/store.sqlite", tiny_run / "runs" / "artifacts")
-    logs = tiny_run / "runs" / "tensorboard" / "tiny"
-    for method in ("untrained", "contrastive"):
-        record = find_run(store, "tiny", method, 0).record
-        accumulator = read(only(logs, f"{method}/test/run-0-{record.fingerprint[:8]}"))
-        for variant in ("separated", "concatenated"):
-            for metric, value in getattr(record, variant).model_dump().items():
-                found = series(accumulator, f"test/{variant}_{metric}")
-                assert found == [(0, pytest.approx(value, rel=1e-6))]
-        settings = settings_of(accumulator)
-        assert {name: settings[f"hyperparameters.{name}"].number_value for name in record.hyperparameters} == (
-            record.hyperparameters
-        )
+    record = find_runs(store, "tiny", "contrastive")[0].record
+    accumulator = read(only(logs, f"contrastive/test/run-0-{record.fingerprint[:8]}"))
+    for metric, value in record.concatenated.model_dump().items():
+        assert series(accumulator, f"test/concatenated_{metric}") == [(0, pytest.approx(value, rel=1e-6))]
+    settings = settings_of(accumulator)
+    assert {name: settings[f"hyperparameters.{name}"].number_value for name in record.hyperparameters} == (
+        record.hyperparameters
+    )
 
 
 def test_a_training_has_its_settings_and_belongs_to_the_search_or_to_a_reproduction(tmp_path):
     tracked = tracking(tmp_path)
+    tracked.job_done("triplet", TRAINING, some_result(SPEC), from_store=True)
+    assert list(tmp_path.iterdir()) == [], "results from the store are not written again"
     tracked.job_done("triplet", TRAINING, some_result(SPEC, 0.5), from_store=False)
     tracked.job_done("triplet", TrainJob(SPEC), some_result(SPEC), from_store=False)
-    untrained = some_spec(method=MethodSpec(name="untrained", loss=None))
-    result = some_result(untrained, curve=(), best_map_at_r=None, best_iteration=0)
+    untrained = some_spec(method=MethodSpec(name="untrained", loss=None), validation_classes=(), checkpoint_epoch=0)
+    result = some_result(untrained, curve=(), stopped_by="untrained", iterations=0)
     tracked.job_done("untrained", TrainJob(untrained, "run"), result, from_store=False)
     assert (tmp_path / "quickstart/triplet/search").is_dir()
     written = read(tmp_path / f"quickstart/triplet/reproduction/fold-1-{SPEC.fingerprint[:8]}")
     settings = settings_of(written)
     assert settings["method.loss.name"].string_value == "TripletMarginLoss"
-    assert settings["images.area"].string_value == "[0.16, 1.0]"
+    assert settings["conditions.images.area"].string_value == "[0.16, 1.0]"
     assert "method.miner" not in settings
     assert series(written, "best/iteration") == [(0, 200.0)]
     alone = read(only(tmp_path, "quickstart/untrained/reproduction/*"))
     assert alone.Tags()["scalars"] == ["best/iteration"]
-
-
-def test_results_from_the_store_are_not_written_again(tmp_path):
-    tracked = tracking(tmp_path)
-    tracked.job_done("triplet", TRAINING, some_result(SPEC), from_store=True)
-    tracked.job_done("triplet", TEST, some_run(), from_store=True)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_that_cannot_be_written_do_not_end_the_run(tmp_path):
@@ -122,25 +107,6 @@ def test_files_that_cannot_be_written_do_not_end_the_run(tmp_path):
         tracked.job_done("triplet", TRAINING, some_result(SPEC), from_store=False)
     (line,) = tracked.console.file.getvalue().splitlines()
     assert line == "--track: nothing more is written (Not a directory); the run continues"
-
-
-def test_all_observers_get_the_same_calls_in_order():
-    class Recorded:
-        def __init__(self):
-            self.calls = []
-
-        def job_done(self, method, job, outcome, *, from_store):
-            self.calls.append((method, job, outcome, from_store))
-
-        def ticks(self, ticks):
-            self.calls.append(ticks)
-
-    first, second = Recorded(), Recorded()
-    both = Observers(first, second)
-    result, ticks = some_result(SPEC), [Tick("f", 3)]
-    both.job_done("triplet", TRAINING, result, from_store=True)
-    both.ticks(ticks)
-    assert first.calls == second.calls == [("triplet", TRAINING, result, True), ticks]
 
 
 class FakeWandb(ModuleType):
@@ -182,14 +148,3 @@ def test_a_missing_package_and_an_unknown_tracker_are_reported_before_any_work(c
         assert answer.err.startswith(said)
         assert len(answer.err.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_trackers_are_imported_only_for_the_track_option():
-    code = (
-        "import sys, reproduce.execution.run_experiment; from reproduce.monitoring.trackers import open_trackers; "
-        "open_trackers([], None); print({'tensorboard', 'wandb'} & set(sys.modules))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "set()\n"

@@ -3,14 +3,7 @@
 import pytest
 
 from reproduce.errors import InputError
-from reproduce.outputs.find_runs import (
-    find_experiment,
-    find_experiments,
-    find_run,
-    latest_experiment,
-    others_of_name,
-    stored_names,
-)
+from reproduce.outputs.find_runs import find_experiment, find_experiments, find_runs, others_of_name
 from results.store.store import Store
 from tests.support.sample_records import some_run, some_summary
 
@@ -19,7 +12,7 @@ NAMES = ("quickstart", "both/wide", "both/small", "proxy_gml_table2/cub", "quick
 
 @pytest.fixture
 def store(tmp_path):
-    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
+    store = Store(tmp_path / "store.sqlite", tmp_path)
     for name in NAMES:
         store.put_experiment(f"id of {name}", name, some_summary())
     return store
@@ -46,13 +39,6 @@ def test_names_panels_and_paths_are_found(store, asked, expected):
     assert names(find_experiments(store, asked)) == expected
 
 
-def test_the_latest_experiment_of_a_name_is_found(store):
-    assert find_experiment(store, "quickstart").fingerprint == "id of quickstart"
-    store.put_experiment("newer", "quickstart", some_summary())
-    assert find_experiment(store, "quickstart").fingerprint == "newer"
-    assert latest_experiment(store).name == "quickstart"
-
-
 def test_an_unknown_experiment_gives_one_line_with_the_stored_names(store):
     held = "both/small, both/wide, proxy_gml_table2/cub, quickstart, quickstart_too"
     for look_up in (lambda: find_experiments(store, ["quickstart", "quick"]), lambda: find_experiment(store, "quick")):
@@ -61,21 +47,14 @@ def test_an_unknown_experiment_gives_one_line_with_the_stored_names(store):
         assert str(error.value) == f"no experiment 'quick' in {store.url}; it holds: {held}"
     with pytest.raises(InputError, match=r"quickstart_too; try another$"):
         find_experiments(store, ["both/none"], "; try another")
-    assert stored_names(store) == held.split(", ")
 
 
 def test_one_experiment_must_be_named_with_its_panel(store):
     assert find_experiment(store, "both/wide").fingerprint == "id of both/wide"
     with pytest.raises(InputError, match=r"^both has several panels; use one of both/small, both/wide$"):
         find_experiment(store, "both")
-
-
-def test_an_empty_store_gives_one_line(tmp_path):
-    store = Store(f"sqlite:///{tmp_path}/empty.sqlite", tmp_path)
-    with pytest.raises(InputError, match=r"holds no experiment yet; make one with `reproduce run`"):
-        latest_experiment(store)
-    with pytest.raises(InputError, match=r"it holds: none$"):
-        find_experiments(store, ["quickstart"])
+    with pytest.raises(InputError, match=r"there is no tested run in .* yet; continue with `reproduce run both/wide`"):
+        find_runs(store, "both/wide", "contrastive")
 
 
 def test_a_run_of_a_repeated_search_is_found_by_both_numbers(store):
@@ -83,13 +62,13 @@ def test_a_run_of_a_repeated_search_is_found_by_both_numbers(store):
     for run in runs:
         store.put_run(run)
         store.enlist("id of quickstart", "triplet", run)
-    assert find_run(store, "quickstart", "triplet", 0).record == runs[0]
-    second = find_run(store, "quickstart", "triplet", 0, 1)
-    assert (second.record.fingerprint, second.called) == ("of search 1", "quickstart, triplet, run 0 of search 1")
+    assert find_runs(store, "quickstart", "triplet", 0, 0)[0].record == runs[0]
+    second = find_runs(store, "quickstart", "triplet", 1, 0)[0]
+    assert (second.record, second.called) == (runs[1], "quickstart, triplet, run 0 of search 1")
     with pytest.raises(
         InputError, match=r"no tested run 0 of search 2 of 'triplet'; there are .*triplet \(search 1, run 0\)"
     ):
-        find_run(store, "quickstart", "triplet", 0, 2)
+        find_runs(store, "quickstart", "triplet", 2)
 
 
 IDENTITIES = ("abcd1234" + "0" * 24, "abcd5678" + "0" * 24, "e" * 32)
@@ -98,7 +77,7 @@ IDENTITIES = ("abcd1234" + "0" * 24, "abcd5678" + "0" * 24, "e" * 32)
 @pytest.fixture
 def of_one_name(tmp_path):
     """A store with three experiments of one name, which differ in methods; the last one is the latest."""
-    store = Store(f"sqlite:///{tmp_path}/one.sqlite", tmp_path)
+    store = Store(tmp_path / "one.sqlite", tmp_path)
     for number, fingerprint in enumerate(IDENTITIES, start=1):
         methods = dict.fromkeys("abc"[:number], "")
         store.put_experiment(fingerprint, "mine", some_summary(methods=methods))
@@ -112,26 +91,14 @@ def of_one_name(tmp_path):
 def test_an_identity_or_its_beginning_names_one_experiment(of_one_name):
     for asked, expected in (("mine", 2), (IDENTITIES[0], 0), (IDENTITIES[1][:12], 1), ("abcd5", 1), ("eeee", 2)):
         assert find_experiment(of_one_name, asked).fingerprint == IDENTITIES[expected]
+    for unclear in ("abcd", "eee"):
+        with pytest.raises(InputError, match=f"no experiment '{unclear}'"):
+            find_experiments(of_one_name, [unclear])
     both = find_experiments(of_one_name, ["abcd1", "mine", "eeeee"])
     assert [one.fingerprint for one in both] == [IDENTITIES[0], IDENTITIES[2]]
-    assert find_run(of_one_name, "abcd5", "b", 0).record == some_run("b", fingerprint="abcd5678-b")
-
-
-@pytest.mark.parametrize("asked", ["abcd", "eee"])
-def test_a_beginning_that_is_too_short_is_refused_with_the_candidates(of_one_name, asked):
-    with pytest.raises(InputError) as error:
-        find_experiments(of_one_name, [asked])
-    candidates = {
-        "abcd": ("abcd12340000 (mine: a; 1 x", "abcd56780000 (mine: a, b; 1 x"),
-        "eee": ("eeeeeeeeeeee (mine:",),
-    }
-    assert str(error.value).startswith(f"{asked}: too short for an identity; give more digits of one of ")
-    assert all(candidate in str(error.value) for candidate in candidates[asked])
-
-
-def test_a_name_of_hexadecimal_digits_is_a_name_first(of_one_name):
+    assert find_runs(of_one_name, "abcd5", "b")[0].record == some_run("b", fingerprint="abcd5678-b")
     of_one_name.put_experiment("f" * 32, "eeee", some_summary())
-    assert find_experiment(of_one_name, "eeee").fingerprint == "f" * 32
+    assert find_experiment(of_one_name, "eeee").fingerprint == "f" * 32, "a name comes first"
 
 
 def test_who_names_no_identity_is_told_of_the_others(of_one_name):

@@ -1,8 +1,10 @@
-"""A run that is called again writes its page again only if its measurements have changed."""
+"""A run that is called again writes its page again only if its measurements have changed; the repository's address."""
+
+import subprocess
 
 import pytest
 
-from reproduce.outputs.page import answer, page_or_reason, write_page
+from reproduce.outputs.page import answer, page_or_reason, repository_address, write_page
 from reproduce.storage import open_store, storage_paths
 from tests.support.sample_records import some_run, some_summary
 
@@ -12,7 +14,7 @@ FINGERPRINT = "e" * 32
 @pytest.fixture
 def where(tmp_path):
     """A store with an experiment of one method with two runs, whose page was written."""
-    where = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
+    where = storage_paths(str(tmp_path / "store.sqlite"))
     open_store(where).put_experiment(FINGERPRINT, "tiny", some_summary(methods={"triplet": "Triplet"}, trials=0))
     for number in range(2):
         add_run(where, number)
@@ -42,28 +44,36 @@ def is_drawn(where, work):
     return not page_of(where).read_text().endswith("kept")
 
 
-def test_a_second_run_keeps_the_page(where):
+def test_a_run_draws_its_page_if_it_has_changed_or_is_gone(where):
+    assert answer(FINGERPRINT, open_store(where)) in page_of(where).read_text()
     assert not is_drawn(where, lambda: called_again(where))
-
-
-def test_a_new_run_draws_the_page(where):
     add_run(where, 2)
     assert is_drawn(where, lambda: called_again(where))
-    assert not is_drawn(where, lambda: called_again(where))
-
-
-def test_a_page_that_is_gone_or_is_none_is_drawn(where):
-    page_of(where).unlink()
-    called_again(where)
+    assert is_drawn(where, lambda: write_page("tiny", FINGERPRINT, open_store(where), where.reports))
     page_of(where).write_text("something else")
     called_again(where)
     assert "Triplet" in page_of(where).read_text()
 
 
-def test_report_always_draws_the_page(where):
-    assert is_drawn(where, lambda: write_page("tiny", FINGERPRINT, open_store(where), where.reports))
+def test_an_error_in_the_page_does_not_end_the_run(where):
+    with open_store(where).database.writing() as connection:
+        connection.execute("UPDATE experiments SET content = '{}'")
+    said = called_again(where)
+    assert said.startswith("no page was written (store ")
+    assert said.endswith("try `reproduce report tiny`")
 
 
-def test_the_run_says_what_its_page_begins_with(where):
-    said = answer(FINGERPRINT, open_store(where))
-    assert said in page_of(where).read_text()
+@pytest.mark.parametrize(
+    ("remote", "address"),
+    [
+        ("https://github.com/some/suite.git", "https://github.com/some/suite"),
+        ("git@github.com:some/suite.git", ""),
+        ("https://name:secret@github.com/some/suite", ""),
+        ("https://a.example/x", ""),
+    ],
+)
+def test_only_a_public_address_of_the_repository_is_shown(tmp_path, remote, address):
+    assert repository_address(tmp_path) == ""
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    subprocess.run(["git", "-C", str(tmp_path), "remote", "add", "origin", remote], check=True)
+    assert repository_address(tmp_path) == address

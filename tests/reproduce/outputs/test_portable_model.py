@@ -12,23 +12,21 @@ from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import trained_model
 from reproduce.errors import InputError
 from reproduce.outputs import portable_model
-from reproduce.outputs.portable_model import (
-    TOLERANCE,
-    NormalizedModel,
-    normalized_ensemble,
-    write_onnx,
-    write_program,
-)
+from reproduce.outputs.portable_model import TOLERANCE, NormalizedModel, Portable, write_onnx, write_program
 from results.spec.conditions import ImageSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from tests.support.toys import pattern_dataset, toy_fold
 
 
-@pytest.fixture
-def trained(tmp_path) -> tuple[FoldSpec, dict[str, Tensor]]:
-    spec, data = toy_fold(pattern_dataset(tmp_path))
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> tuple[FoldSpec, dict[str, Tensor]]:
+    spec, data = toy_fold(pattern_dataset(tmp_path_factory.mktemp("data")))
     return spec, train_fold(spec, data).weights
+
+
+def model_of(spec: FoldSpec, *weights: dict[str, Tensor], kind: Normalization = "unit", **training) -> NormalizedModel:
+    return Portable([spec] * len(weights), weights, kind, {}, "").model(**training)
 
 
 def images(number: int, side: int) -> Tensor:
@@ -38,8 +36,7 @@ def images(number: int, side: int) -> Tensor:
 @pytest.mark.parametrize("normalization", ["unit", "ball"])
 def test_a_program_gives_the_normalized_embeddings_of_any_batch(tmp_path, trained, normalization: Normalization):
     spec, weights = trained
-    model = normalized_ensemble([spec], [weights], normalization)
-    assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
+    assert write_program(model_of(spec, weights, kind=normalization), tmp_path / "model.pt2") <= TOLERANCE
     program = torch.export.load(tmp_path / "model.pt2").module()
     for number in (1, 2, 7):
         batch = images(number, spec.conditions.images.crop)
@@ -50,19 +47,15 @@ def test_a_program_gives_the_normalized_embeddings_of_any_batch(tmp_path, traine
 
 def test_a_model_of_mixed_precision_can_be_exported(tmp_path, trained):
     spec, weights = trained
-    training = spec.conditions.training.model_copy(update={"precision": "amp"})
-    model = normalized_ensemble([spec.with_conditions(training=training)], [weights], "unit")
-    assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
+    assert write_program(model_of(spec, weights, precision="amp"), tmp_path / "model.pt2") <= TOLERANCE
 
 
 def test_a_model_of_features_takes_features(tmp_path, trained):
     spec, _ = trained
     spec = spec.with_conditions(trunk=TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK, width=5), images=ImageSettings())
-    weights = {
-        "embedder.weight": torch.randn(spec.embedding_size or 0, 5),
-        "embedder.bias": torch.randn(spec.embedding_size or 0),
-    }
-    assert write_program(normalized_ensemble([spec], [weights], "unit"), tmp_path / "model.pt2") <= TOLERANCE
+    size = spec.embedding_size or 0
+    weights = {"embedder.weight": torch.randn(size, 5), "embedder.bias": torch.randn(size)}
+    assert write_program(model_of(spec, weights), tmp_path / "model.pt2") <= TOLERANCE
     features = torch.randn(4, 5)
     expected = normalized(features @ weights["embedder.weight"].T + weights["embedder.bias"])
     torch.testing.assert_close(torch.export.load(tmp_path / "model.pt2").module()(features), expected)
@@ -70,21 +63,19 @@ def test_a_model_of_features_takes_features(tmp_path, trained):
 
 def test_onnx_gives_the_embeddings_of_any_batch(tmp_path, trained):
     onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
-    spec, weights = trained
-    model = normalized_ensemble([spec], [weights], "unit")
-    assert write_onnx(model, tmp_path / "model.onnx") <= TOLERANCE
+    model = model_of(*trained)
+    write_onnx(model, tmp_path / "model.onnx")
     assert [path.name for path in tmp_path.glob("model.onnx*")] == ["model.onnx"], "the weights are in the file"
     session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
-    batch = images(3, spec.conditions.images.crop)
+    batch = images(3, trained[0].conditions.images.crop)
     (embeddings,) = session.run(["embeddings"], {"inputs": batch.numpy()})
     torch.testing.assert_close(torch.from_numpy(embeddings), model(batch), rtol=0, atol=TOLERANCE)
 
 
 def test_a_missing_package_gives_one_line(tmp_path, trained, monkeypatch):
-    spec, weights = trained
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(InputError, match=r"--onnx needs the package onnxruntime: pip install -e '.\[onnx\]'"):
-        write_onnx(normalized_ensemble([spec], [weights], "unit"), tmp_path / "model.onnx")
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    with pytest.raises(InputError, match=r"--onnx needs the package onnxscript: pip install -e '.\[onnx\]'"):
+        write_onnx(model_of(*trained), tmp_path / "model.onnx")
 
 
 @pytest.mark.parametrize("error", [2 * TOLERANCE, float("nan")])
@@ -99,11 +90,8 @@ def test_an_exported_model_that_differs_is_refused(tmp_path, trained, monkeypatc
 
     program = portable_model._program
     monkeypatch.setattr(portable_model, "_program", lambda model: program(Shifted(model)))
-    spec, weights = trained
-    with pytest.raises(
-        InputError, match=r"the model in torch.export differs from the suite's by .*; nothing is written"
-    ):
-        write_program(normalized_ensemble([spec], [weights], "unit"), tmp_path / "model.pt2")
+    with pytest.raises(InputError, match=r"the model in torch.export differs from the suite's .*; nothing is written"):
+        write_program(model_of(*trained), tmp_path / "model.pt2")
 
 
 def test_an_ensemble_concatenates_its_models_and_holds_a_frozen_trunk_once(tmp_path, trained):
@@ -112,11 +100,9 @@ def test_an_ensemble_concatenates_its_models_and_holds_a_frozen_trunk_once(tmp_p
     frozen = spec.with_conditions(trunk=spec.conditions.trunk.model_copy(update={"frozen": True}))
     sizes = []
     for each in (spec, frozen):
-        model = normalized_ensemble([each] * 2, [weights, weights | embedder], "unit")
-        assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
+        assert write_program(model_of(each, weights, weights | embedder), tmp_path / "model.pt2") <= TOLERANCE
         sizes.append((tmp_path / "model.pt2").stat().st_size)
         batch = images(3, spec.conditions.images.crop)
-        parts = [normalized_ensemble([each], [state], "unit")(batch) for state in (weights, weights | embedder)]
-        expected = normalized(torch.cat(parts, dim=1))
+        expected = normalized(torch.cat([model_of(each, state)(batch) for state in (weights, weights | embedder)], 1))
         torch.testing.assert_close(torch.export.load(tmp_path / "model.pt2").module()(batch), expected)
     assert sizes[1] < 0.8 * sizes[0]

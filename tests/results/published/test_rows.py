@@ -1,11 +1,12 @@
-"""Every printed row says who measured it."""
+"""Every printed row says who measured it, how many runs are behind a value, and what its ± is."""
 
 from collections import Counter
 
 import pytest
 
-from results.published.rows import row_origin
+from results.published.rows import PublishedPrecision, precision_of, published_mean, row_origin
 from results.published.tables import published_table, published_tables, read_published
+from results.statistics.intervals import student_t_interval
 
 ROWS = [
     (name, row, dataset)
@@ -60,3 +61,67 @@ def test_the_counts_of_the_audit():
 def test_rows_that_were_checked_by_hand(table, label, dataset, kind):
     row = next(row for row in published_table(table).rows if row.label == label)
     assert row_origin(table, row, dataset).kind == kind
+
+
+CELLS = [
+    (cell, row_origin(name, row, cell.dataset))
+    for name in published_tables()
+    for row in published_table(name).rows
+    for cell in row.cells.values()
+]
+
+
+def some_cell(table, label, metric, kind):
+    for cell, origin in CELLS:
+        if (cell.table_name, cell.method_label, cell.metric, cell.kind) == (table, label, metric, kind):
+            return cell, origin
+    raise LookupError(label)
+
+
+def test_the_meaning_of_every_printed_spread_is_written_down():
+    with_spread = {cell.table_name for cell, _ in CELLS if cell.plus_minus is not None}
+    spreads = read_published("spreads")
+    assert set(spreads["table"]) == with_spread
+    assert set(spreads["kind"]) <= {"95 % interval", "standard deviation", "not stated"}
+    assert all(spreads["evidence"])
+    assert {precision_of(*place).spread is None for place in CELLS if place[0].plus_minus is None} == {True}
+
+
+@pytest.mark.parametrize(
+    ("table", "runs"),
+    [
+        *[(name, 10) for name in ("mlrc_cub200", "mlrc_cars196", "mlrc_sop")],
+        # The four fold models of CCP are no repetitions, NIR says "several seeds", and the others say nothing.
+        *[(name, None) for name in ("ccp_table1", "nir_table1", "proxy_isa_table2", "proxy_gml_table1")],
+    ],
+)
+def test_the_number_of_runs_is_that_of_the_audited_settings(table, runs):
+    measured = {
+        precision_of(cell, origin).runs
+        for cell, origin in CELLS
+        if cell.table_name == table and origin.kind == "measured"
+    }
+    assert measured == {runs}
+
+
+def test_mlrcs_interval_gives_the_deviation_of_its_runs():
+    cell, origin = some_cell("mlrc_cub200", "CosFace", "precision_at_1", "concatenated")
+    assert precision_of(cell, origin) == PublishedPrecision(10, "95 % interval")
+    mean = published_mean(cell, origin)
+    assert (mean.value, mean.runs) == (cell.measure, 10)
+    # Ten runs with this standard deviation have an interval of the published half width.
+    half = mean.deviation * (9 / 10) ** 0.5
+    values = [mean.value + half * sign for sign in (-1, 1)] * 5
+    assert 100 * student_t_interval(values).half_width == pytest.approx(cell.plus_minus)
+
+
+def test_a_spread_of_unknown_meaning_is_not_used():
+    cell, origin = some_cell("nir_table1", "ProxyAnchor + NIR", "precision_at_1", "single")
+    assert cell.plus_minus is not None
+    mean = published_mean(cell, origin)
+    assert (mean.runs, mean.deviation) == (1, None)
+
+
+def test_a_dash_is_no_measurement():
+    dash, origin = next(place for place in CELLS if not place[0].as_published)
+    assert published_mean(dash, origin) is None

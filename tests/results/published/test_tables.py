@@ -1,4 +1,4 @@
-"""The published numbers, as they lie in the package."""
+"""The published numbers: tables, values read off figures, and the optima of MLRC's searches."""
 
 from decimal import Decimal
 from importlib import resources
@@ -6,42 +6,14 @@ from importlib import resources
 import pandas as pd
 import pytest
 
-ROWS = {
-    "mlrc_hyperparameters": 144,
-    "mlrc_results": 194,
-    "mlrc_search_space": 143,
-    "seed_results": 1215,
-}
-COLUMNS = {
-    "mlrc_hyperparameters": ["dataset", "method", "parameter", "value", "source"],
-    "mlrc_search_space": [
-        *("dataset", "method", "parameter", "scale", "initial_lower", "initial_upper", "final_lower", "final_upper"),
-        *("best_value_full_precision", "trials", "best_trial_1based", "best_mean_val_map_at_r", "source"),
-    ],
-    "mlrc_results": [
-        *("seed", "paper", "table", "setting", "dataset", "method", "backbone", "dim", "metric", "value", "ci_or_std"),
-        "note",
-    ],
-}
-COLUMNS["seed_results"] = COLUMNS["mlrc_results"]
+from results.published.rows import mlrc_search_optima
+from results.published.tables import figure_values, read_published
+from tests.support.published_files import CARDS, lines
 
 
 def published(name: str, dtype: type | None = None) -> pd.DataFrame:
     with resources.files("results").joinpath("published", f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file, dtype=dtype)
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_every_row_is_there(name):
-    frame = published(name)
-    assert len(frame) == ROWS[name]
-    assert list(frame.columns) == COLUMNS[name]
-    assert not frame["dataset"].isna().any()
-
-
-def test_no_cell_of_a_table_has_two_values():
-    for name in ("mlrc_hyperparameters", "mlrc_search_space"):
-        assert not published(name).duplicated(["dataset", "method", "parameter"]).any()
 
 
 def test_optima_lie_within_the_bounds_that_the_search_ended_with():
@@ -63,3 +35,59 @@ def test_the_printed_optima_are_the_exact_ones_to_their_last_digit():
         printed = Decimal(row.value)
         unit = Decimal(1).scaleb(printed.as_tuple().exponent)
         assert abs(printed - Decimal(row.best_value_full_precision)) < unit, (row.dataset, row.method, row.parameter)
+
+
+def test_the_bars_of_proxy_gml_are_complete():
+    bars = {(value.series, value.x): value for value in figure_values("proxy_gml_figure4")}
+    assert set(bars) == {(r, n) for r in ("0.05", "0.5", "1") for n in range(1, 31)}
+    best = {r: max((n for at, n in bars if at == r), key=lambda n: bars[r, n].score) for r in ("0.05", "0.5")}
+    # The paper's text says N = 12 for every r; the bars show it for r = 0.05 only.
+    assert best == {"0.05": 12, "0.5": 17}
+    ratios = {value.x: value.score for value in figure_values("proxy_gml_figure5")}
+    assert (len(ratios), max(ratios, key=ratios.get)) == (16, 0.05)
+    assert bars["0.05", 12].score == ratios[0.05] == 0.855
+
+
+def test_every_value_says_how_it_is_known():
+    for name in ("proxy_gml_figure1", "proxy_gml_figure4", "proxy_gml_figure5"):
+        for value in figure_values(name):
+            assert value.dataset == "cars196"
+            assert 0 < value.score < 1
+    known = read_published("figure_values")
+    known = known[known["figure"].str.startswith("proxy_gml")]
+    assert known["certainty"].str.startswith("read off, +-0.").all()
+    assert known["source"].str.startswith("SpotlightPPT.pptx slide ").all()
+
+
+def test_a_figure_without_known_values_has_none():
+    assert figure_values("proxy_isa_figure9") == ()
+
+
+def test_optima_are_those_of_mlrcs_logs():
+    cars = mlrc_search_optima("cars196")
+    assert len(cars) == 36
+    weights = next(one for one in cars if (one.method, one.parameter) == ("normalized_softmax", "temperature"))
+    assert (weights.value, weights.as_published) == (0.08863250090946041, "0.0886")
+    assert weights.best_map_at_r == 0.236146
+    large = next(one for one in mlrc_search_optima("cub200_batch256") if one.method == "fastap")
+    assert (large.value, large.as_published) == (86.0, "86")
+
+
+def test_all_optima_are_there_and_what_is_not_known_is_none():
+    optima = [one for name in ("cub200", "cars196", "sop", "cub200_batch256") for one in mlrc_search_optima(name)]
+    assert len(optima) == 144
+    assert len(lines("mlrc_search_space")) == 143
+    unsearched = next(one for one in optima if one.value is None)
+    assert (unsearched.method, unsearched.as_published) == ("soft_triple", "N/A")
+    assert {one.method for one in optima if one.best_map_at_r is None and one.value is not None} == {"fastap"}
+    with pytest.raises(ValueError, match="no search on 'inshop'"):
+        mlrc_search_optima("inshop")
+
+
+def test_mlrcs_optima_are_the_settings_that_the_cards_give():
+    for dataset in ("cub200", "cars196", "sop", "cub200_batch256"):
+        for one in mlrc_search_optima(dataset):
+            card = CARDS[one.method]
+            ours = next(name for name, bounds in card["search"].items() if bounds["published_as"] == one.parameter)
+            if one.value is not None:
+                assert card["published"][dataset][ours] == one.value, (dataset, one.method, one.parameter)

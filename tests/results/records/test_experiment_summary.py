@@ -23,7 +23,7 @@ def test_the_store_keeps_the_experiment_without_the_folder(tmp_path):
     store.put_experiment("x", "name", summary)
     (row,) = store.database.rows("SELECT content FROM experiments")
     kept = json.loads(row["content"])
-    assert list(kept) == ["methods", "runs", "experiment", "interim_looks", "data", "ranges"]
+    assert list(kept) == ["methods", "runs", "experiment", "interim_looks", "data", "ranges", "transductive"]
     assert list(kept["methods"]) == ["b", "a"]
     assert "root" not in kept["experiment"]["dataset"]
     read = store.experiment("x")

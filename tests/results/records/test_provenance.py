@@ -56,18 +56,7 @@ def test_machine_and_versions_are_told(fresh_commit):
     assert made.processor == processor()
 
 
-def test_a_tree_is_dirty_from_the_first_change_on(elsewhere):
-    (elsewhere / "results" / "code.py").write_text("x = 1\n")
-    git(elsewhere, "init", "-q")
-    git(elsewhere, "add", ".")
-    git(elsewhere, "commit", "-q", "-m", "first")
-    assert origin._commit() == (git(elsewhere, "rev-parse", "HEAD"), False)
-    (elsewhere / "results" / "code.py").write_text("x = 2\n")
-    origin._commit.cache_clear()
-    assert origin._commit() == (git(elsewhere, "rev-parse", "HEAD"), True)
-
-
-def test_a_users_file_and_a_new_record_are_no_change_and_code_inside_is(elsewhere):
+def test_code_and_cards_make_a_tree_dirty_and_a_users_file_or_a_new_record_does_not(elsewhere):
     (elsewhere / "results" / "code.py").write_text("x = 1\n")
     (elsewhere / "results" / "measured").mkdir()
     (elsewhere / "results" / "measured" / "old.json").write_text("{}\n")
@@ -78,17 +67,17 @@ def test_a_users_file_and_a_new_record_are_no_change_and_code_inside_is(elsewher
     for name in ("my_loss.py", "results/table.json"):
         (elsewhere / name).touch()
     assert origin._commit() == (git(elsewhere, "rev-parse", "HEAD"), False)
-    (elsewhere / "results" / "more.py").write_text("x = 1\n")
-    origin._commit.cache_clear()
-    assert origin._commit() == (git(elsewhere, "rev-parse", "HEAD"), True)
+    for name, text in (("more.py", "x = 1\n"), ("code.py", "x = 2\n")):
+        (elsewhere / "results" / name).write_text(text)
+        origin._commit.cache_clear()
+        assert origin._commit()[1]
+        (elsewhere / "results" / "more.py").unlink(missing_ok=True)
 
 
-def test_outside_a_checkout_nothing_vouches_for_the_code(elsewhere):
-    assert origin._commit() == ("unknown", True)
-
-
-def test_without_git_nothing_vouches_for_the_code(elsewhere, monkeypatch):
-    monkeypatch.setenv("PATH", "")
+@pytest.mark.parametrize("path", [None, ""])
+def test_outside_a_checkout_and_without_git_nothing_vouches_for_the_code(elsewhere, monkeypatch, path):
+    if path is not None:
+        monkeypatch.setenv("PATH", path)
     assert origin._commit() == ("unknown", True)
 
 

@@ -12,16 +12,15 @@ from scipy import stats
 from results.statistics.across_datasets import (
     agreement_by_chance,
     agreements,
-    consistent,
     error_of,
     over_datasets,
     pair_over_datasets,
     rank_correlation,
     side_of,
 )
-from results.statistics.comparison_result import ComparedPair, MethodValues
-from results.statistics.method_comparison import compare_methods
-from tests.benchmarks.board_calibration import FILE, simulate
+from results.statistics.compare import compare_methods
+from results.statistics.comparison import ComparedPair, MethodValues
+from tests.benchmarks.board_calibration import FILE, consistent, simulate
 
 
 def on_dataset(difference, error=None, degrees=10.0, untested=None):

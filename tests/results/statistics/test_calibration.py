@@ -9,14 +9,10 @@ from results.statistics.pair_tests import pool_or_own
 from results.store.experiment_results import FOLDER
 from tests.benchmarks import calibration
 from tests.benchmarks.calibration import (
-    KINDS,
     Cell,
     assumed,
     calibrate,
     cells,
-    halves,
-    power,
-    search_means,
     wrong_share,
 )
 
@@ -75,14 +71,3 @@ def test_taking_every_variance_for_the_pooled_one_would_claim_too_much(monkeypat
 
     monkeypatch.setattr(calibration, "pool_or_own", pooled)
     assert ours < MOST + 0.015 < 0.1 < wrong_share(cell, np.zeros(15), "all", 1000, [1])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_simulated_searches_have_the_wanted_deviations(kind):
-    values = search_means(Cell(4, 50, 1, 1e6, kind), 400, np.random.default_rng(0))
-    expected = {"half x3": [1, 3, 1, 3], "one x5": [5, 1, 1, 1], "failing": [(1 + 64 * 0.16) ** 0.5] * 4}
-    assert values.std(axis=(0, 2)) == pytest.approx(expected.get(kind, [1, 1, 1, 1]), rel=0.03)
-
-
-def test_a_clear_difference_is_seen():
-    assert power(Cell(3, 5, 5, 2.0, "normal"), halves(3, 8.0), "all", 50, [0]) == (1.0, 1.0)

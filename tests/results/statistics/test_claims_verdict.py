@@ -48,13 +48,3 @@ def test_the_difference_is_that_of_a_and_b_whatever_the_order_of_the_methods():
     assert forth.difference == pytest.approx(-back.difference)
     assert (forth.direction, back.direction) == ("a better", "b better")
     assert (forth.claimed_size(0.05), back.claimed_size(0.05)) == ("compatible", "excluded")
-
-
-def test_a_pair_that_was_not_asked_for_has_no_answer():
-    assert answered(0.25, 0.20, primary={"compare": "other"}) is None
-    assert answered(0.25, 0.20, pair=("a", "absent")) is None
-
-
-def test_a_single_search_of_few_trials_tells_nothing():
-    pair = answered(0.25, 0.15, searches=1, trials=3)
-    assert (pair.direction, pair.claimed_size(0.1), pair.untested) == ("cannot tell", None, "search not known")

@@ -6,18 +6,19 @@ import pytest
 
 from results.records.experiment_summary import ExperimentData
 from results.records.trials import SearchTrials
+from results.spec.data_choice import FEATURES
 from results.spec.experiment_spec import PrimaryScore
-from results.spec.search_settings import SamplerSettings, SearchedRange
+from results.spec.search_settings import SearchedRange
 from results.spec.trunk_spec import NO_TRUNK
 from results.statistics.finding import origin_findings, titles_of
 from results.statistics.findings import budget_finding, findings_of, missing_units
 from results.statistics.planning import Detectable
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
-from tests.support.measured_experiment import measured, with_trainings
+from tests.support.measured_experiment import measured, specs_of, with_trainings
 from tests.support.page_material import A, B, material, replace_run, searched, values
 from tests.support.published_world import MLRC, PAPER, experiment, runs_of
-from tests.support.sample_records import some_provenance, some_run, some_summary
+from tests.support.sample_records import changed_run, some_provenance, some_result, some_run, some_summary
 
 
 def texts(world, level=None, where=None):
@@ -32,10 +33,6 @@ def with_settings(world, overrides):
 def given(**runs):
     """Methods with given settings."""
     return material(values(**runs), reproductions=max(map(len, runs.values()))).measured
-
-
-def test_an_experiment_without_runs_has_no_findings():
-    assert findings_of(material({"a": []}).measured) == ()
 
 
 def test_missing_searches_and_runs_are_named_first():
@@ -86,9 +83,9 @@ def test_few_runs_are_called_weak(runs, weak):
 def test_a_method_below_the_untrained_trunk_is_named_and_features_are_no_trunk():
     world = given(untrained=A, b=B)
     assert "B has no higher mean than the untrained trunk." in texts(world, "warning")
-    trunk = world.summary.experiment.conditions.trunk.model_copy(update={"name": NO_TRUNK})
-    features = world.summary.experiment.with_conditions(trunk=trunk)
-    on_features = replace(world, summary=world.summary.model_copy(update={"experiment": features}))
+    settings = {"dataset": {"name": FEATURES}, "trunk": {"name": NO_TRUNK, "weights": NO_TRUNK}}
+    features = some_summary(settings, methods=world.summary.methods)
+    on_features = replace(world, summary=features)
     assert "B has no higher mean than the features as given." in texts(on_features)
 
 
@@ -136,7 +133,7 @@ def test_a_single_search_says_what_is_not_known_or_names_the_record():
         for world in (measured(), MeasuredExperiment.kept("mlrc_frozen_cub200_subset"))
     )
     assert unknown.detail.startswith("How far two searches of this size differ is not known")
-    assert "about 0.9 points (results/measured/search_variance_birds_subset.json: a part of cub200" in known.detail
+    assert "about 0.9 points (results/measured/search_variance_birds_subset.json.xz: a part of cub200" in known.detail
     assert "One search of each method." not in texts(measured(hyperparameters={}))
     assert "One search of each method." not in texts(given(a=A, b=B))
 
@@ -151,17 +148,6 @@ def test_hyperparameters_of_papers_carry_their_papers_choice():
     carried = texts(material(values(a=A), settings=PAPER).measured, "note", "search")
     assert carried[0].startswith("Hyperparameters printed by a paper whose code selects on test classes")
     assert texts(given(a=A, b=B), where="search") == []
-
-
-def test_racing_and_another_sampler_are_notes():
-    assert any(
-        text.startswith("The trials were raced") for text in texts(with_settings(measured(), {"search.racing": True}))
-    )
-    sampler = SamplerSettings(name="TPESampler", startup_trials=3, arguments={"multivariate": True})
-    search = measured().summary.experiment.search.model_copy(update={"sampler": sampler})
-    changed = measured().summary.experiment.model_copy(update={"search": search})
-    world = replace(measured(), summary=measured().summary.model_copy(update={"experiment": changed}))
-    assert texts(world, "note", "search") == ["Optuna's TPESampler(multivariate=True) proposed the trials."]
 
 
 def test_searches_with_close_trials_are_counted():
@@ -190,8 +176,8 @@ def test_settings_at_the_end_of_a_range_are_named_and_those_of_few_searches_coun
 
 def test_cut_off_trainings_are_counted_and_named_by_method():
     world = with_trainings()
-    spec, result = world.trainings["triplet-0-0"]
-    stopped = {**world.trainings, "triplet-0-0": (spec, result.model_copy(update={"best_iteration": 100}))}
+    spec = specs_of(world, "triplet")[0]
+    stopped = {**world.trainings, spec.fingerprint: (spec, some_result(spec, best_iteration=100))}
     found = next(one for one in findings_of(replace(world, trainings=stopped)) if "Cut off" in one.text)
     assert found.text == "Cut off while the validation score still rose: 35 of 36 trainings."
     assert found.detail.startswith("Triplet 11 of 12, Contrastive | A_B, CosFace. More epochs")
@@ -249,18 +235,13 @@ def test_runs_that_were_made_differently_get_one_warning(changes, words):
     assert words in text
 
 
-def test_runs_that_were_made_alike_get_no_warning():
-    assert origins(two_machines({})) == []
-    assert origins(two_machines({"finished_at": "2030-01-01T00:00:00+00:00", "cpu_count": 64})) == []
-
-
 def test_threads_and_processors_of_a_gpu_run_do_not_count():
     (text,) = origins(two_machines({"device": "cuda", "threads": 8, "processor": "other", "host_system": "other"}))
     assert "devices" in text
 
 
 def test_trainings_of_different_versions_are_named():
-    newer = [run.model_copy(update={"training_version": 2}) for run in values(b=B)["b"]]
+    newer = [changed_run(run, training_version=2) for run in values(b=B)["b"]]
     (text,) = origins(material({"a": values(a=A)["a"], "b": newer}).measured)
     assert "different versions of the training (version 1: a; version 2: b)" in text
 

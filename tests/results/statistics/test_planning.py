@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 
 from results.spec.experiment_spec import PrimaryScore
-from results.statistics.multiplicity import SHARE_OF_BETTER, adjusted
-from results.statistics.pair_tests import pool_or_own
+from results.statistics.deviations import SearchDeviation, measured_deviation, run_deviation, search_deviation
+from results.statistics.pair_tests import SHARE_OF_BETTER, adjusted, pool_or_own
 from results.statistics.planning import (
     detectable,
-    run_deviation,
     smallest_difference,
     smallest_of_one_search,
     splits,
     units_for,
 )
-from results.statistics.search_deviation import SearchDeviation, measured_deviation, search_deviation
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_searches import searched
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from results.spec.experiment_spec import PrimaryScore
-from results.statistics.method_comparison import ALPHA
+from results.statistics.compare import ALPHA
 from results.statistics.primary_comparison import (
     comparison_on,
     method_intervals,
@@ -17,7 +17,6 @@ from results.statistics.primary_comparison import (
     resolution,
     score_of,
 )
-from results.statistics.run_values import values_by_run
 from tests.support.sample_searches import searched
 
 THREE = {
@@ -86,13 +85,13 @@ def test_without_a_search_the_runs_are_the_data():
 
 def test_intervals_are_over_searches_for_every_value_of_a_run():
     measured = searched(THREE)
-    intervals = method_intervals(measured, values_by_run(measured.records))
+    intervals = method_intervals(measured, measured.values("map_at_r", "concatenated"))
     alone = np.std([0.405, 0.42, 0.40], ddof=1)
     assert intervals["near"].n == 3
     assert intervals["near"].half_width == pytest.approx(2.446911851 * alone * (1.175 / 3) ** 0.5)
     assert intervals["good"].half_width > 0, "searches that agree by chance borrow the others' deviation"
     one = searched({"good": [[0.40, 0.42]], "near": THREE["near"]})
-    assert method_intervals(one, values_by_run(one.records))["good"].half_width is None
+    assert method_intervals(one, one.values("map_at_r", "concatenated"))["good"].half_width is None
 
 
 def test_the_smallest_step_of_a_score_is_that_of_one_neighbour():
@@ -132,13 +131,3 @@ def test_of_a_half_finished_experiment_only_complete_methods_get_verdicts(method
     # The correction is that of the finished experiment.
     if len(complete) > 1 and result.tested:
         assert min(pair.p_better / pair.p for pair in result.pairs if pair.p) >= 1
-
-
-@settings(max_examples=40, deadline=None)
-@given(stores, st.sampled_from(["map_at_r", "precision_at_1"]))
-def test_every_reader_of_a_score_gets_the_same_comparison(methods, metric):
-    measured = searched(methods)
-    score = score_of(measured, metric, "concatenated")
-    assert comparison_on(measured, score) == comparison_on(measured, score)
-    if score == primary_score(measured):
-        assert comparison_on(measured, score) == primary_comparison(measured)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from results.statistics.run_values import RunKey
 from results.statistics.uncertainty import uncertainty, uncertainty_of_pairs
 from tests.support.page_material import values, with_classes
 
@@ -31,7 +30,7 @@ class World:
                 shared = self.rng.normal(0, self.of_run) if self.matched else 0.0
                 for number, (scores, mean) in enumerate(((a, 0.32), (b, 0.30))):
                     own = self.rng.normal(0, self.of_run) + self.rng.normal(0, self.of_rest, CLASSES)
-                    key = RunKey("x", 0 if self.matched else number, run, search)
+                    key = (search, run if self.matched else 1000 * number + run)
                     scores[key] = mean + effects[number] + shared + classes[number] + own
         return a, b
 
@@ -73,14 +72,6 @@ def test_classes_alone_cover_the_difference_of_runs_that_do_not_vary():
     assert covered(draws, "together") == pytest.approx(0.95, abs=STANDARD_ERRORS)
 
 
-def test_without_class_effects_the_sum_does_not_count_the_rest_twice():
-    world = World(3, of_class=0.0, of_run=0.0)
-    draws = [world.draw(10) for _ in range(REPEATS)]
-    assert covered(draws, "together") >= 0.95 - STANDARD_ERRORS
-    budget = uncertainty(("a", "b"), *draws[0], np.ones(CLASSES))
-    assert budget.together < 1.3 * max(budget.runs, budget.classes)
-
-
 def test_repeated_searches_belong_to_the_sum():
     world = World(4, of_search=0.015)
     draws = [world.draw(3, searches=4) for _ in range(REPEATS)]
@@ -101,8 +92,8 @@ def test_unequal_numbers_of_queries_are_weights():
 
 def test_the_sources_of_a_small_example():
     """Two matched runs, two classes: all half widths by hand."""
-    a = {RunKey("x", 0, run): np.array(row) for run, row in enumerate([[0.5, 0.3], [0.6, 0.2]])}
-    b = {RunKey("x", 0, run): np.zeros(2) for run in range(2)}
+    a = {(0, run): np.array(row) for run, row in enumerate([[0.5, 0.3], [0.6, 0.2]])}
+    b = {(0, run): np.zeros(2) for run in range(2)}
     budget = uncertainty(("a", "b"), a, b, np.array([1.0, 1.0]))
     quantile = stats.t.ppf(0.975, 1)
     assert budget.paired
@@ -123,12 +114,12 @@ def test_a_method_without_a_search_is_not_matched_with_one_search_of_another():
 
 
 def test_too_few_runs_or_classes_leave_their_source_out():
-    one = {RunKey("x", 0, 0): np.array([0.5, 0.3])}
+    one = {(0, 0): np.array([0.5, 0.3])}
     budget = uncertainty(("a", "b"), one, one, np.ones(2))
     assert (budget.runs, budget.together, budget.paired) == (None, None, False)
     assert budget.classes == 0.0
-    single = {RunKey("x", 0, run): np.array([0.5 + run]) for run in range(2)}
-    other = {RunKey("x", 0, run): np.array([0.3]) for run in range(2)}
+    single = {(0, run): np.array([0.5 + run]) for run in range(2)}
+    other = {(0, run): np.array([0.3]) for run in range(2)}
     assert uncertainty(("a", "b"), single, other, np.ones(1)).classes is None
 
 
@@ -145,13 +136,11 @@ def test_classes_must_be_the_same_and_without_queries_do_not_count():
     full = with_classes(values(a=[0.5, 0.6])["a"], (0.0, 0.01, 0.03, 0.0))
     others = [run.class_scores.model_copy(update={"queries": (9, 9, 9, 8)}) for run in full]
     other = [run.model_copy(update={"class_scores": one}) for run, one in zip(full, others, strict=True)]
-    with pytest.raises(ValueError, match="b was tested on other classes than the first method"):
+    with pytest.raises(ValueError, match="b was tested on other classes than the first run"):
         uncertainty_of_pairs({"a": full, "b": other})
     with pytest.raises(ValueError, match="was tested on other classes than the first run"):
         uncertainty_of_pairs({"a": [full[0], other[1]]})
-    with pytest.raises(ValueError, match="class scores hold"):
-        uncertainty_of_pairs({"a": full}, metric="nmi")
-    rows = {RunKey("x", 0, run): np.array([0.5 + run, 0.3, 0.9]) for run in range(2)}
+    rows = {(0, run): np.array([0.5 + run, 0.3, 0.9]) for run in range(2)}
     less = {key: row[:2] for key, row in rows.items()}
     whole = uncertainty(("a", "b"), rows, rows, np.array([1.0, 2.0, 0.0]))
     assert whole == uncertainty(("a", "b"), less, less, np.array([1.0, 2.0]))
@@ -183,12 +172,3 @@ def test_a_method_without_randomness_has_the_runs_of_the_others():
     assert budget.runs == pytest.approx(stats.t.ppf(0.975, 2) * 0.1 / 4 / np.sqrt(3), abs=1e-6)
     assert budget.together >= max(budget.runs, budget.classes)
     assert budget.classes == pytest.approx(too_few.classes)
-
-
-def test_only_classes_are_a_source_of_uncertainty_between_two_methods_without_randomness():
-    one = {key: with_classes(own, (0.0, 0.01, 0.03, 0.0)) for key, own in values(a=[0.5], b=[0.4]).items()}
-    (alone,) = uncertainty_of_pairs(one)
-    assert (alone.runs, alone.together) == (None, None)
-    runs = {**one, "c": with_classes(values(c=[0.2, 0.3])["c"], (0.02, 0.01, 0.03, 0.0))}
-    budget = uncertainty_of_pairs(runs, constant=["a", "b"])[0]
-    assert (budget.runs, budget.together) == (0.0, budget.classes)

@@ -6,9 +6,10 @@ from results.store.check import check_records
 from results.store.database import Database, digest_of
 from results.store.store import Store
 from tests.support.sample_records import some_spec
-from tests.support.small_stores import EXPERIMENT, STUDY, store_at, study_at
+from tests.support.small_stores import EXPERIMENT, STUDY, small_run, store_at, study_at
 
 TABLES = ("trainings", "runs", "experiments", "studies", "trials")
+RUN = small_run(0, 0.4, some_spec(seed=0)).fingerprint
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_a_whole_store_has_no_finding(database):
     checked = check_records(database, lambda done, total: steps.append((done, total)))
     assert checked.faults == []
     assert set(checked.specs) >= {some_spec(seed=0).fingerprint}
-    assert set(checked.runs) == {"triplet-0", "triplet-1"}
+    assert [run.specs[0].seed for run in checked.runs.values()] == [0, 1]
     assert steps == [(number, checked.rows) for number in range(1, checked.rows + 1)]
 
 
@@ -63,7 +64,7 @@ def test_a_content_under_another_name_is_damaged_and_missed_by_others(database, 
 @pytest.mark.parametrize(
     ("table", "needing"),
     [
-        ("trainings", "row triplet-0 of runs needs it"),
+        ("trainings", f"row {RUN} of runs needs it"),
         ("runs", f"row {EXPERIMENT} triplet 0 0 of experiment_runs needs it"),
         ("experiments", f"row {EXPERIMENT} triplet 0 {STUDY} of experiment_studies needs it"),
         ("studies", f"trial 0 of study {STUDY} needs it"),

@@ -25,7 +25,7 @@ def test_kept_records_make_a_whole_table_and_say_where_they_come_from(name):
         values = [cell.value for cell in result_cells(row).values()]
         assert all(math.isfinite(value) and 0 < value <= 1 for value in values), row.key
         searches, runs = measured.summary.experiment.search.searches, measured.summary.runs[row.key]
-        assert row.lines[0].cells[0].value == (searches if searches > 1 and row.key != "untrained" else runs)
+        assert row.cells[0].value == (searches if searches > 1 and row.key != "untrained" else runs)
         # A pretrained trunk that is not trained is the same in every run and tested once.
         assert runs in (1 if row.key == "untrained" else runs, searches * measured.summary.reproductions)
     for record in measured.records:
@@ -37,10 +37,6 @@ def test_kept_records_make_a_whole_table_and_say_where_they_come_from(name):
         conditions = measured.summary.experiment.for_row(record.method).conditions
         assert {spec.conditions == conditions for spec in record.specs} == {True}
     assert MeasuredExperiment.from_json(measured.to_json()) == measured
-
-
-def test_there_are_records():
-    assert {"quickstart", "all_methods_glyphs"} <= set(NAMES)
 
 
 def test_trainings_and_test_curves_can_be_carried(tmp_path):
@@ -70,7 +66,7 @@ def test_trainings_and_test_curves_can_be_carried(tmp_path):
 
     plain = MeasuredExperiment.from_store(store, "x")
     assert plain == MeasuredExperiment(summary, (run,))
-    assert set(json.loads(plain.to_json())) == {"summary", "records"}
+    assert json.loads(plain.to_json())["trainings"] == []
     assert len(plain.curves()) == len(plain.test_points()) == 0
 
 

@@ -36,8 +36,8 @@ def test_the_first_result_of_a_training_stays(store, file):
 def test_the_first_evaluation_of_a_run_stays(store):
     store.put_run(some_run(separated=0.5))
     store.put_run(some_run(separated=0.9))
-    assert store.run("triplet-0") == some_run(separated=0.5)
-    assert store.run("triplet-1") is None
+    assert store.run(some_run().fingerprint) == some_run(separated=0.5)
+    assert store.run(some_run(run=1).fingerprint) is None
 
 
 def test_any_number_of_trainings_is_looked_up_at_once(store):
@@ -49,7 +49,6 @@ def test_any_number_of_trainings_is_looked_up_at_once(store):
     expected = {spec.fingerprint: (spec, some_result(spec)) for spec in specs[::600]}
     assert store.fold_results(fingerprints) == expected
     assert store.finished_folds(fingerprints) == set(expected)
-    assert store.iterations(fingerprints) == [200] * 3
     assert store.fold_results([]) == {}
     assert store.finished_folds([]) == set()
     assert [(timing.iterations, timing.seconds) for timing in store.timings()] == [(200, 2.5)] * 4
@@ -59,32 +58,36 @@ def test_trainings_and_curves_are_read_back_as_frames(store):
     for fold in (1, 0):
         spec = some_spec(fold=fold)
         store.put_fold(spec, some_result(spec, 0.1 + fold / 2))
-    folds = store.folds()
+    folds = store.table("folds")
     assert list(folds.columns) == [
         *("fingerprint", "dataset", "method", "fold", "status", "best_map_at_r", "iterations", "wall_time"),
     ]
     assert folds["fold"].tolist() == [0, 1]
     assert folds["best_map_at_r"].tolist() == [0.1, 0.6]
-    curves = store.curves()
+    curves = store.table("curves")
     mine = curves[curves["fingerprint"] == some_spec(fold=1).fingerprint]
     assert mine["iteration"].tolist() == [0, 100, 200]
     assert mine["map_at_r"].tolist() == [0.0, 0.3, 0.6]
     assert pd.isna(mine["loss"].iloc[0])
 
 
-def test_empty_frames_have_their_columns(store):
-    frames = {"status": store.folds(), "map_at_r": store.curves(), "reason": store.failures(), "method": store.runs()}
-    frames |= {"last_started": store.experiments(), "queries": store.class_scores()}
-    for column, frame in frames.items():
-        assert column in frame
-        assert frame.empty
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        *(("folds", "status"), ("curves", "map_at_r"), ("failures", "reason")),
+        *(("runs", "method"), ("class_scores", "queries"), ("test_points", "iteration")),
+    ],
+)
+def test_empty_tables_have_their_columns(store, table, column):
+    assert column in store.table(table)
+    assert store.table(table).empty
 
 
 def test_further_metrics_have_columns_where_a_run_has_them(store):
     store.put_run(some_run("contrastive"))
-    assert not any(column.endswith("nmi") for column in store.runs())
+    assert not any(column.endswith("nmi") for column in store.table("runs"))
     store.put_run(some_run("triplet", metrics_separated={"recall@2": 0.6, "nmi": 0.7}, steps=9))
-    runs = store.runs().set_index("method")
+    runs = store.table("runs").set_index("method")
     assert runs.loc["triplet", ["separated_recall@2", "separated_nmi", "steps"]].tolist() == [0.6, 0.7, 9]
     assert runs.loc["contrastive", ["separated_recall@2", "separated_nmi", "steps"]].isna().all()
     assert runs.loc["triplet", "concatenated_map_at_r"] == pytest.approx(0.6 / 4)
@@ -95,7 +98,7 @@ def test_class_scores_have_a_row_per_class(store):
     kept = ClassScores(queries=(3, 5), separated=(scores(0.1), scores(0.2)), concatenated=(scores(0.3), scores(0.4)))
     store.put_run(some_run("contrastive"))
     store.put_run(some_run("triplet", 1, class_scores=kept))
-    frame = store.class_scores()
+    frame = store.table("class_scores")
     assert frame[["method", "run", "class_rank", "queries"]].to_numpy().tolist() == [
         ["triplet", 1, 0, 3],
         ["triplet", 1, 1, 5],
@@ -108,7 +111,7 @@ def test_the_experiment_started_last_comes_first(store):
     for name in ("a", "b", "c", "a"):
         store.put_experiment(f"fingerprint-{name}", name, some_summary(title=name))
     store.put_experiment("another", "b", some_summary())
-    assert store.experiments()["name"].tolist() == ["b", "a", "c", "b"]
+    assert [start.name for start in store.starts()] == ["b", "a", "c", "b"]
     assert store.latest_experiments() == {"b": "another", "a": "fingerprint-a", "c": "fingerprint-c"}
 
 
@@ -124,7 +127,7 @@ def test_the_latest_start_of_an_experiment_says_its_methods(store):
     store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet"}))
     store.put_experiment("x", "quickstart", some_summary(methods={"triplet": "Triplet", "cosface": "CosFace"}))
     assert list(store.experiment("x").methods) == ["triplet", "cosface"]
-    assert len(store.experiments()) == 1
+    assert len(store.starts()) == 1
     with pytest.raises(StoreError, match="holds no experiment nowhere"):
         store.experiment("nowhere")
 
@@ -147,7 +150,7 @@ def test_of_two_runs_with_one_place_the_later_counts(store):
     for run in (first, first, another):
         store.put_run(run)
         store.enlist("x", "triplet", run)
-    assert [run.fingerprint for run in store.experiment_runs("x")] == ["another"]
+    assert [run.fingerprint for run in store.experiment_runs("x")] == [another.fingerprint]
 
 
 def test_runs_of_a_study_that_the_experiment_no_longer_has_are_left_out(store):
@@ -171,7 +174,7 @@ def test_test_curves_come_out_as_they_were_put_in(store, file):
     store.put_test_curve(some_curve("b"))
     assert opened(file).test_curve("a") == some_curve("a")
     assert store.test_curves(["b", "c", "a"]) == {"a": some_curve("a"), "b": some_curve("b")}
-    points = store.test_points()
+    points = store.table("test_points")
     assert points["iteration"].tolist() == [0, 100, 200] * 2
     assert points["map_at_r"].tolist() == [0.0, 0.0625, 0.125] * 2
 
@@ -179,7 +182,7 @@ def test_test_curves_come_out_as_they_were_put_in(store, file):
 def test_a_test_curve_of_another_evaluation_is_as_if_absent_and_is_replaced(store):
     store.put_test_curve(some_curve("a", evaluation_version=EVALUATION_VERSION - 1))
     assert store.test_curve("a") is None
-    assert len(store.test_points()) == 0
+    assert len(store.table("test_points")) == 0
     store.put_test_curve(some_curve("a", 0.7))
     assert store.test_curve("a") == some_curve("a", 0.7)
 
@@ -194,12 +197,12 @@ def test_a_run_has_a_row_for_each_of_its_experiments(store):
     spec = some_spec(method=MethodSpec(name="triplet", loss=Component(name=f"./mine.py:Mine (sha256 {HASH})")))
     store.put_fold(spec, some_result(spec))
     runs = [some_run(run=number, fold_fingerprints=(f"training {number}",)) for number in range(3)]
-    runs[0] = some_run(run=0, fold_fingerprints=(spec.fingerprint,))
+    runs[0] = some_run(run=0, specs=(spec,), fold_scores=(scores(0.5),))
     for run in runs:
         store.put_run(run)
     for experiment, run in (("first", runs[0]), ("second", runs[0]), ("second", runs[1])):
         store.enlist(experiment, "triplet", run)
-    frame = store.runs()
+    frame = store.table("runs")
     assert frame[["experiment", "run"]].values.tolist() == [["other", 0], ["other", 1], ["glyphs", 0], ["", 2]]
     assert frame["experiment_fingerprint"].tolist() == ["second", "second", "first", ""]
     assert frame["title"].tolist()[1:3] == ["Some experiment", "Few trials"]
@@ -210,24 +213,12 @@ def test_a_run_has_a_row_for_each_of_its_experiments(store):
     assert frame["source_hash"].tolist() == [HASH, "", HASH, ""]
 
 
-def test_contents_count_what_the_frames_list(store):
+def test_a_start_says_its_plan_and_counts_its_runs(store):
     store.put_experiment("a" * 32, "first", some_summary(methods={"triplet": "Triplet"}))
     store.put_experiment("b" * 32, "second", some_summary())
-    for seed, (dataset, score, status) in enumerate(
-        [("glyphs", 0.5, "ok"), ("glyphs", 0.7, "nan"), ("cub200", 0.2, "ok"), ("Zoo", None, "ok")]
-    ):
-        spec = some_spec(seed=seed, dataset=dataset)
-        changes = {"best_map_at_r": score, "status": status, "wall_time": 100.0 * (seed + 1)}
-        store.put_fold(spec, some_result(spec, **changes))
     store.put_run(some_run())
     store.enlist("a" * 32, "triplet", some_run())
-    for number in range(7):
-        store.put_failure("f" * 32, f"reason {number}")
-    contents = store.contents()
-    assert (contents.test_evaluations, contents.failures) == (1, 7)
-    assert [failure.reason for failure in contents.latest_failures] == list(store.failures().tail(5)["reason"])
-    groups = [(group.dataset, group.trainings, group.diverged, group.best_map_at_r) for group in contents.trainings]
-    assert groups == [("Zoo", 1, 0, None), ("cub200", 1, 0, 0.2), ("glyphs", 2, 1, 0.7)]
-    assert [group.seconds for group in contents.trainings] == [400, 300, 300]
-    assert [(one.name, one.runs) for one in contents.experiments] == [("second", 0), ("first", 1)]
-    assert contents.experiments[1].described == f"{'a' * 12} (first: triplet; 1 x 2 trials)"
+    second, first = store.starts()
+    assert [(one.name, one.runs) for one in (second, first)] == [("second", 0), ("first", 1)]
+    assert first.described == f"{'a' * 12} (first: triplet; 1 x 2 trials)"
+    assert (store.count("runs"), store.count("failures")) == (1, 0)

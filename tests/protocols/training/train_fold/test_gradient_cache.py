@@ -1,6 +1,5 @@
 """`gradient_cache`: the loss sees the whole batch, the network computes it in chunks, and the gradients stay."""
 
-import weakref
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,12 @@ from torch import Tensor, nn
 from protocols.datasets.dataset import Dataset
 from protocols.training.torch_state import embed_in_chunks
 from protocols.training.train_fold import train_fold
-from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.conditions import OptimizerSettings
 from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import Component, MethodSpec
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
-from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, pattern_dataset, same_weights, settings, toy_fold
+from tests.support.toys import CONTRASTIVE, PROXIES, pattern_dataset, settings, toy_fold
 
-# On maps of 1 x 1 the CPU's bfloat16 kernels leave gradients of a 3 x 3 kernel's outer weights unset.
-IMAGES_16 = IMAGES.model_copy(update={"crop": 16})
 SGD = OptimizerSettings(name="SGD", lr=0.01, weight_decay=0.0, arguments={})
 NIR = MethodSpec(
     name="nir_proxy_anchor",
@@ -103,12 +99,6 @@ def distance(ours: list[Tensor], theirs: list[Tensor]) -> float:
     return float((flat - expected).norm() / expected.norm())
 
 
-def test_a_chunk_as_large_as_the_batch_is_one_pass(dataset: Dataset) -> None:
-    whole = train_fold(*toy_fold(dataset, training=settings()))
-    cached = train_fold(*toy_fold(dataset, training=settings(gradient_cache=8)))
-    assert same_weights(whole.weights, cached.weights)
-
-
 class Wide(nn.Module):
     """Images to 4 features with large activations on the way, and dropout that falls on other values every time."""
 
@@ -142,59 +132,6 @@ def test_the_second_pass_has_the_random_numbers_of_the_first() -> None:
         torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-14)
     other = _gradients(model, embed_in_chunks(model, images, 4))
     assert not torch.allclose(other[0], expected[0])
-
-
-def _kept(images: Tensor, size: int | None) -> int:
-    """The most rows of activations that are in memory at the same time."""
-    alive = most = 0
-
-    def freed(rows: int) -> None:
-        nonlocal alive
-        alive -= rows
-
-    def made(_layer: nn.Module, _inputs: Any, activations: Tensor) -> None:
-        nonlocal alive, most
-        alive += len(activations)
-        most = max(most, alive)
-        weakref.finalize(activations.untyped_storage(), freed, len(activations))
-
-    model = Wide(0.5)
-    model.layers[2].register_forward_hook(made)
-    embed_in_chunks(model, images, size).sum().backward()
-    assert alive == 0
-    return most
-
-
-def test_no_more_is_kept_than_a_chunk_needs() -> None:
-    images = torch.rand(64, 3, 4, 4)
-    assert _kept(images, None) == 64
-    assert _kept(images, 8) <= 16
-
-
-@pytest.mark.parametrize(("precision", "bound"), [("float32", 1e-6), ("amp", 0.02)])
-def test_the_second_pass_computes_in_the_precision_of_the_first(
-    dataset: Dataset, seen: Seen, precision: str, bound: float
-) -> None:
-    gradients = []
-    for chunk in (None, 4):
-        training = settings(optimizer=SGD, precision=precision, gradient_cache=chunk)
-        train_fold(*toy_fold(dataset, PROXIES, training, images=IMAGES_16))
-        gradients.append(seen.taken()[0])
-    assert distance(*gradients) < bound
-
-
-def test_a_training_with_dropout_is_repeatable(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second passes leave the random numbers of later steps alone."""
-
-    def dropped(model: EmbeddingModel, images: Tensor) -> Tensor:
-        return forward(model, images) * nn.functional.dropout(torch.ones(len(images), 1), 0.3, model.training)
-
-    forward = EmbeddingModel.forward
-    monkeypatch.setattr(EmbeddingModel, "forward", dropped)
-    spec, data = toy_fold(dataset, PROXIES, settings(optimizer=SGD, gradient_cache=3))
-    one, other = train_fold(spec, data), train_fold(spec, data)
-    assert same_weights(one.weights, other.weights)
-    assert one.result.curve == other.result.curve
 
 
 @pytest.mark.parametrize(

@@ -8,20 +8,19 @@ import torch
 from protocols.datasets.dataset import Dataset
 from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.evaluation.test_data import test_data as data_for_testing
-from protocols.jobs import EvaluateJob
 from protocols.splits import mlrc_split
 from protocols.training.torch_state import use_precision
 from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.conditions import TrainingSettings
 from results.spec.training_spec import MethodSpec
+from tests.support.sample_records import evaluation_of
 from tests.support.toys import (
     CONTRASTIVE,
     IMAGES,
     PROXIES,
     UNTRAINED,
     pattern_dataset,
-    same_weights,
     settings,
     toy_fold,
 )
@@ -81,31 +80,9 @@ def test_the_precision_reaches_training_and_test_evaluation(dataset: Dataset, mo
         assert seen == {expected}
         seen.clear()
         use_precision("amp" if precision == "float32" else "float32")
-        job = EvaluateJob((spec,), "mlrc", {}, 0, 0, 1.0)
+        job = evaluation_of(spec)
         evaluate_run(job, [weights], data_for_testing(dataset, mlrc_split(dataset.n_classes)))
         assert seen == {expected}
-
-
-def test_on_a_cpu_tf32_is_float32_under_another_name(dataset: Dataset) -> None:
-    exact, other = _trained(dataset, PROXIES, "float32"), _trained(dataset, PROXIES, "tf32")
-    assert same_weights(exact.weights, other.weights)
-    assert exact.result.curve == other.result.curve
-    assert exact.result.fingerprint != other.result.fingerprint
-
-
-def test_checkpoints_do_not_tell_the_layout(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec, data = toy_fold(dataset, UNTRAINED)
-    expected = train_fold(spec, data).weights
-    place = EmbeddingModel.place
-
-    def place_channels_last(model, device):
-        model.channels_last_on_cpu = True
-        return place(model, device)
-
-    monkeypatch.setattr(EmbeddingModel, "place", place_channels_last)
-    weights = train_fold(spec, data).weights
-    assert same_weights(weights, expected)
-    assert all(value.is_contiguous() for value in weights.values())
 
 
 @pytest.mark.gpu

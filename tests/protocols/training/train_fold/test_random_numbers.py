@@ -41,16 +41,6 @@ def rows_of_all_batches(taken: list[tuple[np.ndarray, Tensor]]) -> list[int]:
     return list(chain.from_iterable(rows.tolist() for rows, _ in taken))
 
 
-def test_another_seed_draws_other_batches(dataset: Dataset, batches: list[tuple[np.ndarray, Tensor]]) -> None:
-    drawn = []
-    for seed in (*SEEDS, SEEDS[0]):
-        batches.clear()
-        train_fold(*toy_fold(dataset, seed=seed))
-        drawn.append(rows_of_all_batches(batches))
-    assert len({tuple(rows) for rows in drawn[:-1]}) == len(SEEDS)
-    assert drawn[-1] == drawn[0]
-
-
 def test_another_seed_cuts_other_crops_from_the_same_batches(
     dataset: Dataset, batches: list[tuple[np.ndarray, Tensor]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

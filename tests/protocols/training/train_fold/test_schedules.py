@@ -9,7 +9,6 @@ import torch
 from pydantic import ValidationError
 
 from protocols.datasets.dataset import Dataset
-from protocols.training import train_fold as training_module
 from protocols.training.train_fold import train_fold
 from results.spec.conditions import OptimizerSettings, RateSchedule
 from results.spec.training_spec import FoldSpec
@@ -63,11 +62,6 @@ def test_a_warm_up_and_a_cosine_move_after_every_epoch_or_step(
         assert [rate[0] for rate in rates] == pytest.approx([0.01 * part for part in expected for _ in range(per_rate)])
         assert [rate[1] for rate in rates] == pytest.approx([10 * rate[0] for rate in rates])
         rates.clear()
-
-
-def test_without_a_schedule_rates_stay(dataset: Dataset, rates: list[tuple[float, ...]]) -> None:
-    train_fold(*toy_fold(dataset, PROXIES, settings(optimizer=SGD)))
-    assert set(rates) == {(0.01, 0.1)}
 
 
 def test_gradients_of_network_and_loss_are_clipped_by_value(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,33 +124,12 @@ def test_a_warm_up_can_be_counted_in_steps(dataset: Dataset, monkeypatch: pytest
     assert len(frozen) > 3
 
 
-@pytest.mark.parametrize("asked", [None, "ball"])
-def test_validation_normalises_as_the_training_says(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, asked: str | None
-) -> None:
-    used: set[str] = set()
-    normalized = training_module.normalized
-
-    def watched(embeddings: torch.Tensor, kind: str) -> torch.Tensor:
-        used.add(kind)
-        return normalized(embeddings, kind)
-
-    monkeypatch.setattr(training_module, "normalized", watched)
-    train_fold(*toy_fold(dataset, CONTRASTIVE, normalization=asked))
-    assert used == {asked or "unit"}
-
-
 def test_an_epoch_without_a_number_of_iterations_is_a_pass(dataset: Dataset) -> None:
     spec, data = toy_fold(dataset, CONTRASTIVE, settings(iterations_per_epoch=None, max_epochs=3))
     result = train_fold(spec, data).result
     assert len(data.train) == 24
     assert result.iterations == 3 * (24 // 8)
     assert [point.iteration for point in result.curve] == [0, 3, 6, 9]
-
-
-def test_a_batch_larger_than_the_data_still_makes_an_epoch(dataset: Dataset) -> None:
-    training = settings(iterations_per_epoch=None, max_epochs=2, batch_size=32)
-    assert train_fold(*toy_fold(dataset, CONTRASTIVE, training)).result.iterations == 2
 
 
 def test_a_training_is_validated_or_settled_and_not_both(dataset: Dataset) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import losses
-from losses import Clock, HierarchicalProxyLoss, NIRLoss, ProxyISALoss, XBMLoss
+from losses import Clock, HierarchicalProxyLoss, NIRLoss, ProxyISALoss
 from protocols.training.train_fold import train_fold
 from results.spec.training_spec import Component, MethodSpec
 from tests.support.toys import pattern_dataset, settings, toy_fold
@@ -79,27 +79,6 @@ def test_warm_up_counts_passes_and_a_card_may_overrule_the_loss(
     passes = 1 if asked is None else asked
     end = -(-passes * n_images // BATCH)
     assert [what for _, what in seen] == [step < end for step in range(len(seen))]
-
-
-def test_a_pass_of_shuffled_images_ends_with_its_last_whole_batch(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """As in the authors' loaders: 24 images make 4 batches of 5, so the warm-up of a pass has 4 steps, not 5."""
-    shuffled = method("ProxyAnchorLoss", num_classes="$num_classes")
-    shuffled = shuffled.model_copy(update={"samples_per_class": 0, "whole_passes": True, "warmup_passes": 2})
-    monkeypatch.setattr("tests.protocols.training.train_fold.test_switches.BATCH", 5)
-    seen, n_images = observed(monkeypatch, tmp_path, losses.ProxyAnchorLoss, shuffled, lambda _, clock: clock.warmup)
-    per_pass = n_images // 5
-    assert n_images % 5
-    assert [passes for passes, _ in seen] == [step // per_pass for step in range(len(seen))]
-    assert [warmup for _, warmup in seen] == [step < 2 * per_pass for step in range(len(seen))]
-
-
-def test_xbms_memory_starts_at_its_iteration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    spec = method("XBMLoss", memory_size=16, start_iteration=10).model_copy(update={"samples_per_class": 2})
-    seen, _ = observed(monkeypatch, tmp_path, XBMLoss, spec, lambda loss, _: int(loss.queue.filled))
-    # Seen at the start of a step: the batch of step 10 is the first to be kept.
-    assert first(seen, lambda filled: filled > 0) == 11
 
 
 def test_hierarchical_proxies_are_clustered_once_a_pass_is_over(

@@ -1,0 +1,106 @@
+"""The conditions that all methods of a comparison share: data, split, network, training settings and seeds."""
+
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from protocols.datasets.dataset import Dataset
+from protocols.splits import ClassSplit, FoldClasses, SplitError, as_ranges, from_ranges
+from protocols.training.fold_data import FoldData, fold_data
+from results.records.records import run_fingerprint
+from results.spec.conditions import Conditions
+from results.spec.seeds import Purpose, search_seed, training_seed
+from results.spec.training_spec import FoldSpec, MethodSpec
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Data, split and conditions, equal for all methods of an experiment.
+
+    Attributes:
+        dataset: Images with class labels.
+        split: Test classes, and training and validation classes of each fold.
+        folds: Number of folds that are trained; MLRC trains all folds of the split.
+        conditions: Images, network and training.
+        seed: The seed that all other seeds derive from.
+        metrics: Names of further test metrics.
+        search: Number of the search, from 0. A repeated search and its reproductions have seeds of their own.
+    """
+
+    dataset: Dataset
+    split: ClassSplit
+    folds: int
+    conditions: Conditions
+    seed: int
+    metrics: tuple[str, ...] = ()
+    search: int = 0
+
+    def fold_specs(self, method: MethodSpec, purpose: Purpose, number: int) -> tuple[FoldSpec, ...]:
+        """Specify one training per fold.
+
+        The seeds depend on `purpose`, `number` and fold, but not on the method. So reproduction 3 of two methods starts
+        from the same networks, and their scores can be paired.
+
+        Args:
+            method: The method with its hyperparameters.
+            purpose: What the trainings are for.
+            number: Number of the trial or of the reproduction, from 0.
+        """
+        return tuple(self._spec(method, classes, purpose, number) for classes in self.split.folds[: self.folds])
+
+    def final_spec(self, method: MethodSpec, number: int, epoch: int) -> FoldSpec:
+        """Specify the training on all training and validation classes of the first fold.
+
+        Args:
+            method: The method with its hyperparameters.
+            number: Number of the reproduction, from 0; it decides the seed.
+            epoch: The epoch whose weights are the model, chosen by earlier trainings.
+        """
+        first = self.split.folds[0]
+        classes = as_ranges(tuple(sorted({*first.train, *first.validation})))
+        spec = self._spec(method, first, "reproduction", number)
+        return spec.changed(train_classes=classes, validation_classes=(), checkpoint_epoch=epoch)
+
+    def _spec(self, method: MethodSpec, classes: FoldClasses, purpose: Purpose, number: int) -> FoldSpec:
+        return FoldSpec(
+            dataset=self.dataset.name,
+            data_fingerprint=self.dataset.fingerprint,
+            split=self.split.name,
+            fold=classes.fold,
+            train_classes=as_ranges(classes.train),
+            validation_classes=as_ranges(classes.validation),
+            method=method,
+            conditions=self.conditions,
+            seed=training_seed(self.seed, self.search, purpose, number, classes.fold),
+        )
+
+    def run_name(self, specs: tuple[FoldSpec, ...], chosen_by: tuple[str, ...] = ()) -> str:
+        """Fingerprint of the test evaluation of the models that these trainings make.
+
+        Args:
+            specs: The trainings.
+            chosen_by: Fingerprints of the trainings that chose the epoch of the models.
+        """
+        return run_fingerprint(tuple(spec.fingerprint for spec in specs), self.metrics, chosen_by)
+
+    def training_data(self, spec: FoldSpec) -> FoldData:
+        """Select the images, or their features, that a training may see.
+
+        Raises:
+            SplitError: The specification names a test class for training or validation.
+        """
+        train, validation = from_ranges(spec.train_classes), from_ranges(spec.validation_classes)
+        if leaked := set(self.split.test) & {*train, *validation}:
+            raise SplitError(f"fold {spec.fold}: test class {min(leaked)} is used for training or validation")
+        return fold_data(self.dataset, FoldClasses(spec.fold, train, validation))
+
+    def identity(self) -> dict[str, JsonValue]:
+        """All that decides a study, except the method; part of the study's fingerprint."""
+        return {
+            "dataset": self.dataset.name,
+            "data_fingerprint": self.dataset.fingerprint,
+            "split": self.split.name,
+            "folds": self.folds,
+            "conditions": self.conditions.model_dump(mode="json"),
+            "seed": search_seed(self.seed, self.search),
+        }

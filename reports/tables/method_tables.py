@@ -1,0 +1,180 @@
+"""Tables with rows for each method: what its search found, what it cost, and what peeking would gain."""
+
+from collections.abc import Mapping, Sequence
+
+from reports.tables.table import (
+    PERCENT,
+    Cell,
+    Column,
+    NumberFormat,
+    Row,
+    Sheet,
+    Table,
+    Value,
+    mean_and_half_width,
+    measured_cell,
+)
+from results.published.rows import PublishedOptimum, mlrc_search_optima
+from results.records.records import RunRecord
+from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.statistics.finding import origin_findings, titles_of
+from results.statistics.intervals import Interval, student_t_interval
+from results.statistics.peeking import peeking
+from results.statistics.primary_comparison import primary_comparison, unit_of
+from results.statistics.search_findings import search_findings, validation_scores
+from results.store.experiment_results import MeasuredExperiment
+from results.wording import joined
+
+PublishedNames = Mapping[str, Mapping[str, str]]
+"""MLRC's names of hyperparameters, by method and then by our name."""
+
+_SEARCHED = ("cub200", "cars196", "sop")
+_SETTING = NumberFormat(digits=4, significant=True)
+_STEPS = NumberFormat(digits=0, thousands=True)
+_SECONDS = NumberFormat(digits=1, thousands=True)
+_HOURS = NumberFormat(digits=2)
+_HYPERPARAMETERS = (
+    *("method", "parameter", "ours", "mlrc", "mlrc_printed", "validation_map_at_r", "validation_half_width", "n"),
+    *("mlrc_validation_map_at_r", "search"),
+)
+_COSTS = (
+    *("method", "n", "models", "steps", "steps_half_width", "seconds", "seconds_half_width", "seconds_in_all"),
+    "devices",
+)
+_PEEKING = (
+    *("method", "metric", "n", "left_out", "honest", "honest_half_width", "peeked", "peeked_half_width"),
+    *("gain", "gain_half_width"),
+)
+
+
+def _by_method(measured: MeasuredExperiment) -> dict[str, list[RunRecord]]:
+    runs = {key: [run for run in measured.records if run.method == key] for key in measured.summary.methods}
+    return {key: own for key, own in runs.items() if own}
+
+
+def hyperparameters(measured: MeasuredExperiment, published_names: PublishedNames | None = None) -> Table:
+    """Build the table of the settings found beside MLRC's: a row per hyperparameter of every method and search."""
+    titles = titles_of(measured)
+    rows: list[Row] = []
+    values: list[tuple[Value, ...]] = []
+    for key, all_runs in _by_method(measured).items():
+        names = (published_names or {}).get(key, {})
+        for search in sorted({run.search for run in all_runs}):
+            runs = [run for run in all_runs if run.search == search]
+            title = f"{titles[key]}, search {search}" if measured.repeats_searches else titles[key]
+            means = validation_scores(measured, runs)
+            score = student_t_interval(means) if means else None
+            for index, (name, setting) in enumerate(runs[0].hyperparameters.items()):
+                optimum = _optimum(runs[0].dataset, key, names.get(name, name.rpartition(".")[2]))
+                cells = _hyperparameter_cells(setting, optimum, score, first=index == 0)
+                rows.append(Row(f"{title}: {name}", cells))
+                ours = setting if isinstance(setting, str | int | float) else None
+                printed = (None, None) if optimum is None else (optimum.value, optimum.as_published)
+                scores = (*mean_and_half_width(score), score.n if score else None)
+                best = optimum.best_map_at_r if optimum else None
+                values.append((key, name, ours, *printed, *scores, best, search))
+    ours_is = "the setting of the best trial" if measured.summary.trials else "the given setting"
+    return Table(
+        title=f"{measured.summary.title}: hyperparameters found",
+        caption=f"Ours: {ours_is}, with the validation MAP@R in percent of its n reproductions, ± half width of the "
+        "95 % Student-t interval. MLRC: the best setting of its search and the score of that trial, which is a little "
+        "too high as the highest of all.",
+        columns=tuple(Column(name) for name in ("ours", "MLRC", "validation MAP@R", "n", "MLRC's")),
+        rows=tuple(rows),
+        sheet=Sheet(_HYPERPARAMETERS, tuple(values)),
+        first="Method: hyperparameter",
+        notes=tuple(finding.sentences for finding in search_findings(measured, primary_comparison(measured))),
+    )
+
+
+def _optimum(dataset: str, method: str, parameter: str) -> PublishedOptimum | None:
+    optima = mlrc_search_optima(dataset) if dataset in _SEARCHED else ()
+    return next((one for one in optima if (one.method, one.parameter) == (method, parameter)), None)
+
+
+def _hyperparameter_cells(
+    setting: object, optimum: PublishedOptimum | None, score: Interval | None, *, first: bool
+) -> list[Cell]:
+    """The scores stand in the first row of a search alone."""
+    ours = Cell(str(setting))
+    if isinstance(setting, float):
+        ours = Cell(setting, form=_SETTING)
+    elif isinstance(setting, int) and not isinstance(setting, bool):
+        ours = Cell(setting)
+    return [
+        ours,
+        Cell(optimum.value, written=optimum.as_published) if optimum else Cell(),
+        measured_cell(score if first else None, PERCENT),
+        Cell(score.n if first and score else None),
+        Cell(optimum.best_map_at_r if first and optimum else None, form=PERCENT),
+    ]
+
+
+def costs(measured: MeasuredExperiment) -> Table:
+    """Build the table of costs: training steps up to the checkpoint, and time."""
+    titles, runs = titles_of(measured), _by_method(measured)
+    rows: list[Row] = []
+    values: list[tuple[Value, ...]] = []
+    for key, own in runs.items():
+        steps, seconds = _steps(own), student_t_interval([run.wall_time for run in own])
+        total, models = sum(run.wall_time for run in own), len(own[0].fold_fingerprints)
+        devices = ", ".join(sorted({run.provenance.device for run in own}))
+        times = (measured_cell(steps, _STEPS), measured_cell(seconds, _SECONDS), Cell(total / 3600, form=_HOURS))
+        rows.append(Row(titles[key], (Cell(len(own)), Cell(models), *times, Cell(devices)), key))
+        numbers = (*mean_and_half_width(steps), *mean_and_half_width(seconds))
+        values.append((key, len(own), models, *numbers, total, devices))
+    without = [titles[key] for key, own in runs.items() if _steps(own) is None]
+    columns = [Column(name) for name in ("n", "models", "steps a model", "seconds a run", "hours in all")]
+    return Table(
+        title=f"{measured.summary.title}: cost of the methods",
+        caption="Mean ± half width of the 95 % Student-t interval over n runs. Steps: iterations up to a model's "
+        "checkpoint. Seconds: a run's trainings and its test evaluation, added up. Compare times only between runs on "
+        "equal machines.",
+        columns=(*columns, Column("device", numeric=False)),
+        rows=tuple(rows),
+        sheet=Sheet(_COSTS, tuple(values)),
+        notes=(*_origins(measured), *([f"Steps were not recorded: {joined(without)}."] if without else [])),
+    )
+
+
+def _origins(measured: MeasuredExperiment) -> list[str]:
+    return [finding.sentences for finding in origin_findings(measured)]
+
+
+def _steps(runs: Sequence[RunRecord]) -> Interval | None:
+    steps = [run.steps / len(run.fold_fingerprints) for run in runs if run.steps is not None]
+    return student_t_interval(steps) if len(steps) == len(runs) else None
+
+
+def peeking_table(measured: MeasuredExperiment) -> Table:
+    """Build the table of the gain by peeking, of methods whose runs have test curves and a checkpoint to choose."""
+    titles, metric = titles_of(measured), measured.summary.experiment.peeking_metric
+    gains = {gain.method: gain for gain in peeking(measured, metric)}
+    shown = [gains[key] for key in titles if key in gains and not gains[key].nothing_to_choose]
+    hidden = [title for key, title in titles.items() if key in gains and gains[key].nothing_to_choose]
+    without = [title for key, title in titles.items() if key not in gains]
+    rows, values = [], []
+    for gain in shown:
+        intervals = (gain.honest, gain.peeked, gain.gain)
+        notes = ("", "", f"({gain.left_out} left out)" if gain.left_out else "")
+        cells = [measured_cell(one, PERCENT, note=note) for one, note in zip(intervals, notes, strict=True)]
+        rows.append(Row(titles[gain.method], (Cell(gain.n), *cells), gain.method))
+        numbers = [number for one in intervals for number in mean_and_half_width(one)]
+        values.append((gain.method, metric, gain.n, gain.left_out, *numbers))
+    by_search = unit_of(measured.summary.experiment) == "search"
+    over = "the complete searches, which have n runs in all" if by_search else "n runs"
+    reason = "All trainings were cut off, so there was nothing to choose."
+    return Table(
+        title=f"{measured.summary.title}: gain from peeking",
+        caption=f"Separated {HEADLINE_METRICS[metric]} on the test classes in percent, mean ± half width "
+        f"of the 95 % interval over {over}. Honest: the checkpoint chosen by validation scores. Peeked: "
+        "the best test score during the same training, which an honest protocol must not report.",
+        columns=tuple(Column(name) for name in ("n", "honest", "peeked", "gain")),
+        rows=tuple(rows),
+        sheet=Sheet(_PEEKING, tuple(values)),
+        notes=(
+            *_origins(measured),
+            *([f"Not shown: {joined(hidden)}. {reason}"] if hidden else []),
+            *([f"No test curves: {joined(without)}."] if without else []),
+        ),
+    )

@@ -1,0 +1,139 @@
+"""`experiments`, `methods`, `datasets`, `coverage` and `status`: what comes with the suite, and what a store holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+import typer
+
+from reproduce.commands.options import STORE, Artifacts, StoreAt
+from reproduce.commands.terminal import output_console, say, show_rows
+from reproduce.errors import InputError
+
+_LATEST_FAILURES = 5
+
+
+def experiments() -> None:
+    """List the experiments that come with the suite."""
+    from reproduce.config.experiment_file import experiment_names, load_experiments
+
+    rows = []
+    for name in experiment_names():
+        # A file with several panels shows the datasets of all and the largest number of methods in a panel.
+        panels = list(load_experiments(name, {}).values())
+        first, datasets = panels[0], ", ".join(dict.fromkeys(panel.dataset.name for panel in panels))
+        counts = (max(len(panel.rows) for panel in panels), first.search.trials, first.reproductions)
+        rows.append((name, first.title, first.protocol, datasets, *map(str, counts)))
+    columns = ("experiment", "title", "protocol", "dataset", "methods", "trials", "reproductions")
+    show_rows("experiments", columns, rows)
+
+
+def methods(
+    name: Annotated[str | None, typer.Argument(help="Name of a method whose card is shown.")] = None,
+) -> None:
+    """List the methods, or show the card of one: its loss, search space and source."""
+    from reproduce.config.checked_card import load_card
+    from reproduce.config.method_card import card_names
+
+    if name is not None:
+        _show_card(name)
+        return
+    rows = []
+    for card in map(load_card, card_names()):
+        loss = "-" if card.loss is None else card.loss.name
+        searched = ", ".join(target.removeprefix("loss.") for target in card.search) or "-"
+        rows.append((card.key, card.title, loss, str(card.batch.samples_per_class), searched))
+    show_rows("methods", ("method", "title", "loss", "images per class", "searched"), rows, whole={"method"})
+    say(output_console(), "`reproduce methods NAME` shows the whole card of one.")
+
+
+def _show_card(name: str) -> None:
+    """Print a card as YAML, in the form of its file. Settings with their default value are left out."""
+    import yaml
+
+    from reproduce.config.checked_card import load_card, users_sources
+
+    card = load_card(name)
+    content = card.model_dump(mode="json", exclude_defaults=True)
+    say(output_console(), yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100).rstrip("\n"))
+    # A comment, so that the output can be saved as a card.
+    for source in users_sources(card):
+        say(output_console(), f"# {source}")
+
+
+def datasets() -> None:
+    """List the datasets and whether they need a folder of images."""
+    from protocols.datasets.dataset_registry import DATASETS
+    from results.spec.data_choice import EMBEDDED
+
+    rows = []
+    for name, entry in DATASETS.items():
+        counts = entry.publication.counts if entry.publication else None
+        size = (f"{counts.classes:,}", f"{counts.images:,}") if counts else ("-", "-")
+        rows.append((name, entry.description, *size, "nothing" if name in EMBEDDED else "--data FOLDER"))
+    columns = ("dataset", "what", "classes", "images", "needs")
+    show_rows("datasets", columns, rows, right={"classes", "images"})
+    say(output_console(), "`reproduce data fetch NAME --to FOLDER` downloads a dataset, or says where to get it.")
+
+
+def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
+    """List the contents of the store: experiments, trainings, test evaluations, failures."""
+    from reproduce.storage import opened_store
+
+    console, opened = output_console(), opened_store(store, artifacts)
+    starts, trainings, failures = opened.starts(), opened.table("folds"), opened.table("failures")
+    say(
+        console,
+        f"{opened.url}: {len(starts)} experiment(s), {len(trainings)} training(s), "
+        f"{opened.count('runs')} test evaluation(s), {len(failures)} failure(s)",
+    )
+    if starts:
+        columns = ("experiment", "identity", "methods", "searches x trials", "last started", "runs")
+        started = [
+            (one.name, one.identity, ", ".join(one.summary.methods), one.plan, one.last_started[:19], str(one.runs))
+            for one in starts
+        ]
+        show_rows("experiments, the latest first", columns, started, whole={"identity"})
+        say(console, "Commands take an identity in place of a name, which means its latest experiment.")
+    if len(trainings):
+        groups = []
+        for (dataset, method), own in trainings.groupby(["dataset", "method"]):
+            diverged, best = (own["status"] == "nan").sum(), own["best_map_at_r"].astype(float).max()
+            hours = own["wall_time"].sum() / 3600
+            groups.append((str(dataset), str(method), str(len(own)), str(diverged), f"{best:.4f}", f"{hours:.2f}"))
+        show_rows("trainings", ("dataset", "method", "trainings", "diverged", "best validation MAP@R", "hours"), groups)
+    for failure in failures.tail(_LATEST_FAILURES).itertuples():
+        say(console, f"failure at {str(failure.at)[:19]}: {failure.reason}")
+
+
+def coverage(
+    table: Annotated[str | None, typer.Argument(help="A published table, to see each of its rows.")] = None,
+) -> None:
+    """Count the rows of every published table by whether this suite can reproduce them.
+
+    A row counts once for each dataset of its table. `not runnable` are rows that a paper measured, but whose settings
+    cannot be determined. A quoted row was measured in another paper, so no run under this paper's conditions
+    reproduces it. Most rows of methods that are not in the suite are quoted too.
+    """
+    from reproduce.outputs.covered_rows import STATUSES, covered_rows
+    from results.published.tables import published_tables
+
+    if table is not None and table not in published_tables():
+        raise InputError(f"no published table {table!r}; there are {', '.join(published_tables())}")
+    rows = covered_rows()
+    if table is not None:
+        drawn = []
+        for row in rows:
+            reading = f" (our reading: {row.our_reading})" if row.our_reading else ""
+            if row.table == table:
+                drawn.append((row.label, row.dataset, row.status, row.detail + reading))
+        show_rows(table, ("row", "dataset", "status", "by, from, or why not"), drawn)
+        return
+    counts = Counter((name, row.status) for row in rows for name in (row.table, "all"))
+    lines = [(name, *(str(counts[name, status]) for status in STATUSES)) for name in (*published_tables(), "all")]
+    title = "published rows, counted once for each dataset"
+    show_rows(title, ("table", *STATUSES), lines, right=set(STATUSES))
+    for reason in dict.fromkeys(f"{r.table}, {r.label}: {r.detail}" for r in rows if r.status == "not runnable"):
+        say(output_console(), f"- not runnable: {reason}")
+    say(output_console(), "`reproduce coverage TABLE` lists the rows of one table.")

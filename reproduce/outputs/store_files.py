@@ -1,0 +1,218 @@
+"""The files beside a store's rows: checks and merges stores, writes a store into one zip file and reads such a file.
+
+The zip file holds `store.sqlite` and the files of the folder of artifacts below `artifacts/`. The checksums of its
+members and the hashes of the store's rows tell whether it is whole.
+"""
+
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from protocols.progress import Progress
+from protocols.users_code.kept import is_whole
+from reproduce.errors import InputError
+from reproduce.storage import StoragePaths, open_store, storage_paths
+from results.atomic_files import BAD_ZIP, is_sound, make_folder, partial_name, put_in_place
+from results.records.artifacts import weights_path
+from results.store.check import CheckedRecords, StoreFault, check_records
+from results.store.database import Database
+from results.store.exchange import Conflict, apply_merge, plan_merge
+
+STORE, ARTIFACTS = "store.sqlite", "artifacts"
+SOURCES, FIGURE_DATA = "sources", "figure_data"
+"""Folders below the artifacts: copies of users' source files, and data of pages."""
+
+_OF_A_TRAINING = re.compile(r"([0-9a-f]{32})\.(pt|last\.pt|proxies\.pt|recording\.npz)")
+_OF_A_RUN = re.compile(r"([0-9a-f]{32})\.npz")
+_DIGEST = re.compile(r"[0-9a-f]{16}")
+
+
+def owner_of(name: Path) -> str | None:
+    """Return what a file, named from the folder of artifacts, belongs to.
+
+    That is the fingerprint of a training or of a test evaluation, or the hash of a user's source; None if the suite
+    writes no file of this name.
+    """
+    folder, *below = name.parts or ("",)
+    if folder == SOURCES and len(below) > 1 and _DIGEST.fullmatch(below[0]) and ".." not in below:
+        return below[0]
+    if len(below) != 1:
+        return None
+    match = (_OF_A_RUN if folder == FIGURE_DATA else _OF_A_TRAINING).fullmatch(below[0])
+    return match[1] if match and folder in (FIGURE_DATA, below[0][:2]) else None
+
+
+def _is_of_a_training(name: Path) -> bool:
+    return name.parts[0] not in (SOURCES, FIGURE_DATA)
+
+
+def _files_below(artifacts: Path) -> list[Path]:
+    """Return the names of all files, from the folder of artifacts, sorted."""
+    return [path.relative_to(artifacts) for path in sorted(artifacts.rglob("*")) if path.is_file()]
+
+
+def _counted(names: list[Path], progress: Progress | None) -> Iterator[Path]:
+    """Yield the names, and tell the progress after each."""
+    for number, name in enumerate(names, start=1):
+        yield name
+        if progress is not None:
+            progress(number, len(names))
+
+
+def check_files(records: CheckedRecords, artifacts: Path, progress: Progress | None = None) -> Iterator[StoreFault]:
+    """Read every file in the folder of artifacts, and yield what is damaged or foreign."""
+    for name in _counted(_files_below(artifacts), progress):
+        owner, path = owner_of(name), artifacts / name
+        if owner is None:
+            yield StoreFault("foreign", str(path), "the suite writes no file of this name")
+        elif name.parts[0] == SOURCES:
+            if not is_whole(artifacts / SOURCES / owner):
+                reason = "the files in its folder do not have the hash that is the folder's name"
+                yield StoreFault("damaged", str(path), reason)
+        elif owner not in (records.specs if _is_of_a_training(name) else records.runs):
+            yield StoreFault("foreign", str(path), "no record in the store has this name")
+        elif not is_sound(path):
+            yield StoreFault("damaged", str(path), "cannot be loaded: it is cut short, or a checksum in it is wrong")
+
+
+def missing_checkpoints(records: CheckedRecords, artifacts: Path) -> Iterator[StoreFault]:
+    """Look for the checkpoints of all test evaluations, and yield those that are missing."""
+    if records.runs and not artifacts.is_dir():
+        yield StoreFault("missing", f"folder {artifacts}", "it has the checkpoints; name it with --artifacts")
+        return
+    for record in records.runs.values():
+        for fingerprint in record.fold_fingerprints:
+            spec = records.specs.get(fingerprint)
+            if spec is not None and not (path := weights_path(artifacts, spec)).is_file():
+                yield StoreFault(
+                    "missing", str(path), f"checkpoint of {record.method}, {record.name}, fold {spec.fold}"
+                )
+
+
+def _refuse_damaged(source: Database, artifacts: Path) -> None:
+    """Raise InputError if a store has a damaged row or file, or lacks a row that another one needs."""
+    checked = check_records(source)
+    findings = [finding for finding in checked.faults if finding.kind != "foreign"]
+    findings += [finding for finding in check_files(checked, artifacts) if finding.kind == "damaged"]
+    if findings:
+        raise InputError(
+            f"{source.file}: {len(findings)} damaged or missing row(s) or file(s), so nothing was written; the first "
+            f"is {findings[0].name}: {findings[0].reason}; `reproduce store check` lists all"
+        )
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The outcome of a merge.
+
+    Attributes:
+        added: How much was added, by kind; None if conflicts prevented the merge and nothing was written.
+        conflicts: What the stores disagree about; the first store's version stayed.
+    """
+
+    added: dict[str, int] | None
+    conflicts: tuple[Conflict, ...]
+
+
+def merge_stores(
+    into: StoragePaths, other: StoragePaths, *, keep_first: bool = False, progress: Progress | None = None
+) -> Merged:
+    """Add what another store holds to a store, files first, so that a merge can be repeated; the store may be new.
+
+    The other store, which is only read, first passes the check of `reproduce store check`, but may lack checkpoints.
+    `keep_first` keeps the first store's version where the two disagree; without it nothing is merged then.
+
+    Raises:
+        InputError: The other store has a damaged row or file, or lacks a row. Nothing was written.
+        StoreError: A store cannot be read or written.
+    """
+    source = Database(other.store)
+    _refuse_damaged(source, other.artifacts)
+    target = open_store(into).database
+    merge = plan_merge(target, source)
+    conflicts, owners = tuple(merge.conflicts), merge.files_of()
+    if conflicts and not keep_first:
+        return Merged(None, conflicts)
+    names = [name for name in _files_below(other.artifacts) if owner_of(name) is not None]
+    wanted = [name for name in names if name.parts[0] == SOURCES or owner_of(name) in owners]
+    new = [name for name in wanted if not (into.artifacts / name).exists()]
+    for name in _counted(new, progress):
+        _copy(other.artifacts / name, into.artifacts / name)
+    apply_merge(target, merge)
+    added = {
+        "training(s)": len(merge.rows["trainings"]),
+        "test evaluation(s)": len(merge.rows["runs"]),
+        "experiment(s)": len(merge.rows["experiments"]),
+        "search(es)": len({row["study"] for row in merge.rows["trials"]}),
+        "file(s)": len(new),
+    }
+    return Merged(added, conflicts)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file atomically: the target is complete or does not exist."""
+    make_folder(target.parent)
+    partial = partial_name(target)
+    try:
+        shutil.copyfile(source, partial)
+        put_in_place(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def export_store(
+    where: StoragePaths, file: Path, *, checkpoints: bool = False, progress: Progress | None = None
+) -> int:
+    """Write records, searches and the data of pages of a store into one file; return its size in bytes.
+
+    The file must not exist; it is complete or not there. The tables do not need the checkpoints.
+    """
+    if file.exists():
+        raise InputError(f"{file}: exists already; choose another name")
+    source = Database(where.store)
+    _refuse_damaged(source, where.artifacts)
+    names = [name for name in _files_below(where.artifacts) if owner_of(name)]
+    names = [name for name in names if checkpoints or not _is_of_a_training(name)]
+    partial = partial_name(file.absolute())
+    try:
+        with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(partial, "w") as archive:
+            source.copy_to(Path(folder) / STORE)
+            archive.write(Path(folder) / STORE, STORE, zipfile.ZIP_DEFLATED)
+            for name in _counted(names, progress):
+                archive.write(where.artifacts / name, f"{ARTIFACTS}/{name.as_posix()}")
+        put_in_place(partial, file.absolute())
+    finally:
+        partial.unlink(missing_ok=True)
+    return file.stat().st_size
+
+
+def import_store(
+    file: Path, into: StoragePaths, *, keep_first: bool = False, progress: Progress | None = None
+) -> Merged:
+    """Merge a file that `export_store` wrote into a store. Nothing is written if it is damaged or not of this kind."""
+    with tempfile.TemporaryDirectory() as folder:
+        return merge_stores(into, unpack_store(file, Path(folder)), keep_first=keep_first, progress=progress)
+
+
+def unpack_store(file: Path, folder: Path) -> StoragePaths:
+    """Unpack a file that `export_store` wrote into a folder; return the paths of the store there.
+
+    A file that is damaged or not of this kind is refused in one line.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for name in archive.namelist():
+                path = Path(name)
+                if name != STORE and not (path.parts[:1] == (ARTIFACTS,) and owner_of(path.relative_to(ARTIFACTS))):
+                    raise InputError(f"{file}: {name!r} is no file of a store; nothing was imported")
+            archive.getinfo(STORE)
+            archive.extractall(folder)
+    except (*BAD_ZIP, KeyError) as error:
+        reason = "not a whole file of `reproduce store export`; copy it again"
+        raise InputError(f"{file}: {reason} ({type(error).__name__})") from error
+    return storage_paths(str(folder / STORE))

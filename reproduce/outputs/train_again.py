@@ -1,0 +1,193 @@
+"""Trains stored trainings again, with the same data, in this process. Nothing in the store changes."""
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from protocols.splits import FoldClasses, SplitError, from_ranges
+from protocols.training.build_method import MethodError
+from protocols.training.check_method import with_versions
+from protocols.training.fold_data import fold_data
+from protocols.training.train_fold import TrainedFold, train_fold
+from protocols.trunks.weights import TrunkError
+from protocols.users_code.kept import remember_kept_sources
+from protocols.users_code.sources import SourceError
+from reproduce.errors import WorkFailedError, as_input_errors
+from reproduce.outputs.find_runs import NamedExperiment
+from reproduce.outputs.stored_data import StoredData
+from results.atomic_files import BAD_ZIP
+from results.records.artifacts import last_epoch_path, vectors_path, weights_path
+from results.records.provenance import mixed_math, mixed_versions
+from results.records.records import FoldResult, Provenance
+from results.spec.experiment_spec import Experiment
+from results.spec.source_names import sources_of_training
+from results.spec.training_spec import TRAINING_VERSION, FoldSpec
+from results.store.store import Store
+
+_CIRCUMSTANCES = {"wall_time", "provenance"}
+
+
+@dataclass(frozen=True)
+class StoredTraining:
+    """A training of an experiment in the store.
+
+    Attributes:
+        experiment: Name of the experiment.
+        settings: The experiment.
+        spec: All that decided the training.
+        result: Its stored result.
+        keeps_checkpoint: Whether a test evaluation was made with its weights.
+    """
+
+    experiment: str
+    settings: Experiment
+    spec: FoldSpec
+    result: FoldResult
+    keeps_checkpoint: bool
+
+    @property
+    def called(self) -> str:
+        """The training's name in messages."""
+        purpose = "reproduction" if self.keeps_checkpoint else "search or choice of the epoch"
+        spec = self.spec
+        return f"{self.experiment}, {spec.method.name}, fold {spec.fold} ({purpose}) {spec.fingerprint[:12]}"
+
+
+def stored_trainings(store: Store, experiment: NamedExperiment) -> list[StoredTraining]:
+    """Return the finished trainings of an experiment: those of its runs, and those of its searches."""
+    summary = store.experiment(experiment.fingerprint)
+    records = store.experiment_runs(experiment.fingerprint)
+    tested = {fingerprint for record in records for fingerprint in record.fold_fingerprints}
+    others = {fingerprint for record in records for fingerprint in record.chosen_by}
+    for (method, _), study in store.searches.of_experiment(experiment.fingerprint).items():
+        if method in summary.methods:
+            others |= {fingerprint for trial in study.trials for fingerprint in trial.trainings}
+    return [
+        StoredTraining(experiment.name, summary.experiment, spec, result, fingerprint in tested)
+        for fingerprint, (spec, result) in store.fold_results(tested | others).items()
+    ]
+
+
+class Sample(NamedTuple):
+    """Trainings to make again, from how many they were taken, and how many another version of the code made."""
+
+    trainings: list[StoredTraining]
+    of: int
+    other_versions: int
+
+
+def random_sample(trainings: Iterable[StoredTraining], store: Store, size: int, seed: int) -> Sample:
+    """Take trainings at random. The same seed takes the same ones from an unchanged store."""
+    by_fingerprint = {training.spec.fingerprint: training for training in trainings}
+    for training in by_fingerprint.values():
+        remember_kept_sources(store.artifacts, sources_of_training(training.spec))
+    possible = [training for _, training in sorted(by_fingerprint.items()) if _is_of_this_version(training.spec)]
+    taken = random.Random(seed).sample(possible, min(size, len(possible)))
+    return Sample(taken, len(possible), len(by_fingerprint) - len(possible))
+
+
+def _is_of_this_version(spec: FoldSpec) -> bool:
+    """Return whether this code trains what the specification means: same training version, same classes."""
+    try:
+        return spec.training_version == TRAINING_VERSION and with_versions(spec.method).versions == spec.method.versions
+    except MethodError:
+        return False
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a training that was made again differs from the stored one.
+
+    Attributes:
+        differences: What differs, in words; empty if everything is equal bit for bit.
+        machines: What differs between the machines and packages of the two, in words.
+        best_change: MAP@R of the new checkpoint minus that of the stored one, a fraction of 1; None without validation.
+        checkpoint: Whether a stored checkpoint was compared.
+    """
+
+    differences: tuple[str, ...]
+    machines: tuple[str, ...]
+    best_change: float | None
+    checkpoint: bool
+
+
+def train_again(training: StoredTraining, data: StoredData, artifacts: Path) -> Comparison:
+    """Make a training again, and compare it with the stored one."""
+    spec = training.spec
+    dataset = data.open(spec, training.settings.dataset, f"of {training.called}")
+    with as_input_errors():
+        classes = FoldClasses(spec.fold, from_ranges(spec.train_classes), from_ranges(spec.validation_classes))
+        images = fold_data(dataset, classes)
+    try:
+        again = train_fold(spec, images, device=data.device)
+    except (MethodError, SplitError, SourceError, TrunkError, OSError, RuntimeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise WorkFailedError(f"{training.called}: cannot be trained again ({reason})") from error
+    return compare_training(
+        training.result, again, weights_path(artifacts, spec) if training.keeps_checkpoint else None
+    )
+
+
+def compare_training(stored: FoldResult, again: TrainedFold, weights: Path | None) -> Comparison:
+    """Compare a training with its stored result, and with its checkpoint if it should have one."""
+    differences = list(_different_fields(stored, again.result))
+    compared = weights is not None and weights.is_file()
+    if weights is not None and not compared:
+        differences.append(f"the checkpoint {weights} is missing")
+    elif weights is not None:
+        differences += _different_tensors(weights, again.weights)
+        differences += _different_tensors(vectors_path(weights), again.class_vectors)
+        differences += _different_tensors(last_epoch_path(weights), again.last_weights)
+    scores = stored.best_map_at_r, again.result.best_map_at_r
+    change = None if scores[0] is None or scores[1] is None else scores[1] - scores[0]
+    machines = tuple(_different_machines(stored.provenance, again.result.provenance))
+    return Comparison(tuple(differences), machines, change, compared)
+
+
+def _different_fields(stored: FoldResult, again: FoldResult) -> Iterator[str]:
+    first, second = stored.model_dump(exclude=_CIRCUMSTANCES), again.model_dump(exclude=_CIRCUMSTANCES)
+    for name, value in first.items():
+        if value != second[name]:
+            yield "the curve" if name == "curve" else f"{name} {second[name]} instead of {value}"
+
+
+def _different_tensors(stored: Path, again: Any) -> Iterator[str]:
+    """Yield what differs between a file of tensors and the new ones; None stands for no file."""
+    if again is None or not stored.is_file():
+        if stored.is_file() or again is not None:
+            yield f"{stored.name} is {'stored' if stored.is_file() else 'not stored'}"
+        return
+    try:
+        first, second = _by_name(torch.load(stored, map_location="cpu", weights_only=True)), _by_name(again)
+    except (OSError, UnpicklingError, *BAD_ZIP) as error:
+        yield f"{stored} cannot be loaded ({type(error).__name__})"
+        return
+    differing = [name for name in first.keys() | second.keys() if not _equal(first.get(name), second.get(name))]
+    if differing:
+        yield f"{len(differing)} of {len(first)} tensors in {stored.name}"
+
+
+def _by_name(tensors: Any) -> dict[str, Tensor]:
+    pairs = tensors.items() if isinstance(tensors, Mapping) else enumerate(tensors)
+    return {str(name): tensor for name, tensor in pairs}
+
+
+def _equal(first: Tensor | None, second: Tensor | None) -> bool:
+    """Return whether two tensors are equal bit for bit, NaN included."""
+    if first is None or second is None or first.dtype != second.dtype or first.shape != second.shape:
+        return False
+    return first.contiguous().numpy().tobytes() == second.cpu().contiguous().numpy().tobytes()
+
+
+def _different_machines(stored: Provenance, again: Provenance) -> Iterator[str]:
+    for name in ("device", "threads", "cpu_count", "host_system", "processor"):
+        if getattr(stored, name) != getattr(again, name):
+            yield f"{name.replace('_', ' ')} {getattr(again, name)} instead of {getattr(stored, name) or 'unknown'}"
+    for name, values in (mixed_versions([stored, again]) | mixed_math([stored, again])).items():
+        yield f"{name} {' and '.join(values)}"

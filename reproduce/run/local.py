@@ -1,0 +1,160 @@
+"""Executors on this machine: one runs tasks in this process, the other in several local processes."""
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from queue import SimpleQueue
+from typing import Any
+
+import torch
+
+from protocols.processes import EndedProcessError, WorkerProcess, computing, threads_per_training
+from reproduce import interrupts
+from reproduce.monitoring.observer import Tick
+from reproduce.run.devices import full_gpu, is_full, multi_process_service, prepare_process, spread
+from reproduce.run.tasks import Executor, Task, TaskResult, WorkerDiedError, is_foreign, run_task
+
+
+class InProcess:
+    """Runs one task after another in this process; one with foreign code gets a process of its own."""
+
+    workers = 1
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self._ticks: list[Tick] = []
+        self._for_foreign_code: LocalProcesses | None = None
+        prepare_process(device)
+
+    def submit(self, task: Task) -> "Future[TaskResult]":
+        """Run the task at once and return a future that is done, unless the task has foreign code."""
+        if is_foreign(task):
+            self._for_foreign_code = self._for_foreign_code or LocalProcesses(self.device, 1)
+            return self._for_foreign_code.submit(task)
+        future: Future[TaskResult] = Future()
+        try:
+            with interrupts.immediate(), computing:
+                future.set_result(run_task(task, self.device, self._ticks.append))
+        except Exception as error:
+            future.set_exception(full_gpu(error, self.device, 1) if is_full(error) else error)
+        return future
+
+    def ticks(self) -> list[Tick]:
+        """Return the progress that was reported since the last call."""
+        ticks, self._ticks = self._ticks, []
+        return ticks if self._for_foreign_code is None else [*ticks, *self._for_foreign_code.ticks()]
+
+    def close(self) -> None:
+        """End the process for tasks with foreign code, if there is one."""
+        if self._for_foreign_code is not None:
+            self._for_foreign_code.close()
+
+
+class LocalProcesses:
+    """Runs tasks in several processes on this machine.
+
+    A process that dies fails its own task, and no other. A process that has run foreign code gets no other task: the
+    code may have changed anything in it.
+
+    For `cuda` the processes are spread over the visible GPUs. Where several have the same GPU, MPS is started if it can
+    be.
+    """
+
+    def __init__(self, device: str, workers: int) -> None:
+        self.device, self.workers = device, workers
+        devices = spread(device)
+        used = [devices[number % len(devices)] for number in range(workers)]
+        self._opened = ExitStack()
+        if device.startswith("cuda") and workers > len(devices):
+            self._opened.enter_context(multi_process_service())
+        self._slots = [_Slot(each, used.count(each)) for each in used]
+        self._free: SimpleQueue[_Slot] = SimpleQueue()
+        for slot in self._slots:
+            self._free.put(slot)
+        self._ticks: SimpleQueue[Tick] = SimpleQueue()
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")
+
+    def submit(self, task: Task) -> "Future[TaskResult]":
+        """Give the task to the next free process."""
+        return self._threads.submit(self._run, task)
+
+    def _run(self, task: Task) -> TaskResult:
+        slot = self._free.get()
+        try:
+            return slot.run(task, self._ticks)
+        finally:
+            self._free.put(slot)
+
+    def ticks(self) -> list[Tick]:
+        """Return the progress that was reported since the last call."""
+        return [self._ticks.get() for _ in range(self._ticks.qsize())]
+
+    def close(self) -> None:
+        """End the processes and the trainings that they run."""
+        for slot in self._slots:
+            slot.close()
+        self._threads.shutdown(cancel_futures=True)
+        for slot in self._slots:
+            slot.end()
+        self._opened.close()
+
+
+class _Slot:
+    """A place for one task at a time, with a process that is started when there is a task for it."""
+
+    def __init__(self, device: str, sharing: int) -> None:
+        self._device, self._sharing, self._threads = device, sharing, threads_per_training(device)
+        self._worker: WorkerProcess | None = None
+        self._closed, self._lock = False, threading.Lock()
+
+    def run(self, task: Task, ticks: "SimpleQueue[Tick]") -> TaskResult:
+        worker, reusable = self._started(), False
+        try:
+            arguments = task, self._device, self._threads, self._sharing
+            result: TaskResult = worker.call(_run_in_worker, *arguments, report=ticks.put)
+            reusable = not is_foreign(task)
+        except EndedProcessError as error:
+            raise WorkerDiedError(str(error)) from None
+        except Exception as error:
+            # After an error of the GPU itself, every other task of the process would fail too.
+            reusable = not (is_foreign(task) or isinstance(error, torch.AcceleratorError))
+            raise full_gpu(error, self._device, self._sharing) if is_full(error) else error from None
+        finally:
+            if not reusable:
+                self.end()
+        return result
+
+    def _started(self) -> WorkerProcess:
+        with self._lock:
+            if self._closed:
+                raise WorkerDiedError("the run ends")
+            if self._worker is not None and not self._worker.is_alive():
+                self._worker.end()
+                self._worker = None
+            self._worker = self._worker or WorkerProcess(self._threads)
+            return self._worker
+
+    def end(self) -> None:
+        """End the process, if there is one; no task may run in it."""
+        with self._lock:
+            if self._worker is not None:
+                self._worker.end()
+            self._worker = None
+
+    def close(self) -> None:
+        """Kill the process and start no other; a task that it runs fails."""
+        with self._lock:
+            self._closed = True
+            if self._worker is not None:
+                self._worker.kill()
+
+
+def _run_in_worker(task: Task, device: str, threads: int, sharing: int, report: Any) -> TaskResult:
+    # Here and not at the start of the process, since a GPU can be too full even for this.
+    prepare_process(device, threads, sharing)
+    return run_task(task, device, report)
+
+
+def open_executor(device: str, workers: int) -> Executor:
+    """Return an executor on this machine: one worker is this process, more are as many local processes."""
+    return InProcess(device) if workers == 1 else LocalProcesses(device, workers)

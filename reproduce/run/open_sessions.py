@@ -1,0 +1,175 @@
+"""Opens the experiments that the commands `run` and `plan` work on, and checks them before the first training.
+
+All faults of all methods are named at once. A setting that is refused later, in the search, is a failed trial.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from protocols.datasets.dataset_registry import entry_of
+from protocols.datasets.folder import list_folder
+from protocols.datasets.listing import DataError
+from protocols.images.decoding import median_shorter_side
+from protocols.metrics.metric_registry import check_metric_names
+from protocols.processes import run_in_subprocess
+from protocols.search.study import Study
+from protocols.training.build_method import has_foreign_code
+from protocols.training.first_step import try_first_step
+from protocols.trunks.trunk_registry import trunk_entry
+from protocols.trunks.weights import TrunkError
+from protocols.users_code.checks import try_metric
+from protocols.users_code.sources import UsersSource, hashed_name, known_sources, remember_sources
+from reproduce.commands.options import Choices
+from reproduce.commands.terminal import say
+from reproduce.config.experiment_file import load_experiments, panels_by_size
+from reproduce.errors import InputError
+from reproduce.monitoring.bars import Bars
+from reproduce.run.session import Session, needs_folder, open_session
+from reproduce.storage import StoragePaths
+from results.spec.experiment_spec import Experiment
+from results.spec.trunk_spec import NO_TRUNK
+
+_OF_THIS_MACHINE = (MemoryError, OSError, RuntimeError)
+"""What says something about this machine only; another one may train."""
+
+
+def suitable_panels(name: str, experiments: Mapping[str, Experiment], console: Console) -> dict[str, Experiment]:
+    """Keep the panel that suits the images if the file chooses by their size, and say which one and why.
+
+    All experiments are kept if the file does not choose, or if a folder is missing.
+    """
+    limits = panels_by_size(name)
+    root = next(iter(experiments.values())).dataset.root
+    if not limits or root is None:
+        return dict(experiments)
+    try:
+        listing = list_folder(root)
+    except DataError as error:
+        raise InputError(str(error)) from error
+    side = median_shorter_side(listing.root, listing.names)
+    if side is None:
+        raise InputError(f"{root}: no image in it can be read, so no panel can be chosen; check that --data is right")
+    for panel, limit in limits.items():
+        if limit is None or side <= limit:
+            bound = "larger images" if limit is None else f"images up to {limit} pixels"
+            others = ", ".join(other for other in limits if other != panel)
+            say(
+                console,
+                f"{panel}: {experiments[panel].title}. It is for {bound}; the median of the shorter sides is "
+                f"{side:.0f} pixels. To choose yourself, name the panel: {others}",
+            )
+            return {panel: experiments[panel]}
+    raise InputError(f"{name}: no panel is for images of {side:.0f} pixels; name one of {', '.join(limits)}")
+
+
+def checked(name: str, experiment: Experiment) -> Experiment:
+    """Return an experiment whose dataset, trunk and metrics exist; users' metrics get the hashes of their sources.
+
+    Methods are checked when their cards are opened (`checked_card`).
+    """
+    key = "dataset"
+    try:
+        entry_of(experiment.dataset.name)
+        key = "trunk"
+        if experiment.conditions.trunk.name != NO_TRUNK:
+            trunk_entry(experiment.conditions.trunk)
+        key = "metrics"
+        check_metric_names(experiment.metrics)
+    except (DataError, TrunkError, ValueError) as error:
+        raise InputError(f"{name}: key {key!r}: {error}") from error
+    metrics = tuple(hashed_name(metric, try_metric) for metric in experiment.metrics)
+    return experiment.model_copy(update={"metrics": metrics})
+
+
+def open_sessions(
+    name: str, choices: Choices, where: StoragePaths, console: Console, *, plan: bool, device: str = "cpu"
+) -> list[Session]:
+    """Open the experiments of a file, with the progress for weights, images and features, and check their methods.
+
+    A panel whose images have no folder is left out with a message, as long as another panel can be run. A `plan` needs
+    neither images nor weights. All are open before the first is returned, so that a fault is told before any training.
+    """
+    sessions = []
+    loaded = {key: checked(key, experiment) for key, experiment in load_experiments(name, choices.overrides()).items()}
+    datasets = {experiment.dataset.name for experiment in loaded.values()}
+    located = {key: _located(experiment, choices, datasets) for key, experiment in loaded.items()}
+    located = suitable_panels(name, located, console)
+    without_images = [key for key, experiment in located.items() if needs_folder(experiment) and not plan]
+    if len(without_images) == len(located) and len(located) > 1:
+        options = " and ".join(sorted(f"--data {located[key].dataset.name}=FOLDER" for key in without_images))
+        raise InputError(f"{name}: give at least one folder of images with {options}")
+    for key, experiment in located.items():
+        if key in without_images and len(located) > 1:
+            console.print(f"{key}: not run, since there is no --data {experiment.dataset.name}=FOLDER", highlight=False)
+            continue
+        with Bars(console) as bars:
+            reading = bars.of("reading images")
+            fetching = bars.of("fetching the trunk's weights")
+            computing = bars.of("computing the features of the frozen trunk")
+            session = open_session(
+                *(key, experiment, where, reading, choices.weights, fetching),
+                outline=plan,
+                device=device,
+                computing=computing,
+            )
+        sessions.append(session)
+    for remark in check_settings(sessions):
+        say(console, f"note: {remark}")
+    return sessions
+
+
+def _located(experiment: Experiment, choices: Choices, datasets: set[str]) -> Experiment:
+    root = choices.root_of(experiment.dataset.name, datasets)
+    if root is None:
+        return experiment
+    return experiment.model_copy(update={"dataset": experiment.dataset.model_copy(update={"root": root})})
+
+
+def check_settings(sessions: Sequence[Session]) -> tuple[str, ...]:
+    """Try one batch of each method of some experiments, in the middle of its ranges, on random embeddings.
+
+    Returns:
+        What the user should know about methods that can be trained.
+
+    Raises:
+        InputError: Methods cannot be trained; the message has the reasons of all of them.
+    """
+    faults: dict[str, list[str]] = {}
+    remarks: dict[str, None] = {}
+    for session in sessions:
+        for key, study in session.studies().items():
+            place = f"{session.name}, {key}" if len(sessions) > 1 else key
+            try:
+                remarks |= dict.fromkeys(f"{place}: {remark}" for remark in _remarks_on(session, study))
+            except _OF_THIS_MACHINE:
+                continue
+            except ValueError as error:  # MethodError, HyperparameterError, and batches that cannot be drawn.
+                faults.setdefault(str(error), []).append(place)
+    if faults:
+        text = "; ".join(f"{', '.join(places)}: {reason.rstrip('.')}" for reason, places in faults.items())
+        raise InputError(
+            f"nothing was trained, since these methods cannot be: {text}. Change their settings, the ranges "
+            "(search.ranges) or training.batch_size, or leave these methods out"
+        )
+    return tuple(remarks)
+
+
+def _remarks_on(session: Session, study: Study) -> tuple[str, ...]:
+    if study.method.method.loss is None:
+        return ()
+    spec = session.protocol.kinds(study)[0]
+    assert spec.embedding_size is not None
+    method = study.method.at({parameter.target: parameter.at(0.5) for parameter in study.space})
+    tried = (method, spec.conditions.training, spec.embedding_size, study.setup.training_data(spec).train_targets)
+    if has_foreign_code(method):
+        told: tuple[str, ...] = run_in_subprocess(_try_there, known_sources(), *tried)
+        return told
+    return try_first_step(*tried)
+
+
+def _try_there(sources: Mapping[str, UsersSource], *tried: Any) -> tuple[str, ...]:
+    """Try users' code in a process of its own, since the code may change anything in it."""
+    remember_sources(sources)
+    return try_first_step(*tried)

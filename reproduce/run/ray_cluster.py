@@ -1,0 +1,296 @@
+"""An executor that runs tasks on the nodes of a Ray cluster, or in a local Ray that is started for one run.
+
+Ray is optional and is imported only for `--ray`. All nodes must see the checkout, the cache and the artifacts at the
+same paths on a shared file system: images and checkpoints are exchanged as files, never through Ray. A node without
+them ends the run with its first task. Every node uses as many threads per training as this machine would, so that the
+numbers equal those of a run without Ray (on the same kind of processor).
+"""
+
+import hashlib
+import logging
+import math
+import os
+import pickle
+import socket
+import sys
+import sysconfig
+import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from protocols.processes import GPU_THREADS, THREAD_VARIABLES, threads_per_training
+from protocols.training.torch_state import torch_provenance
+from protocols.trunks.weights import WEIGHTS_VARIABLE
+from reproduce.errors import InputError, WorkFailedError
+from reproduce.monitoring.observer import Tick
+from reproduce.run.devices import full_gpu, is_full, prepare_process
+from reproduce.run.tasks import Task, TaskResult, WorkerDiedError, is_foreign, run_task
+from results.records.provenance import mixed_versions
+from results.records.records import Provenance
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+_FOLDERS = ("losses", "results", "protocols", "reproduce/run")
+"""Folders with the code that runs on nodes."""
+
+_REACH_SECONDS = 10
+_LOCAL_OBJECTS = 256 * 2**20
+"""Shared memory in bytes of a Ray that is started here; tasks and results are small."""
+
+
+class RayCluster:
+    """Runs tasks on all nodes of a Ray cluster. Ray gives each task its cores and its share of a GPU.
+
+    Args:
+        address: `auto` or `HOST:PORT` for a cluster that this machine belongs to, `ray://HOST:PORT` for another
+            cluster, `local` to start Ray on this machine until `close`.
+        device: cpu, cuda, or auto for cuda if a node has a GPU.
+        workers: Trainings at the same time at most; None for one per GPU, or on CPUs for as many as the cores allow.
+        folders: Folders that all nodes must share, besides this checkout.
+
+    Raises:
+        InputError: The cluster cannot be used; the message is one line.
+    """
+
+    def __init__(self, address: str, device: str, workers: int | None, folders: tuple[Path, ...]) -> None:
+        self._ray = import_ray()
+        from ray.util.queue import Queue
+
+        self._marks = [_mark(folder) for folder in folders]
+        self._connect(address, device, workers)
+        try:
+            room = room_in(self._ray.nodes(), device, workers, threads_per_training())
+        except InputError:
+            self.close()
+            raise
+        self.device, self.workers, self._room = room.device, room.workers, room
+        # A process that has used one GPU cannot switch to another, and one with foreign code gets no other task.
+        variables = {"env_vars": dict.fromkeys(THREAD_VARIABLES, str(room.threads))}
+        options = {"num_cpus": room.threads, "num_gpus": 1 / room.sharing if room.sharing else 0, "max_retries": 0}
+        self._once = self._ray.remote(**options, max_calls=1, runtime_env=variables)(_run_on_node)
+        self._often = self._ray.remote(**options, runtime_env=variables)(_run_on_node)
+        # It starts again, empty, if its node dies.
+        self._ticks = Queue(actor_options={"num_cpus": 0, "max_restarts": -1})
+
+    def _connect(self, address: str, device: str, workers: int | None) -> None:
+        arguments: dict[str, Any] = {}
+        hint = "; name a cluster with --ray HOST:PORT, or start one with `ray start --head` or --ray local"
+        if address == "local":
+            threads = GPU_THREADS if device != "cpu" and torch.cuda.is_available() else threads_per_training()
+            cores = None if workers is None else workers * threads
+            arguments = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": _LOCAL_OBJECTS}
+            # Any machine that reaches Ray can run programs on it, so Ray must listen to this machine only.
+            arguments["_node_ip_address"] = "127.0.0.1"
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            hint = ""
+        elif address != "auto":
+            _reach(address)
+            hint = "; if the cluster requires a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN"
+        environment = {"env_vars": environment_of_workers(threads_per_training())}
+        quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+        try:
+            self._ray.init(address=address, runtime_env=environment, **quiet, **arguments)
+        except (OSError, RuntimeError, ValueError, ImportError, self._ray.exceptions.RayError) as error:
+            raise InputError(f"--ray {address}: {_first_line(error)}{hint}") from error
+
+    def submit(self, task: Task) -> "Future[TaskResult]":
+        """Give the task to Ray, which starts it when there is room."""
+        run, room = self._once if self._room.sharing or is_foreign(task) else self._often, self._room
+        expected = (code_version(), tuple(map(str, self._marks)))
+        with self._lost_cluster():
+            ref = run.remote(pickle.dumps(task), room, expected, self._ticks)
+        future: Future[TaskResult] = Future()
+        ref.future().add_done_callback(partial(_settle, future))
+        return future
+
+    def ticks(self) -> list[Tick]:
+        """Return the progress that has arrived since the last call."""
+        with self._lost_cluster(), suppress(self._ray.exceptions.RayActorError):
+            return list(self._ticks.get_nowait_batch(self._ticks.qsize()))
+        return []
+
+    @contextmanager
+    def _lost_cluster(self) -> Iterator[None]:
+        """End the run with one line if the cluster is lost within the block."""
+        try:
+            # Without this check Ray would start a new cluster.
+            if not self._ray.is_initialized():
+                raise ConnectionError("the connection is closed")
+            yield
+        except (OSError, RuntimeError, self._ray.exceptions.RayError) as error:
+            raise WorkFailedError(
+                f"the Ray cluster is lost ({_first_line(error)}); everything finished is kept, run the same command to "
+                "continue"
+            ) from error
+
+    def close(self) -> None:
+        """End the connection with all its trainings, and Ray itself if it was started here."""
+        for mark in self._marks:
+            mark.unlink(missing_ok=True)
+        self._ray.shutdown()
+
+
+def import_ray() -> Any:
+    """Import the package Ray; raise InputError if it is not installed."""
+    try:
+        import ray
+    except ImportError as error:
+        raise InputError(f"--ray: Ray is not installed ({error}); run `pip install 'ray[client]'`") from error
+    return ray
+
+
+def _reach(address: str) -> None:
+    """Raise InputError if nothing listens at HOST:PORT. Ray itself would need minutes to notice that."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        raise InputError(f"--ray {address}: use auto, local, HOST:PORT or ray://HOST:PORT")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(f"--ray {address}: no Ray cluster answers at this address ({_first_line(error)})") from error
+
+
+@dataclass(frozen=True)
+class Room:
+    """The capacity of a cluster for trainings.
+
+    Attributes:
+        device: cpu or cuda.
+        workers: How many trainings run at the same time.
+        sharing: How many trainings share a GPU; 0 on CPUs.
+        threads: Threads and cores of each training.
+    """
+
+    device: str
+    workers: int
+    sharing: int
+    threads: int
+
+
+def room_in(nodes: Sequence[dict[str, Any]], device: str, workers: int | None, cpu_threads: int) -> Room:
+    """Apply `--device` and `--workers` to Ray's list of nodes; raise InputError if no node can run a training.
+
+    A training has `cpu_threads` cores on a CPU, and `GPU_THREADS` beside a GPU. Without a number of workers there is
+    one per GPU, or on CPUs as many as the cores allow. If there are more workers than GPUs, each GPU is shared by the
+    same number of trainings, rounded up. Workers for which a node has no cores are left out, since Ray would fill some
+    GPUs and leave others idle.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise InputError(f"device {device!r}: with --ray use cpu, cuda or auto; Ray chooses which GPU")
+    amounts = [node["Resources"] for node in nodes if node["Alive"]]
+    places = [(int(each.get("CPU", 0)) // GPU_THREADS, int(each.get("GPU", 0))) for each in amounts]
+    gpus = sum(min(place) for place in places)
+    if device != "cpu" and gpus:
+        wanted = workers or gpus
+        sharing = math.ceil(min(wanted, sum(cores for cores, here in places if here)) / gpus)
+        at_most = sum(min(cores, sharing * here) for cores, here in places)
+        return Room("cuda", min(wanted, at_most), sharing, GPU_THREADS)
+    by_cores = sum(int(each.get("CPU", 0)) // cpu_threads for each in amounts)
+    if device == "cuda" or not by_cores:
+        needs = f"{GPU_THREADS} cores and a GPU" if device == "cuda" else f"{cpu_threads} core(s)"
+        raise InputError(f"--ray: no node of the cluster has {needs} for a training on {device.replace('auto', 'cpu')}")
+    return Room("cpu", workers or by_cores, 0, cpu_threads)
+
+
+def environment_of_workers(threads: int) -> dict[str, str]:
+    """Return the nodes' environment variables: threads per training, and where modules and weights are found."""
+    installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders = [str(_CHECKOUT), *(str(Path(entry).absolute()) for entry in sys.path)]
+    source_folders = [folder for folder in dict.fromkeys(folders) if folder not in installed and Path(folder).is_dir()]
+    variables = dict.fromkeys(THREAD_VARIABLES, str(threads))
+    # Trunks are loaded from torch.hub's folder, which may differ between the nodes' home folders.
+    variables |= {
+        "PYTHONPATH": os.pathsep.join(source_folders),
+        "TORCH_HOME": str(Path(torch.hub.get_dir()).parent.absolute()),
+    }
+    if weights := os.environ.get(WEIGHTS_VARIABLE):
+        variables[WEIGHTS_VARIABLE] = str(Path(weights).expanduser().absolute())
+    return variables
+
+
+CodeVersion = tuple[str, Provenance]
+"""Hash of the suite's files that train and test; versions of the packages, and the commit."""
+
+
+@cache
+def code_version() -> CodeVersion:
+    """Return the version of the code in this process's checkout and environment."""
+    digest = hashlib.sha256()
+    for folder in _FOLDERS:
+        for path in sorted((_CHECKOUT / folder).rglob("*.py")):
+            digest.update(path.relative_to(_CHECKOUT).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest(), torch_provenance(torch.device("cpu"))
+
+
+def check_node(expected: CodeVersion, marks: Sequence[str]) -> None:
+    """Raise InputError if this process does not see the marks, or has other code than is expected."""
+    node = f"--ray: node {socket.gethostname()}"
+    for mark in marks:
+        if not Path(mark).exists():
+            raise InputError(
+                f"{node} does not see {Path(mark).parent}; the cache, the artifacts and the checkout must lie on a "
+                "file system that all nodes share (--cache, --artifacts)"
+            )
+    sources, origin = code_version()
+    packages = mixed_versions((expected[1], origin))
+    phrases = [f"{name} {origin.versions[name]} there, {expected[1].versions[name]} here" for name in packages]
+    if sources != expected[0]:
+        phrases.append("its files of the suite are not those of this run")
+    if phrases:
+        raise InputError(
+            f"{node} has other code ({'; '.join(phrases)}); its numbers could differ, so give it the same and run the "
+            "command again"
+        )
+
+
+def _mark(folder: Path) -> Path:
+    """Make an empty file with a unique name. A node may have a folder of the same name on a local disk."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder.absolute() / f".seen-{uuid.uuid4().hex}"
+    path.touch()
+    return path
+
+
+def _run_on_node(
+    task: bytes, room: Room, expected: tuple[CodeVersion, tuple[str, ...]], ticks: Any
+) -> TaskResult | Exception:
+    """Run a task on a node. An error is returned and not raised, since Ray wraps errors into its own."""
+    sharing = max(1, room.sharing)
+
+    def report(tick: Tick) -> None:
+        with suppress(Exception):  # The queue's node may be gone.
+            ticks.put(tick)
+
+    try:
+        check_node(*expected)
+        prepare_process(room.device, room.threads, sharing)
+        return run_task(pickle.loads(task), room.device, report)
+    except Exception as error:
+        return full_gpu(error, room.device, sharing) if is_full(error) else error
+
+
+def _settle(future: "Future[TaskResult]", done: "Future[TaskResult | Exception]") -> None:
+    try:
+        outcome = done.result()
+    except Exception as error:
+        missing = [line.strip() for line in str(error).splitlines() if "ModuleNotFoundError" in line]
+        outcome = WorkerDiedError(f"{type(error).__name__}, {_first_line(error)}")
+        if missing:
+            outcome = InputError(
+                f"--ray: a node cannot import this suite ({missing[-1]}); it must see {_CHECKOUT} and have the same "
+                "packages installed"
+            )
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,194 @@
+"""Runs an experiment: its search, its reproductions, its test evaluations and its table."""
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pydantic import JsonValue
+from rich.console import Console
+
+from protocols.datasets.dataset import note_on_queries
+from protocols.datasets.split_file import SPLIT_FILE
+from protocols.processes import threads_per_training
+from protocols.search.study import Study
+from protocols.users_code.kept import keep_sources
+from reports.tables.formats import WRITERS
+from reports.tables.result_table import table_of
+from reports.tables.table import Table
+from reproduce import interrupts
+from reproduce.monitoring.observer import Observers
+from reproduce.monitoring.progress import RunProgress
+from reproduce.monitoring.trackers import Tracking
+from reproduce.outputs.result_files import link_latest, own_name
+from reproduce.run.devices import prepare_process
+from reproduce.run.lab import MethodSearch, SharedLab
+from reproduce.run.session import Session, data_of
+from reproduce.run.tasks import Executor
+from reproduce.storage import only_run_of
+from results.atomic_files import try_out, write_atomically
+from results.spec.data_choice import FEATURES, OWN_DATA, DrawnSplit
+from results.store.experiment_results import MeasuredExperiment
+
+
+def interim_looks(session: Session) -> tuple[str, ...]:
+    """Return with how many searches or runs the experiment was complete before, as phrases such as `2 searches`.
+
+    Somebody who adds searches or runs because of the results is peeking. The suite cannot tell why they are added, so
+    it notes all cases. Another comparison, or other methods, make no other experiment here.
+    """
+    ours, looks = session.experiment, set()
+    for start in session.store.starts():
+        summary = start.summary
+        if start.name != session.name:
+            continue
+        search = summary.experiment.search
+        if (search.searches, summary.reproductions) >= (ours.search.searches, ours.reproductions):
+            continue
+        raised = summary.experiment.model_copy(
+            update={
+                "reproductions": ours.reproductions,
+                "search": search.model_copy(update={"searches": ours.search.searches}),
+                "primary": ours.primary,
+                "methods": ours.methods,
+                "variants": ours.variants,
+            }
+        )
+        same = raised.fingerprint(session.name, session.setup.dataset.fingerprint) == session.fingerprint
+        if same and len(session.store.experiment_runs(start.fingerprint)) >= sum(summary.runs.values()) > 0:
+            more_searches = search.searches < ours.search.searches
+            looks.add((search.searches, "search") if more_searches else (summary.reproductions, "run"))
+    plural = {"search": "searches", "run": "runs"}
+    return tuple(f"{count} {unit if count == 1 else plural[unit]}" for count, unit in sorted(looks))
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The outcome of a run.
+
+    Attributes:
+        table: The experiment's table.
+        files: The files with the table.
+        made: Number of trainings made in this run.
+        found: Number of trainings that were in the store before.
+        failed: Why methods have no results, by method.
+    """
+
+    table: Table
+    files: tuple[Path, ...]
+    made: int
+    found: int
+    failed: Mapping[str, Exception]
+
+
+def run(
+    session: Session,
+    start: Callable[[], Executor],
+    console: Console,
+    tracked: Path | None = None,
+) -> Finished:
+    """Run the part of an experiment that is not in the store, and write the experiment's table.
+
+    `start` opens the executor, which is closed at the end. `tracked` is the folder of TensorBoard's files, if any.
+
+    Raises:
+        InputError: Another process runs this experiment with this store.
+        OSError: The files of the table cannot be written; nothing was trained.
+        WorkFailedError: No method can go on; everything finished before is in the store.
+        KeyboardInterrupt: Somebody asked this process to stop.
+    """
+    for path in table_files(session).values():
+        try_out(path)
+    store, experiment = session.store, session.experiment
+    with only_run_of(session.paths, session.fingerprint), closing(start()) as executor, interrupts.deferred():
+        studies = session.studies(store.searches)
+        keep_sources(session.paths.artifacts)
+        trainings = {key: session.protocol.trainings_of(study) for key, study in studies.items()}
+        _say_start(session, executor, console)
+        summary = session.summary().model_copy(update={"interim_looks": interim_looks(session)})
+        store.put_experiment(session.fingerprint, session.name, summary)
+        store.searches.enlist(session.fingerprint, {key: _identities(study) for key, study in studies.items()})
+        # Settings are proposed in this process, so its threads must not depend on the number of workers either.
+        prepare_process(executor.device)
+        with RunProgress(console, trainings, dict(session.titles), session.setup.folds) as progress:
+            lab = SharedLab(
+                store,
+                executor,
+                Observers(progress, Tracking(session.name, tracked, console)),
+                session.fingerprint,
+                test_curves=experiment.test_curves,
+                recordings=experiment.recordings,
+                say=partial(console.print, highlight=False, markup=False, soft_wrap=True),
+            )
+            follow = session.protocol.run
+            failed = lab.run(
+                MethodSearch(key, search.setup, partial(follow, search))
+                for key, study in studies.items()
+                for search in study.searches()
+            )
+    interrupts.stop_if_requested()
+    table = table_of(MeasuredExperiment.from_store(store, session.fingerprint, trainings=True))
+    files = write_table(table, session)
+    return Finished(table, files, progress.made.total(), progress.found.total(), failed)
+
+
+def _identities(study: Study) -> list[tuple[str, dict[str, JsonValue]]]:
+    return [(search.name, search.identity) for search in study.searches() if search.name is not None]
+
+
+def _say_start(session: Session, executor: Executor, console: Console) -> None:
+    dataset, setup = session.setup.dataset, session.setup
+    console.print(session.experiment.title, style="bold", markup=False, highlight=False)
+    split = setup.split
+    fold = split.folds[0]
+    samples = "rows" if dataset.name == FEATURES else "images"
+    console.print(
+        f"{dataset.name}: {len(dataset.images)} {samples} of {dataset.n_classes} classes; {len(fold.train)} train, "
+        f"{len(fold.validation)} validation, {len(split.test)} test classes; data {dataset.fingerprint[:12]}",
+        highlight=False,
+    )
+    for note in notes_on_data(session):
+        console.print(note, highlight=False, markup=False)
+    threads = threads_per_training(executor.device)
+    console.print(
+        f"device {executor.device}, {executor.workers} training(s) at a time, {threads} thread(s) "
+        f"each; store {session.paths.store}",
+        highlight=False,
+    )
+
+
+def notes_on_data(session: Session) -> list[str]:
+    """Say what is not usual about the classes: what is left out, nested folders, a split, drawn halves, queries."""
+    dataset, split, data = session.setup.dataset, session.experiment.split, data_of(session.setup)
+    notes = [f"left out: {phrase}" for phrase in data.left_out]
+    if data.equal_files:
+        notes.append(f"the data have {data.equal_files}")
+    if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
+        notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
+    if dataset.is_split_given and dataset.name in OWN_DATA:
+        notes.append(f"training and test classes are those of {session.experiment.dataset.split or SPLIT_FILE}")
+    elif isinstance(split, DrawnSplit):
+        notes.append(f"the test classes are drawn at random with the seed {split.seed}")
+    if queries := note_on_queries(dataset):
+        notes.append(queries)
+    return notes
+
+
+def write_table(table: Table, session: Session) -> tuple[Path, ...]:
+    """Write a table as Markdown, CSV and LaTeX into the session's folder of tables, and return the files.
+
+    They carry the experiment's identity; names without it lead to the latest experiment of the name.
+    """
+    files = table_files(session)
+    for form, path in files.items():
+        write_atomically(path, WRITERS[form](table))
+    link_latest(session.name, session.fingerprint, session.store, list(files.values()))
+    return tuple(files.values())
+
+
+def table_files(session: Session) -> dict[str, Path]:
+    """Return the files that a run writes its table to, by format."""
+    suffixes = {"markdown": "md", "csv": "csv", "latex": "tex"}
+    stem = own_name(session.name, session.fingerprint)
+    return {form: session.paths.tables / f"{stem}.{suffix}" for form, suffix in suffixes.items()}

@@ -1,0 +1,195 @@
+"""Tasks, their outcomes and the interface of what runs them: this process, local processes or a Ray cluster.
+
+A task is a job with all its inputs, so that any process or machine can run it.
+"""
+
+import io
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import torch
+
+from protocols.evaluation.evaluate_run import CurveRecorder, Embedded, evaluate_run
+from protocols.evaluation.make_figure_data import FirstFold, figure_data_of
+from protocols.evaluation.test_data import TestData
+from protocols.jobs import EvaluateJob, TrainJob
+from protocols.samples import Samples
+from protocols.setup import Setup
+from protocols.training.build_method import uses_foreign_code
+from protocols.training.embedding_recorder import EmbeddingRecorder
+from protocols.training.fold_data import FoldData
+from protocols.training.train_fold import train_fold
+from protocols.trunks.embedding_model import EmbeddingModel
+from protocols.users_code.sources import UsersSource, known_sources, remember_sources
+from reproduce.monitoring.observer import Tick
+from results.atomic_files import write_atomically
+from results.records.artifacts import figure_data_path, last_epoch_path, recording_path, vectors_path
+from results.records.records import FoldResult, RunRecord, TestCurve
+from results.spec.experiment_spec import RecordingSettings
+from results.spec.source_names import SourceName
+
+
+@dataclass(frozen=True)
+class TrainTask:
+    """A training and the images that it may see, or their features.
+
+    Attributes:
+        data: Images of the job's training and validation classes.
+        weights: File for the best checkpoint; None keeps no checkpoint.
+        observed_on: Test images for a curve of test scores; the training itself cannot see them. None for no curve.
+        recordings: Embeddings to keep in a file beside the weights; None keeps none.
+        sources: Users' files, by the hash of their source.
+    """
+
+    job: TrainJob
+    data: FoldData
+    weights: Path | None
+    observed_on: TestData | None = None
+    recordings: RecordingSettings | None = None
+    sources: Mapping[str, UsersSource] = field(default_factory=known_sources)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The outcome of a training, with a curve of test scores if the task had test images."""
+
+    result: FoldResult
+    test_curve: TestCurve | None
+
+
+class FigureInputs(NamedTuple):
+    """What figure data need and a test does not: training images of the first fold, class names and their file."""
+
+    train: Samples
+    class_names: tuple[str, ...]
+    path: Path
+
+
+def figure_inputs(setup: Setup, job: EvaluateJob, artifacts: Path) -> FigureInputs | None:
+    """Return what figure data need, for the first reproduction of a method; None for the others."""
+    if job.run > 0 or job.search > 0:
+        return None
+    train = setup.training_data(job.specs[0]).train
+    return FigureInputs(train, setup.dataset.class_names, figure_data_path(artifacts, job.fingerprint))
+
+
+@dataclass(frozen=True)
+class EvaluateTask:
+    """A test evaluation.
+
+    Attributes:
+        weights: Files with the checkpoints, one per fold.
+        figure_inputs: Inputs of the figure data; None writes none.
+        sources: Users' files, by the hash of their source.
+    """
+
+    job: EvaluateJob
+    data: TestData
+    weights: tuple[Path, ...]
+    figure_inputs: FigureInputs | None = None
+    sources: Mapping[str, UsersSource] = field(default_factory=known_sources)
+
+
+Task = TrainTask | EvaluateTask
+TaskResult = Trained | RunRecord
+
+
+class WorkerDiedError(Exception):
+    """A process or a node ended while it ran a task. The other tasks continue."""
+
+
+class Executor(Protocol):
+    """Runs tasks and gives a future for each. `submit` is called in the main thread.
+
+    A task that does not fit into a GPU's memory fails with InputError.
+
+    Attributes:
+        device: Device that the tasks run on: cpu, cuda or cuda:N.
+        workers: How many tasks run at the same time.
+    """
+
+    device: str
+    workers: int
+
+    def submit(self, task: Task) -> "Future[TaskResult]":
+        """Start a task or queue it."""
+
+    def ticks(self) -> list[Tick]:
+        """Return the progress that was reported since the last call."""
+
+    def close(self) -> None:
+        """End all workers and the trainings that they run."""
+
+
+def run_task(task: Task, device: str, report: Callable[[Tick], None]) -> TaskResult:
+    """Run a task and write its files, each completely or not at all. All executors call this function.
+
+    Args:
+        report: Gets the progress of a training at its beginning and at each of its validations.
+    """
+    remember_sources(task.sources)
+    return _train(task, device, report) if isinstance(task, TrainTask) else _evaluate(task, device)
+
+
+def is_foreign(task: Task) -> bool:
+    """Whether a task runs code of users or other packages, which can change anything in its process."""
+    if isinstance(task, TrainTask):
+        return uses_foreign_code(task.job.spec)
+    return any(map(uses_foreign_code, task.job.specs)) or any(map(SourceName.parse, task.job.metrics))
+
+
+def _train(task: TrainTask, device: str, report: Callable[[Tick], None]) -> Trained:
+    spec = task.job.spec
+    report(Tick(spec.fingerprint, 0))
+    recorder = None if task.observed_on is None else CurveRecorder(spec, task.observed_on, device)
+    embeddings = None if task.recordings is None else EmbeddingRecorder(task.recordings, spec, task.data, device)
+
+    def observe(model: EmbeddingModel, iterations: int) -> None:
+        if recorder is not None:
+            recorder(model, iterations)
+        report(Tick(spec.fingerprint, iterations))
+
+    trained = train_fold(spec, task.data, device=device, observe=observe, record=embeddings)
+    if task.weights is not None:
+        # The checkpoint is written last: if its file exists, the files beside it exist too.
+        if embeddings is not None:
+            embeddings.recording().save(recording_path(task.weights))
+        if trained.class_vectors is not None:
+            write_tensors(vectors_path(task.weights), trained.class_vectors)
+        if trained.last_weights is not None:
+            write_tensors(last_epoch_path(task.weights), trained.last_weights)
+        write_tensors(task.weights, trained.weights)
+    return Trained(trained.result, recorder and recorder.curve())
+
+
+def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
+    weights = [_read_tensors(path) for path in task.weights]
+    last_weights = [_read_if_there(last_epoch_path(path)) for path in task.weights]
+
+    def write_figure_data(record: RunRecord, embedded: Embedded) -> None:
+        assert task.figure_inputs is not None
+        train, class_names, path = task.figure_inputs
+        first = FirstFold(task.job.specs[0], weights[0], train, _read_if_there(vectors_path(task.weights[0])))
+        figure_data_of(record, embedded, task.data, first, class_names, torch.device(device)).save(path)
+
+    use = None if task.figure_inputs is None else write_figure_data
+    return evaluate_run(task.job, weights, task.data, device=device, use_embeddings=use, last_weights=last_weights)
+
+
+def _read_tensors(path: Path) -> Any:
+    return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def _read_if_there(path: Path) -> Any:
+    return _read_tensors(path) if path.exists() else None
+
+
+def write_tensors(path: Path, tensors: Any) -> None:
+    """Write tensors in the format of `torch.save`, completely or not at all."""
+    # The buffer in memory is needed because torch reports a full disk as an internal error of its file writer.
+    buffer = io.BytesIO()
+    torch.save(tensors, buffer)
+    write_atomically(path, buffer.getbuffer())

@@ -1,1 +1,0 @@
-"""Care of stores: checking, merging, exporting and importing them, and training a sample of a store again."""

@@ -1,0 +1,120 @@
+"""Atomic writes: a file or folder is written under another name, synchronised and renamed when it is complete.
+
+A power cut leaves the old file or the complete new one, and a record in the store never names a file that is lost.
+"""
+
+import errno
+import lzma
+import os
+import re
+import shutil
+import uuid
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+
+BAD_ZIP = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, RuntimeError)
+"""What Python raises for a damaged zip file."""
+
+
+def file_name(name: str) -> str:
+    """Make `name` safe as a part of a file name: only letters, digits, `_`, `.` and `-`, so it stays in its folder."""
+    return re.sub(r"[^\w.-]+", "_", name).strip(".") or "unnamed"
+
+
+def partial_name(path: Path) -> Path:
+    """Return a hidden name in the folder of `path` that no other thread, process or machine uses."""
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and its missing parents; their names are on the disk when this returns."""
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    path.mkdir(exist_ok=True)
+    _sync(path.parent)
+
+
+def put_in_place(partial: Path, path: Path) -> None:
+    """Rename a complete file or folder in one step, and replace a file at `path`; a folder there must be empty."""
+    # A symbolic link has no content of its own, and it can lead nowhere.
+    if not partial.is_symlink():
+        for below in partial.rglob("*") if partial.is_dir() else ():
+            if not below.is_symlink():
+                _sync(below)
+        _sync(partial)
+    partial.replace(path)
+    _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    """Wait until the content of a file, or the names in a folder, are on the disk."""
+    if path.is_dir() and os.name == "nt":
+        return  # Windows cannot open folders.
+    # Windows synchronises only files that are open for writing.
+    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file or folder to `NAME.damaged-N`, and return the new path. N is the first free number."""
+    aside = next(
+        candidate for number in count(1) if not (candidate := path.with_name(f"{path.name}.damaged-{number}")).exists()
+    )
+    with suppress(FileNotFoundError):  # Another process may set it aside at the same time.
+        path.replace(aside)
+    return aside
+
+
+def try_out(path: Path) -> None:
+    """Raise the OSError that a write of a path would raise: before work whose outcome is to go there."""
+    make_folder(path.parent)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    partial = partial_name(path)
+    partial.touch()
+    partial.unlink()
+
+
+def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
+    """Write a file atomically and make its folder. Readers see the old content or the new one, never a part."""
+    make_folder(path.parent)
+    partial = partial_name(path)
+    try:
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
+        put_in_place(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: Path, beside: Path | None = None) -> Iterator[Path]:
+    """Provide an empty folder to fill. It is renamed to `path` when the block ends without an error.
+
+    `path` must not exist or must be empty. While it is filled, the folder lies beside `beside`, another path on the
+    same disk, or beside `path`. It is removed if the block raises an error.
+    """
+    partial = partial_name(beside or path)
+    make_folder(partial)
+    try:
+        yield partial
+        make_folder(path.parent)
+        put_in_place(partial, path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def is_sound(path: Path) -> bool:
+    """Return whether a file is a complete zip archive whose members have the contents that their checksums say."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return bool(archive.namelist()) and archive.testzip() is None
+    except (OSError, *BAD_ZIP):
+        return False

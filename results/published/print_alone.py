@@ -1,0 +1,180 @@
+"""What two printed numbers show of a claim.
+
+The print alone shows whether a difference is larger than the noise of the runs. If two methods are equal, the printed
+difference is t-distributed around 0 with the error s sqrt(1/n_a + 1/n_b), for n_a and n_b runs with the deviation s. A
+difference is beyond the noise if it is larger than t times this error. Of equal methods 5 % are, whatever n_a and n_b
+are (tests/results/published/test_print_alone.py simulates this).
+
+The deviation s is, in this order, that of the printed ± of the two values, that of all ± that papers print for the same
+dataset, score and kind of embeddings, or one that was measured on the same whole dataset. Deviations of parts of a
+dataset and of other datasets do not fit, so they give no verdict. A value without a stated number of runs counts as one
+run.
+
+Papers often state neither what a ± is nor how many runs are behind it. It is read in the way with the most noise: as
+the standard error of their mean, over the fewest runs that have a ± or over the five that are usual.
+
+Runs of one setting show how well that setting can be trained again. How far another search would have come is no part
+of a printed ±, so a difference beyond the noise is one of the printed settings.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from results.published.claims import Claim, ClaimedValue
+from results.published.rows import SpreadKind, precision_of, row_origin
+from results.published.tables import PublishedColumn, published_table, published_tables
+from results.statistics.deviations import MeasuredNoise
+from results.statistics.intervals import deviation_of_interval, t_quantile
+
+READINGS = (2, 5)
+"""Number of runs behind a ± that states none: the fewest that have one, and the number that is usual."""
+
+PrintVerdict = Literal["within noise", "beyond noise", "no fitting deviation"]
+
+_POINTS = 100
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A printed ±, in percentage points.
+
+    Attributes:
+        runs: Number of runs behind it; None if the source does not say.
+        table: The published table that prints it; empty for one of a file of claims.
+    """
+
+    plus_minus: float
+    runs: int | None
+    kind: SpreadKind
+    table: str = ""
+
+    @property
+    def stated(self) -> bool:
+        """Whether meaning and number of runs are stated."""
+        return self.runs is not None and self.kind != "not stated"
+
+    def read(self, unstated: int) -> tuple[float, int]:
+        """Return the standard deviation between runs and its degrees of freedom; there must be two runs or more.
+
+        Args:
+            unstated: Number of runs if the source does not say.
+        """
+        runs = self.runs or unstated
+        if self.kind == "95 % interval":
+            return deviation_of_interval(self.plus_minus, runs), runs - 1
+        return self.plus_minus * (math.sqrt(runs) if self.kind == "not stated" else 1), runs - 1
+
+
+@dataclass(frozen=True)
+class PrintNoise:
+    """The noise of a printed difference, in percentage points.
+
+    Attributes:
+        deviation: Standard deviation between runs.
+        degrees: Its degrees of freedom.
+        noise: Difference that two equal methods exceed in 5 % of cases.
+    """
+
+    deviation: float
+    degrees: int
+    noise: float
+
+
+@dataclass(frozen=True)
+class PrintAnswer:
+    """What the print alone shows about a claim.
+
+    Attributes:
+        noise: The noise, the most of all readings; None without a fitting deviation.
+        source: Printed ± or measured runs that the deviation is from; None without one.
+        own: Whether it is from the ± of the two values.
+    """
+
+    verdict: PrintVerdict
+    noise: PrintNoise | None = None
+    source: tuple[Spread, ...] | MeasuredNoise | None = None
+    own: bool = False
+
+
+def print_answer(claim: Claim, measured: MeasuredNoise | None) -> PrintAnswer:
+    """Judge a claim by its printed numbers.
+
+    Args:
+        measured: The deviation of runs on the claim's whole dataset, if there is one.
+    """
+    own = _own_spreads(claim)
+    printed = printed_spreads(PublishedColumn(claim.dataset, claim.metric, claim.kind))
+    for source in (own, printed, measured):
+        noises = [noise for runs in READINGS if (noise := _noise(claim, source, runs))]
+        if noises:
+            most = max(noises, key=lambda noise: noise.noise)
+            verdict: PrintVerdict = "beyond noise" if claim.difference > most.noise else "within noise"
+            return PrintAnswer(verdict, most, source, own=source is own)
+    return PrintAnswer("no fitting deviation")
+
+
+def noise_of(deviation: float, degrees: int, runs_a: int, runs_b: int) -> float:
+    """Compute the difference that two equal methods exceed in 5 % of cases: t s sqrt(1/n_a + 1/n_b)."""
+    return t_quantile(0.975, degrees) * deviation * math.sqrt(1 / runs_a + 1 / runs_b)
+
+
+def pooled_spread(spreads: Iterable[Spread], unstated: int) -> tuple[float, int] | None:
+    """Pool the deviations between runs; returns deviation and degrees of freedom, None if no ± says anything."""
+    read = [spread.read(unstated) for spread in spreads if spread.runs != 1]
+    degrees = sum(own for _, own in read)
+    squares = sum(own * deviation**2 for deviation, own in read)
+    return (math.sqrt(squares / degrees), degrees) if squares else None
+
+
+@cache
+def printed_spreads(column: PublishedColumn) -> tuple[Spread, ...]:
+    """Return the ± that papers print for a dataset, a score and a kind of embeddings, of values that they measured.
+
+    Quoted values are left out: their source is pooled where it is printed, under its own conditions. A number that a
+    paper prints twice counts once.
+    """
+    found: dict[tuple[str, str, float], Spread] = {}
+    for name in published_tables():
+        table = published_table(name)
+        for row in table.rows:
+            cell = row.cells.get(column)
+            if cell is None or cell.plus_minus is None:
+                continue
+            origin = row_origin(name, row, column.dataset)
+            precision = precision_of(cell, origin)
+            if origin.kind == "measured" and precision.spread is not None:
+                spread = Spread(cell.plus_minus, precision.runs, precision.spread, name)
+                found.setdefault((table.paper, cell.as_published, cell.plus_minus), spread)
+    return tuple(found.values())
+
+
+def _own_spreads(claim: Claim) -> tuple[Spread, ...]:
+    """The ± of the claim's values.
+
+    Empty if only one value has a ±, and its meaning or its number of runs is not stated: that of many values says more.
+    """
+    spreads = tuple(
+        Spread(side.plus_minus, side.runs, claim.spread)
+        for side in (claim.a, claim.b)
+        if side.plus_minus is not None and side.runs != 1
+    )
+    stated = tuple(spread for spread in spreads if spread.stated)
+    return stated or (spreads if len(spreads) > 1 else ())
+
+
+def _noise(claim: Claim, source: tuple[Spread, ...] | MeasuredNoise | None, unstated: int) -> PrintNoise | None:
+    if isinstance(source, MeasuredNoise):
+        found: tuple[float, int] | None = (_POINTS * source.deviation, source.degrees)
+    else:
+        found = pooled_spread(source or (), unstated)
+    if found is None:
+        return None
+    return PrintNoise(*found, noise_of(*found, _runs(claim.a, unstated), _runs(claim.b, unstated)))
+
+
+def _runs(side: ClaimedValue, unstated: int) -> int:
+    """Number of runs behind a value. Without a ± and a stated number it is one."""
+    return side.runs or (1 if side.plus_minus is None else unstated)

@@ -1,0 +1,222 @@
+"""The outcome of a comparison: the values of the methods, a verdict for every pair, and groups without a "better"."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from results.statistics.deviations import SearchDeviation
+
+Unit = Literal["search", "single search", "run"]
+"""What a method's values are: means of repeated searches, the runs of its only search, or runs of a given setting."""
+
+Direction = Literal["a better", "b better", "cannot tell"]
+Size = Literal["beyond", "within", "cannot tell"]
+Missing = Literal["searches missing", "runs missing"]
+Untested = Missing | Literal["single runs", "search not known"]
+
+
+@dataclass(frozen=True)
+class MethodValues:
+    """A method's scores, fractions of 1 if the margin is at its default.
+
+    Attributes:
+        units: Independent values: the means of complete searches where searches are repeated, else runs.
+        runs: Number of runs behind them.
+        searched: Whether its hyperparameters were searched.
+        constant: Whether one value stands for all, because every other would be equal.
+        missing: What it lacks; None if it is complete.
+    """
+
+    units: tuple[float, ...]
+    runs: int
+    searched: bool = True
+    constant: bool = False
+    missing: Missing | None = None
+
+    @property
+    def mean(self) -> float:
+        """Mean of the units; NaN without any."""
+        return float(np.mean(self.units)) if self.units else math.nan
+
+    @property
+    def failed(self) -> tuple[float, ...]:
+        """Units of a searched method that reached less than half of its best one: searches that failed."""
+        return tuple(unit for unit in self.units if unit < max(self.units) / 2) if self.searched else ()
+
+
+@dataclass(frozen=True)
+class ComparedPair:
+    """Method a compared with method b. Differences are in the unit of the values.
+
+    Attributes:
+        difference: Mean of a minus mean of b.
+        untested: Why there is no verdict; then all numbers up to `share_worse` are None.
+        half_width: Half the width of the difference's own 95 % interval, which is not corrected for other pairs.
+        p: Two-sided p value of the hypothesis that there is no difference, for this pair alone.
+        p_better: p value of "better", adjusted for all claims of the family.
+        p_beyond: p value of "beyond the margin", adjusted likewise.
+        p_equal: p value of "within the margin", adjusted likewise.
+        smallest: Smallest true difference that would be called better with a probability of 80 %.
+        share_better: How sure it is that a is better by more than the margin (`PairDifferences.shares`), not corrected.
+        share_within: The same for a difference within the margin.
+        share_worse: The same for a being worse by more.
+        units_a: Number of a's searches, or of its runs if nothing was searched; likewise `units_b`.
+        direction: Which method is better, as far as the data can tell.
+        size: Whether the difference is beyond the margin or within it, as far as they can tell.
+    """
+
+    a: str
+    b: str
+    difference: float
+    units_a: int
+    units_b: int
+    runs_a: int
+    runs_b: int
+    untested: Untested | None = None
+    half_width: float | None = None
+    degrees: float | None = None
+    p: float | None = None
+    p_better: float | None = None
+    p_beyond: float | None = None
+    p_equal: float | None = None
+    smallest: float | None = None
+    share_better: float | None = None
+    share_within: float | None = None
+    share_worse: float | None = None
+    direction: Direction = "cannot tell"
+    size: Size = "cannot tell"
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the difference's interval, or None."""
+        return None if self.half_width is None else self.difference - self.half_width
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the difference's interval, or None."""
+        return None if self.half_width is None else self.difference + self.half_width
+
+    @property
+    def better(self) -> str | None:
+        """Name of the method that is claimed to be better, or None."""
+        return {"a better": self.a, "b better": self.b}.get(self.direction)
+
+    @property
+    def worse(self) -> str | None:
+        """Name of the method that is claimed to be worse, or None."""
+        return {"a better": self.b, "b better": self.a}.get(self.direction)
+
+    def turned(self) -> "ComparedPair":
+        """Return the same pair as b compared with a."""
+        turned: dict[str, Direction] = {"a better": "b better", "b better": "a better"}
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            difference=-self.difference,
+            units_a=self.units_b,
+            units_b=self.units_a,
+            runs_a=self.runs_b,
+            runs_b=self.runs_a,
+            share_better=self.share_worse,
+            share_worse=self.share_better,
+            direction=turned.get(self.direction, "cannot tell"),
+        )
+
+    def claimed_size(self, claimed: float) -> Literal["compatible", "excluded"] | None:
+        """Tell whether the interval of the difference excludes a claimed one; None without an interval."""
+        if self.half_width is None:
+            return None
+        return "excluded" if abs(self.difference - claimed) > self.half_width else "compatible"
+
+
+@dataclass(frozen=True)
+class ComparisonResult:
+    """The pairs of methods that were asked for, with their verdicts.
+
+    Attributes:
+        values: The values of every method.
+        pairs: For `all` each method with every later one, else the reference with each other one.
+        compare: `all`, `best`, or the name of the method that each other is compared with.
+        unit: What was compared.
+        alpha: Bound of the probability that the family has any wrong claim.
+        margin: Methods that differ by less count as equal.
+        assumed: The deviation of a search that was assumed, if each method was searched once.
+        settings: The comparison of the settings that the only searches found, by their runs. It says nothing about
+            methods.
+    """
+
+    values: Mapping[str, MethodValues]
+    pairs: tuple[ComparedPair, ...]
+    compare: str
+    unit: Unit
+    alpha: float
+    margin: float
+    assumed: SearchDeviation | None = None
+    settings: "ComparisonResult | None" = None
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods with values, in the experiment's order."""
+        return tuple(name for name, values in self.values.items() if values.units)
+
+    @cached_property
+    def means(self) -> dict[str, float]:
+        """Means of the methods with values."""
+        return {name: self.values[name].mean for name in self.methods}
+
+    @cached_property
+    def _by_names(self) -> dict[frozenset[str], ComparedPair]:
+        return {frozenset((pair.a, pair.b)): pair for pair in self.pairs}
+
+    def pair(self, one: str, other: str) -> ComparedPair | None:
+        """Return a pair with `one` as its a; None if it was not asked for."""
+        found = self._by_names.get(frozenset((one, other)))
+        return found.turned() if found is not None and found.a != one else found
+
+    @property
+    def tested(self) -> int:
+        """Number of pairs with a test."""
+        return sum(pair.p is not None for pair in self.pairs)
+
+    @property
+    def best_first(self) -> list[str]:
+        """The methods from the highest mean to the lowest; those whose mean is not a number come last."""
+        return sorted(self.methods, key=lambda name: (math.isnan(self.means[name]), -self.means[name]))
+
+    @property
+    def highest(self) -> str:
+        """The method with the highest mean, the first of equal ones."""
+        return self.best_first[0]
+
+    @property
+    def reference(self) -> str | None:
+        """The method that each other one is compared with; None if all pairs are compared."""
+        return None if self.compare == "all" else self.highest if self.compare == "best" else self.compare
+
+    @property
+    def interim(self) -> bool:
+        """Whether searches or runs of any method are missing. Verdicts can change when they are there."""
+        return any(values.missing for values in self.values.values())
+
+    @cached_property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The largest groups of methods without any "better" between them, each and all from the highest mean.
+
+        Empty unless all pairs of complete methods were tested.
+        """
+        tested = [name for name in self.best_first if any(name in (p.a, p.b) and p.p is not None for p in self.pairs)]
+        if self.compare != "all" or not tested:
+            return ()
+        groups = {frozenset(tested)}
+        for apart in (frozenset((pair.a, pair.b)) for pair in self.pairs if pair.better):
+            split = [group for group in groups if not apart <= group]
+            split += [group - {name} for group in groups if apart <= group for name in apart]
+            groups = {group for group in split if not any(group < other for other in split)}
+        rank = {name: number for number, name in enumerate(tested)}
+        ranked = sorted(sorted(rank[name] for name in group) for group in groups if len(group) > 1)
+        return tuple(tuple(tested[number] for number in group) for group in ranked)

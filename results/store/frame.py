@@ -1,0 +1,146 @@
+"""Results as pandas DataFrames: the one frame that statistics and tables read, and the tables of a store for export."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+
+from results.records.records import FoldResult, RunRecord, Scores, TestCurve
+from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.spec.source_names import SourceName, sources_of_training
+
+EmbeddingKind = Literal["separated", "concatenated"]
+"""`separated` is the mean over the folds' models, `concatenated` their ensemble."""
+
+EMBEDDING_KINDS: tuple[EmbeddingKind, ...] = ("separated", "concatenated")
+
+COLUMNS = ("experiment", "dataset", "method", "search", "run", "embeddings", "metric", "value")
+"""The columns of `results_frame`."""
+
+_PLACE = ("dataset", "method", "run", "search")
+_RUN = ("fingerprint", *_PLACE, "seed", "dimensions", "wall_time", "steps")
+_SCORES = tuple(f"{kind}_{metric}" for kind in EMBEDDING_KINDS for metric in HEADLINE_METRICS)
+
+
+def results_frame(experiment: str, records: Iterable[RunRecord]) -> pd.DataFrame:
+    """Return one row per value: a metric of one kind of embeddings in one run, in the order of the runs.
+
+    Besides `separated` and `concatenated`, the embeddings are `last_epoch` for scores after the last epoch, mean over
+    folds. The metric `total_training_steps` has the iterations up to the end of a training, mean over the run's
+    trainings, as in Table 3 of the Chance Constraints paper; it is the same for both kinds.
+    """
+    rows = [
+        (experiment, run.dataset, run.method, run.search, run.run, *score) for run in records for score in _scores(run)
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _scores(run: RunRecord) -> Iterator[tuple[str, str, float]]:
+    yield from _measured(run)
+    if run.iterations is not None:
+        for kind in EMBEDDING_KINDS:
+            yield kind, "total_training_steps", run.iterations / len(run.fold_fingerprints)
+
+
+def _measured(run: RunRecord) -> Iterator[tuple[str, str, float]]:
+    """Embeddings, metric and value of everything that a test evaluation measured."""
+    for kind in EMBEDDING_KINDS:
+        yield from _headline(kind, getattr(run, kind))
+    for kind in EMBEDDING_KINDS:
+        yield from ((kind, metric, value) for metric, value in getattr(run, f"metrics_{kind}").items())
+    if run.last_epoch is not None:
+        yield from _headline("last_epoch", run.last_epoch)
+
+
+def _headline(kind: str, scores: Scores) -> Iterator[tuple[str, str, float]]:
+    yield from ((kind, metric, getattr(scores, metric)) for metric in HEADLINE_METRICS)
+
+
+class ExportedRun(NamedTuple):
+    """A run of an experiment.
+
+    Attributes:
+        experiment: Name of the experiment; empty, as all that follows, for a run that is in none.
+        experiment_fingerprint: It stands for all settings of the experiment.
+    """
+
+    record: RunRecord
+    experiment: str = ""
+    experiment_fingerprint: str = ""
+    title: str | None = None
+    trials: int | None = None
+    searches: int | None = None
+
+
+def runs_table(runs: Sequence[ExportedRun]) -> pd.DataFrame:
+    """Return one row per experiment and run. Only rows of one experiment and method repeat each other.
+
+    The columns are experiment (its name), experiment_fingerprint (of all its settings), title, trials and searches of
+    the experiment, settings (the run's hyperparameters as JSON), source_hash (of a user's classes), fingerprint,
+    dataset, method, run, search, seed, dimensions, wall_time (seconds), steps, the scores as `separated_map_at_r`,
+    `concatenated_map_at_r` and so on (fractions of 1), further metrics as `separated_recall@2` and so on, scores after
+    the last epoch as `last_epoch_map_at_r` and so on, commit and device. A metric that a run lacks is empty in its row;
+    one that all runs lack has no column.
+    """
+    scores = [{f"{kind}_{metric}": value for kind, metric, value in _measured(one.record)} for one in runs]
+    rows = []
+    for one, of_run in zip(runs, scores, strict=True):
+        record, row = one.record, one._asdict()
+        names = map(SourceName.parse, sources_of_training(record.specs[0]))
+        row["settings"] = json.dumps(record.hyperparameters, sort_keys=True)
+        row["source_hash"] = " ".join(name.digest for name in names if name and name.digest)
+        row |= {name: getattr(record, name) for name in _RUN}
+        rows.append({**row, **of_run, "commit": record.provenance.commit, "device": record.provenance.device})
+    known = dict.fromkeys([*_SCORES, *(name for of_run in scores for name in of_run)])
+    ordered = sorted(known, key=lambda name: name.startswith("last_epoch"))
+    columns = [*ExportedRun._fields[1:], "settings", "source_hash", *_RUN, *ordered, "commit", "device"]
+    return pd.DataFrame(rows, columns=columns).astype({"trials": "Int64", "searches": "Int64"})
+
+
+def class_scores_table(records: Iterable[RunRecord]) -> pd.DataFrame:
+    """Return one row per run and test class, for the runs that have class scores; names are those of `runs_table`."""
+    rows: list[dict[str, Any]] = []
+    for record in records:
+        if (classes := record.class_scores) is None:
+            continue
+        run = {name: getattr(record, name) for name in ("fingerprint", *_PLACE)}
+        for rank, queries in enumerate(classes.queries):
+            scores = [*_headline("separated", classes.separated[rank])]
+            scores += _headline("concatenated", classes.concatenated[rank])
+            named = {f"{kind}_{metric}": value for kind, metric, value in scores}
+            rows.append({**run, "class_rank": rank, "queries": queries, **named})
+    return pd.DataFrame(rows, columns=["fingerprint", *_PLACE, "class_rank", "queries", *_SCORES])
+
+
+def folds_table(results: Iterable[FoldResult]) -> pd.DataFrame:
+    """Return one row per training."""
+    measured = ("status", "best_map_at_r", "iterations", "wall_time")
+    rows = [
+        (
+            one.fingerprint,
+            one.spec.dataset,
+            one.spec.method.name,
+            one.spec.fold,
+            *(getattr(one, key) for key in measured),
+        )
+        for one in results
+    ]
+    frame = pd.DataFrame(rows, columns=["fingerprint", "dataset", "method", "fold", *measured])
+    return frame.sort_values(["dataset", "method", "fold"], ignore_index=True)
+
+
+def curves_table(results: Iterable[FoldResult]) -> pd.DataFrame:
+    """Return one row per validation of the trainings."""
+    rows = [{"fingerprint": result.fingerprint, **point.model_dump()} for result in results for point in result.curve]
+    return pd.DataFrame(rows, columns=["fingerprint", "iteration", "map_at_r", "r_precision", "precision_at_1", "loss"])
+
+
+def test_points_table(curves: Iterable[TestCurve]) -> pd.DataFrame:
+    """Return one row per test along the trainings."""
+    rows = [
+        {"fingerprint": curve.fingerprint, "iteration": point.iteration, **point.scores.model_dump()}
+        for curve in curves
+        for point in curve.points
+    ]
+    return pd.DataFrame(rows, columns=["fingerprint", "iteration", *HEADLINE_METRICS])

@@ -1,0 +1,329 @@
+"""What every loss promises, whatever it computes: exact states and gradients, PML's conventions, odd batches."""
+
+import copy
+import inspect
+import pickle
+from collections import Counter
+
+import pytest
+import torch
+from pytorch_metric_learning import distances, reducers, regularizers, trainers
+from torch.func import functional_call
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import losses
+from tests.support.loss_cases import B, C, D, assert_same_state, batch, cases, made, train, value_of
+from tests.support.loss_cases import with_finite_gradients as finite
+
+# Cosines and weights as their papers print them; CCP's are those of its supplement, NIR's omega that of CUB200.
+DEFAULTS: dict[str, dict[str, float]] = {
+    "ProxyAnchorLoss": {"alpha": 32, "margin": 0.1},
+    "ProxyISALoss": {"alpha": 32, "margin": 0.1, "V": 100, "k": 0.9, "lam": 0.1, "h": 0.15, "tau": 1.5},
+    "ProxyGMLLoss": {"proxies_per_class": 12, "r": 0.05, "reg_weight": 0.3},
+    "SoftTripleLoss": {"centers_per_class": 10, "la": 20, "gamma": 0.1, "margin": 0.01, "tau": 0.2},
+    "NIRLoss": {"omega": 0.0075},
+    "CCPLoss": {"lam": 2e-4, "w_sample": 0.1},
+    "XBMLoss": {"start_iteration": 1000, "weight": 1},
+    "HISTLoss": {"tau": 32, "alpha": 0.9, "lam": 1, "hidden": 512},
+    "ContextualLoss": {"k": 4, "eps": 0.05, "gamma": 0.1, "reg_similarity": 0.3, "pos_margin": 0.75, "neg_margin": 0.6},
+    "HierarchicalProxyLoss": {"coarse_weight": 0.1, "period": 1},
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_defaults_are_those_of_the_papers(name):
+    parameters = inspect.signature(getattr(losses, name)).parameters
+    assert {key: parameters[key].default for key in DEFAULTS[name]} == DEFAULTS[name]
+
+
+# --- states, precision, gradients ---
+
+
+@cases()
+def test_states_and_copies_resume_a_training(case):
+    uninterrupted = made(case)
+    resumed = made(case, seed=1, steps=0)
+    resumed.load_state_dict(copy.deepcopy(uninterrupted.state_dict()))
+    twins = [resumed, copy.deepcopy(uninterrupted), pickle.loads(pickle.dumps(uninterrupted))]
+    values = [train(twin, range(3, 8)) for twin in twins]
+    assert values == [train(uninterrupted, range(3, 8))] * 3
+    for twin in twins:
+        assert_same_state(uninterrupted, twin)
+
+
+@cases()
+def test_evaluation_mode_changes_nothing(case):
+    loss = made(case)
+    before = copy.deepcopy(loss)
+    loss.eval()(*batch())
+    assert_same_state(loss, before)
+
+
+@cases()
+def test_the_dtype_of_a_loss_can_be_changed(case):
+    loss = made(case)
+    kept = {key: value.dtype for key, value in loss.state_dict().items() if not value.is_floating_point()}
+    loss.to(torch.device("cpu"), torch.float64)
+    for key, value in loss.state_dict().items():
+        assert value.dtype == kept.get(key, torch.float64), key
+    embeddings, labels = batch(dtype=torch.float64)
+    value = finite(loss, embeddings, labels)
+    assert value.dtype == torch.float64
+    torch.testing.assert_close(value.float(), value_of(made(case), embeddings.float(), labels), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+@cases()
+def test_embeddings_of_another_dtype_change_no_parameter_and_only_round(case, dtype):
+    embeddings, labels = batch(dtype=torch.float64 if dtype == torch.float64 else torch.float32)
+    loss = made(case)
+    dtypes = {key: value.dtype for key, value in loss.state_dict().items()}
+    given = embeddings.to(dtype)
+    expected = value_of(loss, given.float(), labels)
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype != torch.float64):
+        value = finite(loss, given, labels)
+    if dtype == torch.float64:
+        torch.testing.assert_close(value.float(), expected, rtol=1e-3, atol=1e-5)
+    else:
+        assert value.dtype == torch.float32
+        assert value == expected
+        torch.testing.assert_close(value, value_of(made(case), embeddings, labels), rtol=0.1, atol=0.01)
+    assert {key: value.dtype for key, value in loss.state_dict().items()} == dtypes
+
+
+@pytest.mark.gpu
+@cases()
+def test_follows_the_embeddings_to_the_gpu(case):
+    embeddings, labels = batch()
+    expected = value_of(made(case), embeddings, labels)
+    for loss in (made(case), made(case).to("cuda")):
+        value = finite(loss, embeddings.cuda(), labels)
+        torch.testing.assert_close(value.cpu(), expected, rtol=1e-4, atol=1e-5)
+        assert all(tensor.is_cuda for tensor in loss.state_dict().values())
+
+
+@pytest.mark.parametrize("fast_mode", [True, pytest.param(False, marks=pytest.mark.long)])
+@cases(smooth=True)
+def test_gradients(case, fast_mode):
+    """Along a random direction, or every entry."""
+    loss = made(case, dtype=torch.float64).eval()
+    embeddings, labels = batch(dtype=torch.float64)
+    named = dict(loss.named_parameters())
+
+    def value(x, *weights):
+        return functional_call(loss, dict(zip(named, weights, strict=True)), (x, labels))
+
+    inputs = [embeddings, *(parameter.detach().clone() for parameter in named.values())]
+    assert torch.autograd.gradcheck(value, [x.requires_grad_() for x in inputs], fast_mode=fast_mode)
+
+
+@cases(smooth=False)
+def test_a_loss_with_selections_falls_along_its_gradient(case):
+    loss = made(case, dtype=torch.float64).eval()
+    embeddings, labels = batch(dtype=torch.float64)
+    value = loss(embeddings.requires_grad_(), labels)
+    (gradient,) = torch.autograd.grad(value, embeddings)
+    assert loss(embeddings - 1e-4 * gradient / gradient.norm(), labels) < value
+
+
+class CountOperations(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.operations = Counter()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.operations[func] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def operations(case, size, num_classes):
+    loss = made(case, num_classes=num_classes)
+    embeddings, labels = batch(size=size, num_classes=num_classes)
+    with CountOperations() as count:
+        loss(embeddings.requires_grad_(), labels).backward()
+    return count.operations
+
+
+@cases(at_once=True)
+def test_no_loop_over_samples_or_classes(case):
+    few = operations(case, size=8, num_classes=4)
+    assert sum(few.values()) > 5
+    assert few == operations(case, size=40, num_classes=30)
+
+
+# --- PML's conventions ---
+
+
+def mean_above_zero(part):
+    kept = part["losses"][part["losses"] > 0]
+    return kept.mean() if len(kept) else torch.zeros(())
+
+
+@cases(keywords=True)
+def test_reducers_and_names_of_the_sub_losses(case):
+    embeddings, labels = batch()
+    parts = made(case, reducer=reducers.DoNothingReducer(), steps=0)(embeddings, labels)
+    assert set(parts) == set(made(case, steps=0).sub_loss_names())
+    choices = {
+        reducers.MeanReducer: lambda part: part["losses"].mean(),
+        reducers.SumReducer: lambda part: part["losses"].sum(),
+        reducers.AvgNonZeroReducer: mean_above_zero,
+    }
+    if case.divisors:
+        choices[reducers.DivisorReducer] = lambda part: part["losses"].sum() / part["divisor"]
+    for reducer, reduce in choices.items():
+        value = made(case, reducer=reducer(), steps=0)(embeddings, labels)
+        expected = sum(
+            part["losses"] if part["reduction_type"] == "already_reduced" else reduce(part) for part in parts.values()
+        )
+        torch.testing.assert_close(value, expected, msg=lambda text, r=reducer: f"{r.__name__}: {text}")
+
+
+@cases(keywords=True, distances=True)
+def test_distances(case):
+    embeddings, labels = batch()
+    cosine = made(case, steps=0)
+    dot = made(case, steps=0, distance=distances.DotProductSimilarity(normalize_embeddings=False))
+    if case.proxies is not None:
+        for loss in (cosine, dot):
+            rows = case.proxies(loss)
+            rows.copy_(torch.nn.functional.normalize(rows))
+    unit = torch.nn.functional.normalize(embeddings)
+    expected = value_of(cosine, 7 * unit, labels)
+    torch.testing.assert_close(value_of(dot, unit, labels), expected)
+    assert not torch.isclose(value_of(dot, 7 * unit, labels), expected)
+    # PML's own constructors assert it.
+    with pytest.raises((ValueError, AssertionError)):
+        made(case, steps=0, distance=distances.LpDistance())
+
+
+@cases(keywords=True)
+def test_regularizers(case):
+    embeddings, labels = batch()
+    plain, regularizer = made(case, steps=0), regularizers.LpRegularizer(p=2)
+    regularized = made(case, steps=0, embedding_regularizer=regularizer, embedding_reg_weight=0.3)
+    extra = value_of(regularized, embeddings, labels) - value_of(plain, embeddings, labels)
+    torch.testing.assert_close(extra, 0.3 * regularizer(embeddings), rtol=1e-4, atol=1e-5)
+    if case.proxies is not None:
+        regularized = made(case, steps=0, weight_regularizer=regularizer, weight_reg_weight=0.3)
+        extra = value_of(regularized, embeddings, labels) - value_of(plain, embeddings, labels)
+        torch.testing.assert_close(extra, 0.3 * regularizer(case.proxies(plain)), rtol=1e-4, atol=1e-5)
+
+
+@cases(mined=True)
+def test_indices_tuple(case):
+    embeddings, labels = batch()
+    loss = made(case)
+    everything, some = torch.arange(B), torch.tensor([0, 1])
+    none_at_all = torch.tensor([], dtype=torch.long)
+    expected = value_of(loss, embeddings, labels)
+    torch.testing.assert_close(value_of(loss, embeddings, labels, (none_at_all,) * 3), expected)
+    torch.testing.assert_close(value_of(loss, embeddings, labels, (everything,) * 3), expected)
+    fewer = value_of(loss, embeddings, labels, (some, some, some, some))
+    assert fewer.isfinite()
+    assert fewer < expected
+
+
+@cases()
+def test_inside_pml_trainer(case):
+    torch.manual_seed(0)
+    trunk, loss = torch.nn.Linear(D, D), made(case)
+    before = copy.deepcopy(trunk.state_dict())
+    optimizers = {"trunk_optimizer": torch.optim.SGD(trunk.parameters(), lr=0.1)}
+    if own := list(loss.parameters()):
+        optimizers["metric_loss_optimizer"] = torch.optim.SGD(own, lr=0.1)
+    trainer = trainers.MetricLossOnly(
+        models={"trunk": trunk},
+        optimizers=optimizers,
+        batch_size=10,
+        loss_funcs={"metric_loss": loss},
+        dataset=torch.utils.data.TensorDataset(*batch(size=20)),
+        dataloader_num_workers=0,
+        data_device=torch.device("cpu"),
+        dtype=torch.float32,
+    )
+    trainer.train(num_epochs=1)
+    assert not torch.equal(trunk.weight, before["weight"])
+    assert all(parameter.isfinite().all() for parameter in [*trunk.parameters(), *loss.parameters()])
+
+
+@cases(logits=True)
+def test_logits(case):
+    embeddings, _ = batch()
+    loss = made(case)
+    logits = loss.get_logits(embeddings)
+    assert logits.shape == (B, C)
+    torch.testing.assert_close(logits, loss.get_logits(embeddings.double()).float(), rtol=1e-4, atol=1e-5)
+    half = loss.get_logits(embeddings.bfloat16())
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half, loss.get_logits(embeddings.bfloat16().float()), rtol=1e-5, atol=1e-5)
+
+
+@cases(keywords=True)
+def test_other_rows_as_references_are_refused(case):
+    embeddings, labels = batch()
+    with pytest.raises(ValueError, match="ref_emb"):
+        made(case)(embeddings, labels, ref_emb=embeddings.clone(), ref_labels=labels.clone())
+
+
+# --- odd batches ---
+
+
+@cases()
+def test_neither_the_order_of_a_batch_nor_the_type_of_its_labels_matters(case):
+    embeddings, labels = batch(dtype=torch.float64)
+    loss = made(case, dtype=torch.float64)
+    order = torch.randperm(B, generator=torch.Generator().manual_seed(1))
+    expected = value_of(loss, embeddings, labels)
+    torch.testing.assert_close(value_of(loss, embeddings[order], labels[order]), expected)
+    for dtype in (torch.int32, torch.uint8):
+        assert value_of(loss, embeddings, labels.to(dtype)) == expected
+
+
+@cases()
+def test_batch_of_one_class_and_of_one_sample(case):
+    embeddings, labels = batch()
+    several = finite(made(case), embeddings, torch.full_like(labels, 2))
+    single = finite(made(case), embeddings[:1], labels[:1])
+    assert several >= 0
+    assert (several > 0 and single > 0) or not case.alone
+
+
+@cases()
+def test_two_classes(case):
+    loss = made(case, num_classes=2, seed=2, dtype=torch.float64).eval()
+    embeddings, labels = batch(num_classes=2, dtype=torch.float64)
+    right = finite(loss, embeddings, labels)
+    if case.proxies is not None:
+        own = case.proxies(loss).reshape(2, -1, D).mean(1)
+        assert loss(own[labels], labels) < loss(own[1 - labels], labels)
+    assert right > 0 or not case.positive
+
+
+def wrong_batches():
+    embeddings, labels = batch()
+    poisoned = embeddings.clone()
+    poisoned[3, 2] = torch.nan
+    return {
+        "label too large": (embeddings, labels.clone().fill_(C), "labels must be in"),
+        "label negative": (embeddings, labels - C, "labels must be in"),
+        "labels not whole": (embeddings, labels.float(), "integers"),
+        "no labels": (embeddings, None, "labels are required"),
+        "NaN": (poisoned, labels, "NaN or infinite"),
+        "too few labels": (embeddings, labels[:-1], "must equal number of labels"),
+        "embeddings in three dimensions": (embeddings.reshape(B, 2, 4), labels, r"embeddings \(B, d\)"),
+        "embeddings too narrow": (embeddings[:, :-1], labels, "dimensions"),
+        "nothing": (embeddings[:0], labels[:0], "empty"),
+    }
+
+
+@cases()
+def test_a_wrong_batch_is_refused_and_changes_no_state(case):
+    loss = made(case)
+    before = copy.deepcopy(loss)
+    for fault, (embeddings, labels, message) in wrong_batches().items():
+        if (fault.startswith("label ") and not case.classes) or (fault.endswith("narrow") and not case.sized):
+            continue
+        with pytest.raises(ValueError, match=message):
+            loss(embeddings, labels)
+        assert_same_state(loss, before)

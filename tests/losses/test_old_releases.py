@@ -1,0 +1,130 @@
+"""MLRC's losses against pytorch-metric-learning 0.9.86, the release of its runs.
+
+The numbers were computed once with that release (its wheel from the package index, torch 2, float64) on the inputs
+below: `SignalToNoiseRatioContrastiveLoss(0.2, 0.8, weight)`, `SoftTripleLoss(6, 3, 4, reg_weight=...)` with `fc` from
+`rows(6, 12, 0.9)`, and `ProxyNCALoss(3, 6, softmax_scale=9)` with `proxies` from `rows(3, 6, 0.9)`; the loss, the norm
+of the gradient of the embeddings, and the norm of that of the loss's own parameter.
+"""
+
+import pytest
+import torch
+from pytorch_metric_learning import losses as pml_losses
+from pytorch_metric_learning.regularizers import ZeroMeanRegularizer
+from torch import Tensor, nn
+from torch.nn import functional
+
+import losses
+from losses import ProxyNCALoss, SignalToNoiseRatioContrastiveLoss, SoftTripleLoss, version_of
+from losses.soft_triple import center_spread
+
+LABELS = torch.arange(8) % 3
+
+
+def rows(count: int, size: int, step: float) -> Tensor:
+    """Return sines of shape (count, size), which are the same on every machine."""
+    return torch.sin(step * torch.arange(1, count * size + 1, dtype=torch.float64)).view(count, size)
+
+
+def embeddings(norm: float = 5.0) -> Tensor:
+    return (norm * functional.normalize(rows(8, 6, 1.7), dim=1)).requires_grad_()
+
+
+def gradient_norms(value: Tensor, *inputs: Tensor) -> list[float]:
+    return [gradient.norm().item() for gradient in torch.autograd.grad(value, inputs)]
+
+
+# --- SNR Contrastive ---
+
+
+def signal_to_noise(weight: float) -> SignalToNoiseRatioContrastiveLoss:
+    return SignalToNoiseRatioContrastiveLoss(
+        pos_margin=0.2,
+        neg_margin=0.8,
+        embedding_regularizer=ZeroMeanRegularizer() if weight else None,
+        embedding_reg_weight=weight,
+    )
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected", "expected_norm"),
+    [(0.0, 1.1263339936208019, 0.4298484953389171), (0.5, 1.362887981020419, 0.438242144976507)],
+)
+def test_snr_contrastive_and_its_gradient(weight: float, expected: float, expected_norm: float) -> None:
+    x = embeddings()
+    value = signal_to_noise(weight)(x, LABELS)
+    assert value.item() == pytest.approx(expected, rel=1e-9)
+    assert gradient_norms(value, x) == pytest.approx([expected_norm], rel=1e-9)
+
+
+# --- SoftTriple ---
+
+
+def soft_triple(**settings: object) -> SoftTripleLoss:
+    loss = SoftTripleLoss(3, 6, 4, **settings).double()  # type: ignore[arg-type]
+    loss.fc.data = rows(6, 12, 0.9)
+    return loss
+
+
+@pytest.mark.parametrize(
+    ("tau", "expected", "expected_norms"),
+    [
+        (0.0, 4.315927269162569, [0.7826793332204871, 2.5457326192890712]),
+        (0.2, 4.576742051009051, [0.7826793332204871, 2.5390472413804797]),
+    ],
+)
+def test_soft_triple_with_the_mean_over_pairs(tau: float, expected: float, expected_norms: list[float]) -> None:
+    x, loss = embeddings(), soft_triple(tau=tau, regularizer="mean")
+    value = loss(x, LABELS)
+    assert value.item() == pytest.approx(expected, rel=1e-9)
+    assert gradient_norms(value, x, loss.fc) == pytest.approx(expected_norms, rel=1e-9)
+
+
+def test_mean_over_pairs_is_twice_the_authors_regulariser() -> None:
+    torch.manual_seed(0)
+    loss = SoftTripleLoss(5, 64, 10)
+    unit = loss.centers()
+    root_distances = [
+        (2 + 1e-5 - 2 * (unit[c, k] * unit[c, other]).sum()).sqrt()
+        for c in range(5)
+        for k in range(10)
+        for other in range(k)
+    ]
+    torch.testing.assert_close(2 * center_spread(unit), torch.stack(root_distances).mean())
+    x, labels = torch.randn(7, 64), torch.arange(7) % 5
+    values = {}
+    for regularizer in ("mean", "halved"):
+        loss.regularizer = regularizer  # type: ignore[assignment]
+        values[regularizer] = loss(x, labels) - loss.compute_loss(x, labels, None, x, labels)["loss"]["losses"].mean()
+    torch.testing.assert_close(values["mean"], 2 * values["halved"])
+
+
+# --- ProxyNCA ---
+
+
+def test_proxy_nca_and_its_gradients() -> None:
+    x, loss = embeddings(), ProxyNCALoss(3, 6, softmax_scale=9.0).double()
+    loss.proxies.data = rows(3, 6, 0.9)
+    value = loss(x, LABELS)
+    assert value.item() == pytest.approx(0.7801770869074134, rel=1e-9)
+    assert gradient_norms(value, x, loss.proxies) == pytest.approx([0.5563952737170316, 3.131295679385499], rel=1e-9)
+
+
+# --- versions of meaning ---
+
+
+def test_only_losses_whose_numbers_changed_have_a_version_of_meaning() -> None:
+    classes = [item for item in vars(losses).values() if isinstance(item, type) and issubclass(item, nn.Module)]
+    assert {cls.__name__: version_of(cls) for cls in classes if version_of(cls) != 1} == {
+        "CCPLoss": 2,
+        "NIRLoss": 3,
+        "ProxyGMLLoss": 2,
+        "ProxyISALoss": 2,
+        "SignalToNoiseRatioContrastiveLoss": 2,
+        "SoftTripleLoss": 2,
+    }
+    assert version_of(pml_losses.SignalToNoiseRatioContrastiveLoss) == 1
+
+    class Derived(SignalToNoiseRatioContrastiveLoss):
+        pass
+
+    assert version_of(Derived) == 2

@@ -1,0 +1,317 @@
+"""The layouts of publishers: the order of classes and images, and what is said about malformed lists."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protocols.datasets.dataset import Dataset, note_on_queries
+from protocols.datasets.dataset_registry import open_dataset
+from protocols.datasets.listing import DataError
+from protocols.datasets.published import list_cub200, list_inat2018, list_inshop, list_sop
+from protocols.evaluation.test_data import test_data as data_for_testing
+from protocols.splits import ClassSplit
+from reproduce.config.experiment_file import load_experiments
+from reproduce.run.run_experiment import notes_on_data
+from reproduce.run.session import open_session, outline_of, setup_of
+from reproduce.storage import storage_paths
+from tests.support.image_folders import BIRDS, assert_said, data_request
+from tests.support.packs import decode
+from tests.support.published_layouts import inat2018, inshop, sop
+
+# CUB-200-2011
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_cub_in_its_official_layout(cub: Path, tmp_path: Path, above: bool) -> None:
+    dataset = open_dataset(data_request(cub.parent if above else cub, tmp_path / "cache", "cub200"))
+    assert dataset.class_names == BIRDS
+    assert dataset.images.labels.tolist() == np.arange(8).repeat(2).tolist()
+    first = decode(cub / "images" / "001.Bird_0" / "Bird_0_0000.jpg", 8)
+    assert (dataset.images.image(0) == first).all()
+
+
+def test_birds_are_ranked_by_number_and_images_in_the_order_of_the_list(cub: Path) -> None:
+    # Ids as text would put 10 before 9.
+    (cub / "classes.txt").write_text("".join(f"{12 - c} {name}\n" for c, name in enumerate(BIRDS)))
+    labels = [f"{number} {12 - (number - 1) // 2}" for number in range(1, 17)]
+    (cub / "image_class_labels.txt").write_text("\n".join(labels))
+    lines = (cub / "images.txt").read_text().splitlines()
+    (cub / "images.txt").write_text("\n".join(lines[::-1]))
+    listing = list_cub200(cub)
+    assert listing.class_names == BIRDS[::-1]
+    assert listing.names == tuple(line.split()[1] for line in lines[::-1])
+    assert listing.labels.tolist() == np.arange(8).repeat(2).tolist()
+
+
+def test_the_same_folder_by_another_name_is_not_packed_again(
+    cub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = open_dataset(data_request(cub, tmp_path / "cache", "cub200"))
+    monkeypatch.chdir(tmp_path)
+    again = open_dataset(data_request(Path("CUB_200_2011"), tmp_path / "cache", "cub200"))
+    assert again.images.images.folder == first.images.images.folder
+    assert again.fingerprint == first.fingerprint
+
+
+def test_the_fingerprint_changes_with_a_class_name_alone(cub: Path, tmp_path: Path) -> None:
+    before = open_dataset(data_request(cub, tmp_path / "cache", "cub200"))
+    classes = cub / "classes.txt"
+    classes.write_text(classes.read_text().replace(BIRDS[3], "004.Penguin"))
+    after = open_dataset(data_request(cub, tmp_path / "cache", "cub200"))
+    assert after.class_names[3] == "004.Penguin"
+    assert after.fingerprint != before.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("image_class_labels.txt", "5 3\n", "", "image 5 (003.Bird_2/Bird_2_0000.jpg) has no class of classes.txt"),
+        ("image_class_labels.txt", "5 3\n", "5 99\n", "image 5 (003.Bird_2/Bird_2_0000.jpg) has no class"),
+        ("classes.txt", "8 008", "eight 008", "'eight' is not a class number"),
+        ("images.txt", "16 008", "15 008", "id 15 is named twice"),
+    ],
+)
+def test_malformed_lists_of_birds(cub: Path, file: str, old: str, new: str, said: str) -> None:
+    content = (cub / file).read_text()
+    assert old in content
+    (cub / file).write_text(content.replace(old, new))
+    with pytest.raises(DataError) as caught:
+        list_cub200(cub)
+    assert_said(caught, str(cub / file), said)
+
+
+# Stanford Online Products
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return sop(tmp_path / "Stanford_Online_Products")
+
+
+def test_both_lists_of_products_are_pooled(shop: Path) -> None:
+    listing = list_sop(shop.parent)
+    assert listing.root == shop
+    lines = [
+        line for file in ("Ebay_train.txt", "Ebay_test.txt") for line in (shop / file).read_text().splitlines()[1:]
+    ]
+    assert listing.names == tuple(line.split()[3] for line in lines)
+    assert listing.labels.tolist() == [int(line.split()[1]) - 1 for line in lines]
+    assert listing.class_names == tuple(str(i) for i in range(1, 10))
+
+
+def test_ranks_close_the_gaps_of_a_part(shop: Path) -> None:
+    for file, kept in (("Ebay_train.txt", {2, 3, 5}), ("Ebay_test.txt", {7, 9})):
+        header, *lines = (shop / file).read_text().splitlines()
+        lines = [line for line in reversed(lines) if int(line.split()[1]) in kept]
+        (shop / file).write_text("\n".join([header, *lines]))
+    listing = list_sop(shop)
+    assert listing.class_names == ("2", "3", "5", "7", "9")
+    assert listing.labels.tolist() == [2, 2, 1, 1, 0, 0, 4, 4, 3, 3]
+    assert listing.trainval_classes == 3
+
+
+@pytest.mark.parametrize("content", ["", "1 1 1 chair_final/1.JPG", "image_id class_id path"])
+def test_the_header_of_products_must_be_there(shop: Path, content: str) -> None:
+    (shop / "Ebay_test.txt").write_text(content)
+    with pytest.raises(DataError) as caught:
+        list_sop(shop)
+    assert_said(caught, str(shop / "Ebay_test.txt"), "expected the header `image_id class_id super_class_id path`")
+
+
+# In-Shop
+
+
+@pytest.fixture
+def clothes(tmp_path: Path) -> Path:
+    return inshop(tmp_path / "inshop")
+
+
+@pytest.fixture
+def partition(clothes: Path) -> Path:
+    return clothes / "Eval" / "list_eval_partition.txt"
+
+
+def opened(root: Path, **changes: bool) -> Dataset:
+    return open_dataset(data_request(root, root.parent / "cache", "inshop", **{"subset": True, **changes}))
+
+
+def without_lines(path: Path, item: str, *statuses: str) -> None:
+    lines = [line for line in path.read_text().splitlines() if not (item in line and line.endswith(statuses))]
+    path.write_text("\n".join(lines))
+
+
+@pytest.mark.parametrize("official", [True, False])
+def test_items_for_training_come_first(tmp_path: Path, official: bool) -> None:
+    listing = list_inshop(inshop(tmp_path / "inshop", official=official))
+    assert listing.class_names == tuple(f"id_{n:08d}" for n in (1, 3, 5, 7, 11, 2, 4, 6, 12))
+    assert listing.trainval_classes == 5
+    assert listing.is_query is not None
+    for name, label, query in zip(listing.names, listing.labels, listing.is_query, strict=True):
+        assert Path(name).parent.name == listing.class_names[label]
+        assert query == (label >= 5 and Path(name).name == "01_1_front.jpg")
+        assert (listing.root / name).is_file()
+
+
+def test_queries_and_gallery_reach_the_test(clothes: Path) -> None:
+    data = data_for_testing(opened(clothes), ClassSplit("mlrc_conventional", (5, 6, 7, 8), ()))
+    assert data.is_query is not None
+    assert (len(data.images), int(data.is_query.sum())) == (12, 4)
+
+
+def test_the_fingerprint_knows_the_queries(clothes: Path, partition: Path) -> None:
+    before = opened(clothes)
+    partition.write_text(partition.read_text().replace("id_00000004    gallery", "id_00000004    query", 1))
+    after = opened(clothes)
+    assert np.array_equal(after.images.labels, before.images.labels)
+    assert after.fingerprint != before.fingerprint
+
+
+def test_an_image_left_out_takes_its_status_along(clothes: Path) -> None:
+    listing = list_inshop(clothes)
+    broken = next(name for name in listing.names if "id_00000002/02" in name)
+    (listing.root / broken).write_bytes(b"no image")
+    dataset = opened(clothes, skip_broken_images=True)
+    assert dataset.left_out == (f"1 image(s) that cannot be decoded ({broken})",)
+    kept = [row for row, name in enumerate(listing.names) if name != broken]
+    assert dataset.is_query is not None
+    assert listing.is_query is not None
+    assert dataset.is_query.tolist() == listing.is_query[kept].tolist()
+
+
+@pytest.mark.parametrize(
+    ("item", "gone", "fault"),
+    [
+        ("id_00000006", "gallery", "class 'id_00000006' has no gallery image"),
+        ("id_0", "query", "no test class has a query"),
+    ],
+)
+def test_what_can_be_searched_for_must_be_there(
+    clothes: Path, partition: Path, item: str, gone: str, fault: str
+) -> None:
+    without_lines(partition, item, gone)
+    with pytest.raises(DataError, match=f"inshop: {fault}"):
+        opened(clothes)
+
+
+def test_an_item_without_a_query_stays_in_the_gallery(clothes: Path, partition: Path) -> None:
+    without_lines(partition, "id_00000006", "query")
+    note = note_on_queries(opened(clothes))
+    assert note is not None
+    assert note.startswith("3 queries are searched for among 8 others in the gallery; 1 test class(es) have no query")
+
+
+def test_a_training_item_may_have_one_image(clothes: Path, partition: Path) -> None:
+    without_lines(partition, "id_00000007/02", "train")
+    assert np.bincount(opened(clothes).images.labels)[:5].tolist() == [2, 2, 2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "expected the header"),
+        ("22\nname id status\nimg/a.jpg id_1 train", "expected the header"),
+        ("1\nimage_name item_id evaluation_status\nimg/a.jpg id_1 lost", "image img/a.jpg is 'lost', not train, query"),
+    ],
+)
+def test_a_malformed_partition(clothes: Path, partition: Path, content: str, said: str) -> None:
+    partition.write_text(content)
+    with pytest.raises(DataError) as caught:
+        list_inshop(clothes)
+    assert_said(caught, str(partition), said)
+
+
+# iNaturalist 2018
+
+LISTS = [f"Inat_dataset_splits/Inaturalist_{part}_set1.txt" for part in ("train", "test")]
+
+
+@pytest.fixture
+def species(tmp_path: Path) -> Path:
+    return inat2018(tmp_path / "inat")
+
+
+def test_species_for_training_come_first_by_their_ids(species: Path) -> None:
+    listing = list_inat2018(species)
+    assert listing.class_names == (
+        *("Fungi/3", "Fungi/7", "Aves/10", "Aves/12", "Aves/90"),
+        *("Fungi/4", "Fungi/9", "Aves/11"),
+    )
+    assert listing.trainval_classes == 5
+    assert np.bincount(listing.labels).tolist() == [3] * 8
+    for name, label in zip(listing.names, listing.labels, strict=True):
+        assert Path(name).parent.as_posix() == f"train_val2018/{listing.class_names[label]}"
+    for file in LISTS:
+        (species / file).rename(species / Path(file).name)
+    assert list_inat2018(species).names == listing.names, "the lists may lie beside the annotations"
+
+
+@pytest.mark.parametrize("protocol", ["mlrc", "standard"])
+def test_every_protocol_has_the_authors_split(tmp_path: Path, protocol: str) -> None:
+    """Also where nothing is downloaded yet, which `plan` allows."""
+    species = inat2018(tmp_path / "inat", train=(90, 7, 12, 3, 10, 20, 30, 40))
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        f"title: T\nprotocol: {protocol}\ndataset: {{name: inat2018, root: inat, subset: true}}\n"
+        "methods: [untrained]\ntrunk: {name: small_conv, weights: random}\n"
+        "images: {resize: 8, crop: 8}\n"
+    )
+    (experiment,) = load_experiments(str(file), {}).values()
+    dataset = open_dataset(data_request(species, tmp_path / "cache", "inat2018"))
+    split = setup_of(experiment, dataset).split
+    assert split.name == ("mlrc_conventional" if protocol == "mlrc" else "conventional")
+    assert [dataset.class_names[rank] for rank in split.test] == ["Fungi/4", "Fungi/9", "Aves/11"]
+    assert {rank for fold in split.folds for rank in fold.validation} <= set(range(8))
+    outline = outline_of(experiment)
+    assert outline is not None
+    planned = setup_of(experiment, outline).split
+    assert (planned.name, len(planned.test)) == (split.name, 2_452)
+    paths = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
+    assert notes_on_data(open_session("mine", experiment, paths, None)) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"\xff\xfe", b"[]", b"{}", b'{"images": [], "annotations": [3]}'),
+        b'{"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": []}',
+        b'{"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": [{"image_id": 1, "category_id": "x"}]}',
+    ],
+)
+def test_other_annotations(species: Path, content: bytes) -> None:
+    (species / "val2018.json").write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        list_inat2018(species)
+    assert_said(caught, str(species / "val2018.json"), "not the competition's annotations", "val2018.json.tar.gz")
+
+
+def test_an_image_must_lie_in_the_folder_of_its_category(species: Path) -> None:
+    file = species / "train2018.json"
+    content = json.loads(file.read_text())
+    file.write_text(file.read_text().replace('"category_id": 90', '"category_id": 12', 1))
+    with pytest.raises(DataError, match=r"lies in folder '90', but .* the category 12"):
+        list_inat2018(species)
+    content["images"].pop(0)
+    file.write_text(json.dumps(content))
+    with pytest.raises(DataError, match="the category None"):
+        list_inat2018(species)
+
+
+# All
+
+
+@pytest.mark.parametrize("make", [sop, inshop, inat2018])
+def test_a_class_of_both_parts_is_refused(tmp_path: Path, make: object) -> None:
+    assert callable(make)
+    root = make(tmp_path)
+    lister = {sop: list_sop, inshop: list_inshop, inat2018: list_inat2018}[make]
+    if make is inshop:
+        file = root / "Eval" / "list_eval_partition.txt"
+        file.write_text(file.read_text().replace("id_00000012    query", "id_00000012    train"))
+    else:
+        train, test = ("Ebay_train.txt", "Ebay_test.txt") if make is sop else LISTS
+        with (root / test).open("a") as out:
+            out.write((root / train).read_text().splitlines()[-1] + "\n")
+    with pytest.raises(DataError, match=r"class \w+ is in the training part too"):
+        lister(root)

@@ -1,0 +1,60 @@
+"""What all methods of a comparison share."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from protocols.evaluation.test_data import test_data as data_for_testing
+from protocols.setup import Setup
+from protocols.splits import as_ranges, mlrc_split
+from results.spec.conditions import Conditions
+from results.spec.trunk_spec import TrunkSpec
+from results.values import derive_seed
+from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, pattern_dataset, settings
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Setup:
+    dataset = pattern_dataset(tmp_path)
+    trunk = TrunkSpec(name="small_conv", weights="random")
+    conditions = Conditions(images=IMAGES, trunk=trunk, embedding_size=8, training=settings())
+    return Setup(dataset, mlrc_split(16), 4, conditions, seed=5)
+
+
+def test_a_setting_makes_one_training_per_fold(setup: Setup) -> None:
+    specs = setup.fold_specs(CONTRASTIVE, "search", 3)
+    assert [spec.fold for spec in specs] == [0, 1, 2, 3]
+    for spec, classes in zip(specs, setup.split.folds, strict=True):
+        assert spec.train_classes == as_ranges(classes.train)
+        assert spec.validation_classes == as_ranges(classes.validation)
+        assert spec.seed == derive_seed(5, "search", 3, spec.fold)
+        assert (spec.dataset, spec.data_fingerprint) == ("patterns", setup.dataset.fingerprint)
+        setup.training_data(spec).check(spec)
+    assert len(setup.fold_specs(CONTRASTIVE, "search", 3)) == 4
+    assert len(replace(setup, folds=1).fold_specs(CONTRASTIVE, "search", 3)) == 1
+
+
+def test_seeds_depend_on_purpose_number_and_fold_but_not_on_the_method(setup: Setup) -> None:
+    seeds = {
+        spec.seed
+        for purpose in ("search", "reproduction")
+        for number in range(5)
+        for spec in setup.fold_specs(CONTRASTIVE, purpose, number)
+    }
+    assert len(seeds) == 2 * 5 * 4
+    assert all(0 <= seed < 2**63 for seed in seeds)
+    for one, other in zip(
+        setup.fold_specs(CONTRASTIVE, "search", 0), setup.fold_specs(PROXIES, "search", 0), strict=True
+    ):
+        assert one.seed == other.seed
+        assert one.fingerprint != other.fingerprint
+
+
+def test_an_untrained_trunk_has_no_embedder(setup: Setup) -> None:
+    assert {spec.embedding_size for spec in setup.fold_specs(UNTRAINED, "reproduction", 0)} == {None}
+    assert {spec.embedding_size for spec in setup.fold_specs(CONTRASTIVE, "reproduction", 0)} == {8}
+
+
+def test_test_images_are_those_of_the_test_classes(setup: Setup) -> None:
+    assert set(data_for_testing(setup.dataset, setup.split).images.labels.tolist()) == set(range(8, 16))

@@ -1,0 +1,232 @@
+"""Figures of scores: intervals, curves, scores against a number, spectra, searches; and the look that all share."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.container import ErrorbarContainer
+
+from reports.figures.curves import FoldCurve, MethodCurves, score_curves
+from reports.figures.dependence import dependence_plot
+from reports.figures.intervals import MethodRuns, caption, interval_plot
+from reports.figures.search import (
+    Parameter,
+    SearchHistory,
+    TrialPoint,
+    alternative_text,
+    search_history,
+    search_plane,
+    strongest_pair,
+)
+from reports.figures.search import caption as caption_of_search
+from reports.figures.spectrum import singular_value_spectrum
+from reports.figures.style import COLOURS, PAGE_WIDTH, FigureError, png_of, sign, svg_of
+from results.statistics.intervals import Interval
+from tests.support.drawn import HALF, RUNS, legend_texts, lines_labelled, method_runs, points
+from tests.support.sample_page import measured, runs_of
+
+
+def bars_of(axes):
+    return [container for container in axes.containers if isinstance(container, ErrorbarContainer)]
+
+
+def test_intervals_show_mean_interval_and_runs():
+    figure = interval_plot([method_runs("Triplet", RUNS), method_runs("One", (0.4,)), method_runs("None", ())], "P@1")
+    axes = figure.axes[0]
+    means = [(line.get_xdata()[0], line.get_ydata()[0]) for line in lines_labelled(axes, "mean")]
+    assert means == [(pytest.approx(55.0), 0), (pytest.approx(40.0), 1)]
+    assert lines_labelled(axes, "single run")[0].get_xdata() == pytest.approx([50, 54, 61])
+    (bar,) = bars_of(axes)  # One run has no interval.
+    (ends,) = bar.lines[2][0].get_segments()
+    assert ends[:, 0] == pytest.approx([55 - 100 * HALF, 55 + 100 * HALF])
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    assert names == ["Triplet  (n\u00a0=\u00a03)", "One  (n\u00a0=\u00a01)"]
+    assert axes.yaxis_inverted(), "the first method stands at the top"
+    with pytest.raises(FigureError, match="at least one method with a run"):
+        interval_plot([method_runs("B", ())], "x")
+
+
+def test_an_interval_over_searches_is_the_given_one():
+    figure = interval_plot([MethodRuns("A", (0.3, 0.31), Interval(0.305, 0.1, 2))], "MAP@R", "search")
+    assert figure.axes[0].get_xlabel() == "MAP@R, %\n(mean and 95 % interval over n searches)"
+    (ends,) = bars_of(figure.axes[0])[0].lines[2][0].get_segments()
+    assert ends[:, 0] == pytest.approx([20.5, 40.5])
+    assert "single search" in legend_texts(figure)
+    assert "means of the searches" in caption("search")
+
+
+@pytest.mark.parametrize("name", ["quickstart", "all_methods_glyphs"])
+def test_labels_of_real_results_do_not_overlap(name):
+    experiment = measured(name)
+    rows = [method_runs(title, runs_of(experiment, key)) for key, title in experiment.summary.methods.items()]
+    figure = interval_plot(rows, "concatenated MAP@R")
+    assert figure.get_figwidth() == PAGE_WIDTH
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in figure.axes[0].get_yticklabels()]
+    assert len(boxes) == len(rows)
+    assert all(not one.overlaps(two) for one, two in pairwise(boxes))
+    assert min(box.x0 for box in boxes) >= 0
+    legend = figure.legends[0].get_window_extent()
+    assert legend.x0 >= 0
+    assert legend.x1 <= figure.bbox.x1
+
+
+def fold(values, best):
+    return FoldCurve(tuple(range(0, 100 * len(values), 100)), tuple(values), best)
+
+
+CURVES = MethodCurves("Triplet", (fold((0.1, 0.3, 0.5, 0.4), 200), fold((0.2, 0.4, 0.3), 100)))
+
+
+def test_mean_and_band_of_curves_end_where_the_first_fold_stopped():
+    axes = score_curves([CURVES]).axes[0]
+    (mean,) = lines_labelled(axes, "mean of all folds")
+    assert list(mean.get_xdata()) == [0, 100, 200]
+    assert mean.get_ydata() == pytest.approx([15, 35, 40])
+    assert [list(line.get_xdata()) for line in lines_labelled(axes, "fold")] == [[0, 100, 200, 300], [0, 100, 200]]
+    kept = [(line.get_xdata()[0], line.get_ydata()[0]) for line in lines_labelled(axes, "kept checkpoint")]
+    assert kept == [(200, pytest.approx(50)), (100, pytest.approx(40))]
+    corners = {(round(x), round(y, 6)) for x, y in axes.collections[0].get_paths()[0].vertices}
+    assert {(0, 10), (0, 20), (100, 30), (100, 40), (200, 30), (200, 50)} <= corners
+    assert max(x for x, _ in corners) == 200
+
+
+def test_panels_of_curves_share_their_axes_and_say_their_lines():
+    figure = score_curves([CURVES, MethodCurves("Margin", (fold((0.0, 0.9), 100),))], "test P@1", "run")
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["Triplet (2 runs)", "Margin (1 run)"]
+    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
+    with pytest.raises(FigureError, match="at least one fold of each method"):
+        score_curves([MethodCurves("Triplet", ())])
+
+
+def against(*lines, scale="log2", metric="MAP@R", **scales):
+    frame = pd.concat(lines, ignore_index=True)
+    return dependence_plot(frame, {name: (name, scales.get(name, scale)) for name in frame["parameter"]}, metric)
+
+
+def ticks(axes):
+    return [text.get_text() for text in axes.get_xticklabels()]
+
+
+def test_numbers_stand_at_their_logarithms_with_intervals():
+    plain = {16: RUNS, 64: (0.7,)}
+    figure = against(points("C2", plain), points("C2", plain, panel="Cars"), points("CCP", {64: RUNS}, panel="Cars"))
+    cub, cars = figure.axes
+    assert ticks(cub) == ["16", "64"]
+    drawn = cub.containers[0].lines[0]
+    assert drawn.get_ydata() == pytest.approx([55, 70])
+    assert drawn.get_xdata() == pytest.approx([4, 6]), "the logarithms to base 2"
+    segments = cub.containers[0].lines[2][0].get_segments()
+    assert segments[0][:, 1] == pytest.approx([55 - 100 * HALF, 55 + 100 * HALF])
+    assert segments[1].size == 0, "one run has no interval"
+    assert figure.get_supxlabel() == "mean and 95 % interval, n = 1 to 3 runs"
+    assert legend_texts(figure) == ["C2", "CCP"]
+    assert cars.containers[0].lines[0].get_color() == drawn.get_color() != cars.containers[1].lines[0].get_color()
+    of_searches = against(points("C2", {16: RUNS}, unit="search"))
+    assert of_searches.get_supxlabel() == "mean and 95 % interval, n = 3 searches"
+
+
+def test_single_runs_are_points_if_there_are_few():
+    axes = against(points("few", {1: RUNS, 2: (0.5,) * 6})).axes[0]
+    dots = [one for one in axes.lines if one.get_marker() == "."]
+    assert [list(one.get_ydata()) for one in dots] == [pytest.approx([50, 54, 61])]
+
+
+def test_published_scores_are_hollow_markers_beside_the_runs():
+    figure = against(points("r = 1", {1: RUNS}, {1: 0.5, 4: 0.6}))
+    (hollow,) = lines_labelled(figure.axes[0], "_published")
+    assert list(hollow.get_ydata()) == [50, 60]
+    assert hollow.get_markerfacecolor() == "white"
+    assert ticks(figure.axes[0]) == ["1", "4"], "a published number without a run is on the axis too"
+    assert legend_texts(figure) == ["r = 1", "published"]
+
+
+def test_steps_and_numbers_without_logarithm_stand_at_equal_distances():
+    steps = against(points("", {0.01: RUNS, 0.1: RUNS, 5: RUNS}), scale="steps").axes[0]
+    assert list(steps.containers[0].lines[0].get_xdata()) == [0, 1, 2]
+    assert ticks(steps) == ["0.01", "0.1", "5"]
+    zero = against(points("", {0: RUNS, 8: RUNS}), scale="log10").axes[0]
+    assert list(zero.containers[0].lines[0].get_xdata()) == [0, 1]
+
+
+def test_a_panel_without_runs_is_refused():
+    with pytest.raises(FigureError, match="needs at least one run in every panel"):
+        against(points("none", {}, {1: 0.5}))
+
+
+def test_a_long_curve_has_a_band_in_place_of_bars():
+    (axes,) = against(points("C2", dict.fromkeys(range(1, 31), RUNS)), scale="linear").axes
+    assert axes.containers == []
+    (band,) = axes.collections
+    heights = sorted({round(y, 4) for _, y in band.get_paths()[0].vertices})
+    assert heights == pytest.approx([55 - 100 * HALF, 55 + 100 * HALF], abs=1e-3)
+
+
+def test_spectra_are_shares_from_the_largest():
+    figure = singular_value_spectrum({"PA": np.array([1.0, 4.0, 0.0, 5.0]), "NIR": np.array([2.0, 2.0])})
+    first, second, *flat = figure.axes[0].lines
+    assert first.get_ydata() == pytest.approx([0.5, 0.4, 0.1])
+    assert list(first.get_xdata()) == [1, 2, 3]
+    assert second.get_ydata() == pytest.approx([0.5, 0.5])
+    assert [line.get_ydata()[0] for line in flat] == pytest.approx([1 / 2, 1 / 4])
+    for values in ((), (0.0, 0.0), (1.0, -1.0)):
+        with pytest.raises(FigureError, match="'PA'"):
+            singular_value_spectrum({"PA": np.array(values)})
+
+
+def trial(number, value, rate=0.01, count=4, **more):
+    return TrialPoint(number, {"loss.lr": rate, "loss.count": count, "loss.other": 0.5 - number % 2}, value, **more)
+
+
+SEARCH = SearchHistory(
+    (
+        trial(0, 0.2, 0.0001, 8),
+        trial(1, None, reason="lr too large"),
+        trial(2, 0.3, 1.0, 2),
+        trial(3, 0.25, 0.01, 4, raced=True),
+        trial(4, 0.4, 10.0, 1),
+    ),
+    (Parameter("loss.lr", "log"), Parameter("loss.count", "int"), Parameter("loss.other")),
+)
+
+
+def test_a_search_shows_its_trials_and_the_best_up_to_each():
+    (axes,) = search_history(SEARCH).axes
+    whole, raced, best = axes.lines
+    assert (list(whole.get_xdata()), list(whole.get_ydata())) == ([0, 2, 4], pytest.approx([20, 30, 40]))
+    assert list(raced.get_xdata()) == [3]
+    assert list(best.get_ydata()) == pytest.approx([20, 30, 30, 40])
+    with pytest.raises(FigureError, match="needs a trial with a value"):
+        search_history(SearchHistory((trial(0, None),), SEARCH.parameters))
+
+
+def test_the_plane_of_a_search_is_of_the_two_parameters_that_go_with_the_values():
+    assert set(strongest_pair(SEARCH)) == {"loss.lr", "loss.count"}
+    axes = search_plane(SEARCH, "loss.lr", "loss.count").axes[0]
+    trials, best = axes.collections
+    assert list(trials.get_array()) == pytest.approx([20, 30, 25, 40])
+    assert best.get_offsets().tolist() == [[10.0, 1.0]]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
+
+
+def test_words_on_a_search_name_range_best_trial_raced_and_failed_ones():
+    text = alternative_text(SEARCH)
+    assert text.startswith("Validation MAP@R of 4 trials, from 20.00 % to 40.00 %. The best trial is number 4, with ")
+    assert "loss.lr 10, loss.count 1" in text
+    assert "1 of 5 trials were clearly behind" in caption_of_search(SEARCH)
+    assert caption_of_search(SEARCH).endswith("Failed, since the method does not take the setting: 1 (lr too large).")
+
+
+def test_seven_series_differ_in_colour_marker_and_line():
+    looks = [sign(index) for index in range(len(COLOURS))]
+    for part in ("color", "marker", "linestyle"):
+        assert len({str(look[part]) for look in looks}) == len(COLOURS)
+
+
+def test_the_same_figure_gives_the_same_files_and_names_are_no_formulas():
+    figures = [interval_plot([method_runs("costs $5 and_ $\\frac$", RUNS)], "x") for _ in range(2)]
+    assert figures[0].axes[0].get_yticklabels()[0].get_text() == "costs $5 and_ $\\frac$\n(n\u00a0=\u00a03)"
+    assert svg_of(figures[0]) == svg_of(figures[1])
+    assert png_of(figures[0]) == png_of(figures[1])
+    assert "<text" not in svg_of(figures[0]), "letters are outlines, so no font is needed"

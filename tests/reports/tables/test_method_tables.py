@@ -1,0 +1,95 @@
+"""The tables of hyperparameters beside MLRC's, of costs, and of what peeking gains."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from reports.tables.formats import to_markdown
+from reports.tables.method_tables import costs, hyperparameters, peeking_table
+from results.spec.search_settings import SearchedRange
+from results.store.experiment_results import MeasuredExperiment
+from tests.support.measured_experiment import VALUES, measured, read, with_trainings
+from tests.support.published_world import PAPER
+from tests.support.sample_records import some_run, some_summary
+
+
+def test_hyperparameters_stand_beside_mlrcs_with_validation_scores():
+    names = {"cosface": {"loss_optimizer.lr": "weights lr"}}
+    table = hyperparameters(with_trainings(), names)
+    frame = read(table).set_index(["method", "parameter"])
+    ours = frame.loc[("contrastive", "loss.neg_margin")]
+    assert (ours["ours"], ours["mlrc"]) == (0.5, 0.3841191369511769)
+    assert ours["mlrc_validation_map_at_r"] == pytest.approx(0.436833)
+    assert frame.loc[("cosface", "loss_optimizer.lr"), "mlrc_printed"] == pytest.approx(2.53e-3)
+    assert pd.isna(frame.loc[("contrastive", "loss_optimizer.lr"), "mlrc"]), "MLRC has no such parameter"
+    # Mean over folds of MAP@R + 0.00, 0.01, 0.02, 0.03; over runs.
+    expected = [value / 4 + 0.015 for value in VALUES["contrastive"]]
+    assert ours["validation_map_at_r"] == pytest.approx(np.mean(expected))
+    half = stats.t.ppf(0.975, 2) * stats.sem(expected)
+    assert (ours["validation_half_width"], ours["n"]) == (pytest.approx(half), 3)
+    assert "| Contrastive \\| A_B: loss.neg_margin | 0.5 | 0.3841 | 17.08 ± " in to_markdown(table)
+
+
+def test_validation_scores_need_all_trainings_of_a_run():
+    whole = with_trainings()
+    known = {name: kept for name, kept in whole.trainings.items() if name != "contrastive-1-2"}
+    frame = read(hyperparameters(MeasuredExperiment(whole.summary, whole.records, known))).set_index("method")
+    assert set(frame.loc["contrastive", "n"]) == {2}
+    assert set(frame.loc["triplet", "n"]) == {3}
+    runs = [some_run("contrastive", run, 0.5, hyperparameters={"loss.neg_margin": 0.5}) for run in range(2)]
+    elsewhere = read(hyperparameters(MeasuredExperiment(measured().summary, tuple(runs))))
+    assert elsewhere[["validation_map_at_r", "mlrc"]].isna().all().all(), "MLRC searched on other datasets"
+
+
+def test_values_at_the_end_of_a_range_are_named_below_the_table():
+    known = measured(hyperparameters={"loss.neg_margin": 1.0})
+    ranges = {"triplet": {"loss.neg_margin": SearchedRange(scale="linear", low=0.0, high=1.0)}}
+    summary = known.summary.model_copy(update={"ranges": ranges})
+    notes = hyperparameters(MeasuredExperiment(summary, known.records)).notes
+    assert any("end of their range: Triplet: loss.neg_margin 1 (highest)." in note for note in notes)
+
+
+def test_costs_are_steps_of_one_model_and_seconds_of_a_run():
+    frame = read(costs(measured(steps=400))).set_index("method")
+    assert list(frame.index) == list(VALUES)
+    known = {"steps": 100.0, "models": 4, "seconds": 12.0, "seconds_in_all": 36.0}
+    assert {name: frame[name].unique().tolist() for name in known} == {name: [value] for name, value in known.items()}
+    without = costs(measured())
+    assert read(without)["steps"].isna().all()
+    assert without.notes[0].startswith("Steps were not recorded: Contrastive")
+
+
+def test_peeking_is_the_best_of_the_curve_less_the_chosen_point():
+    frame = read(peeking_table(with_trainings())).set_index("method")
+    assert list(frame.index) == list(VALUES)
+    assert frame["gain"].to_list() == pytest.approx([0.05] * 3)
+    assert frame.loc["triplet", "honest"] == pytest.approx(np.mean(VALUES["triplet"]) / 4)
+    assert frame["n"].to_list() == [3, 3, 3]
+    assert peeking_table(with_trainings()).notes == ("No test curves: Absent.",)
+    assert peeking_table(measured()).rows == ()
+
+
+def test_a_gain_that_is_zero_by_construction_is_not_shown():
+    world = with_trainings()
+    last = {
+        name: curve.model_copy(update={"points": tuple(point for point in curve.points if point.iteration == 200)})
+        if name.startswith("triplet")
+        else curve
+        for name, curve in world.test_curves.items()
+    }
+    table = peeking_table(replace(world, test_curves=last))
+    assert [row.key for row in table.rows] == ["contrastive", "cosface"]
+    assert table.notes[0].startswith("Not shown: Triplet. All trainings were cut off")
+
+
+def test_peeking_is_shown_in_the_metric_of_the_papers_code():
+    world = with_trainings()
+    settings = {**PAPER, "peeking_metric": "precision_at_1"}
+    summary = some_summary(title="A test", methods=world.summary.methods, settings=settings)
+    table = peeking_table(replace(world, summary=summary))
+    assert table.caption.startswith("Separated P@1")
+    assert read(table)["peeked"].to_list() == pytest.approx([0.55] * 3)
+    assert set(read(table)["metric"]) == {"precision_at_1"}

@@ -1,0 +1,71 @@
+"""`status` and `coverage`: what a store holds, and which published rows the suite reproduces."""
+
+import pytest
+
+from reproduce.outputs.covered_rows import covered_rows
+from results.store.store import Store
+from tests.support.command_line import ask
+from tests.support.sample_records import some_result, some_spec, some_summary
+
+
+@pytest.fixture
+def say(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
+
+
+@pytest.fixture
+def store(tmp_path):
+    (tmp_path / "runs").mkdir()
+    return Store(tmp_path / "runs" / "store.sqlite", tmp_path / "artifacts")
+
+
+def cells(line):
+    return [cell.strip() for cell in line.split("│")[1:-1]]
+
+
+def test_status_has_experiments_trainings_and_the_last_failures(say, tmp_path, store):
+    methods = {"triplet": "Triplet", "contrastive": "Contrastive"}
+    store.put_experiment("ab" * 16, "some", some_summary(methods=methods, trials=7))
+    store.put_experiment("cd" * 16, "some", some_summary(methods={"triplet": "Triplet"}, trials=9))
+    for seed, stopped_by in enumerate(["patience", "nan"]):
+        spec = some_spec(seed=seed)
+        store.put_fold(spec, some_result(spec, 0.25 + seed / 2, stopped_by=stopped_by, wall_time=3600.0))
+    for number in range(7):
+        store.put_failure("f" * 32, f"reason {number}")
+    lines = say("status").out.splitlines()
+    assert lines[0] == ("runs/store.sqlite: 2 experiment(s), 2 training(s), 0 test evaluation(s), 7 failure(s)")
+    assert [cells(line)[:4] for line in lines if "│ some" in line] == [
+        ["some", "cdcdcdcdcdcd", "triplet", "1 x 9"],
+        ["some", "abababababab", "triplet, contrastive", "1 x 7"],
+    ]
+    assert ["glyphs", "triplet", "2", "1", "0.2500", "2.00"] in [cells(line) for line in lines]
+    assert [line[-8:] for line in lines if line.startswith("failure at")] == [f"reason {n}" for n in range(2, 7)]
+
+
+def test_status_of_trainings_without_validation_has_no_best_score(say, store):
+    spec = some_spec(validation_classes=(), checkpoint_epoch=4)
+    store.put_fold(spec, some_result(spec))
+    assert "│ nan " in say("status").out
+
+
+def test_counts_of_all_tables_end_with_their_sum_and_the_reasons(say):
+    rows, text = covered_rows(), say("coverage").out
+    total = next(line for line in text.splitlines() if line.startswith("│ all"))
+    numbers = [int(cell) for cell in cells(total)[1:]]
+    assert sum(numbers) == len(rows)
+    assert numbers[0] == sum(row.status == "runnable" for row in rows)
+    reasons = {row.detail for row in rows if row.status == "not runnable"}
+    assert reasons
+    assert all(reason in text for reason in reasons)
+
+
+def test_the_coverage_of_one_table_names_files_sources_and_our_readings(say):
+    text = " ".join(say("coverage", "mlrc_cub200").out.replace("│", " ").split())
+    assert "our reading: the leading principal components of the test images" in text
+    text = say("coverage", "proxy_isa_table1").out
+    assert "proxy_isa_table1/cub200" in text
+    assert "Qian et al., ICCV 2019" in text
+    refused = say("coverage", "table9")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "no published table 'table9'; there are mlrc_cub200" in refused.err

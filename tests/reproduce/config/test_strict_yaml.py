@@ -1,0 +1,96 @@
+"""Reading YAML files: every error is one line with file, key and remedy."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from reproduce.config.strict_yaml import named_file, names_in, read_model, read_yaml
+from reproduce.errors import InputError
+
+
+class Inner(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    count: int = Field(ge=1)
+    share: float = 1.0
+
+
+class Outer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    title: str
+    inner: Inner = Inner(count=1)
+
+
+def complaint(path: Path) -> str:
+    with pytest.raises(InputError) as error:
+        read_model(path, Outer)
+    text = str(error.value)
+    assert "\n" not in text
+    assert str(path) in text
+    return text
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("title: a\nspeed: 3\n", "unknown key 'speed'; remove it or correct its spelling"),
+        ("title: a\ninner: {count: 2, cuont: 3}\n", "unknown key 'inner.cuont'"),
+        ("inner: {count: 2}\n", "key 'title' is missing"),
+        ("title: a\ninner: {count: 0}\n", "key 'inner.count': input should be greater than or equal to 1, found 0"),
+        ("title: a\ninner: {count: many}\n", "key 'inner.count'"),
+        ("speed: 1\n", "key 'title' is missing; unknown key 'speed'"),
+        ("title: [a\ninner: 3\n", ": line 2: not valid YAML"),
+        ("title: a\ntitle: b\n", "line 2: not valid YAML (the key 'title' stands twice in one mapping; remove one)"),
+        ("title: a\ninner: {count: 1, count: 2}\n", "the key 'count' stands twice"),
+        ("title: a\ninner: {count: 2, share: .nan}\n", "key 'inner.share': must be a finite number, found nan"),
+        ("title: a\ninner: {count: " + "x" * 500 + "}\n", "xxx..."),
+        ("title: a\ninner: !own 3\n", "line 2: not valid YAML (could not determine a constructor"),
+        ("- a\n- b\n", "expected keys and values, found list"),
+        ("", "expected keys and values, found NoneType"),
+        ("just text", "expected keys and values, found str"),
+    ],
+)
+def test_a_bad_file_gives_one_line_with_file_and_key(tmp_path, content, said):
+    path = tmp_path / "bad.yaml"
+    path.write_text(content)
+    assert said in complaint(path)
+
+
+def test_what_is_no_text_gives_one_line(tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_bytes(b"\xff\xfe\xfd title: \xe9")
+    assert "not text in UTF-8" in complaint(path)
+    assert "cannot be read" in complaint(tmp_path)
+
+
+def test_names_are_found_in_the_folder_or_as_paths(tmp_path):
+    for name in ("b", "a"):
+        (tmp_path / f"{name}.yaml").write_text("x: 1")
+    (tmp_path / "notes.txt").write_text("")
+    assert names_in(tmp_path) == ["a", "b"]
+    assert named_file("a", [tmp_path], "thing") == tmp_path / "a.yaml"
+    own = tmp_path / "own" / "c.yml"
+    own.parent.mkdir()
+    own.write_text("x: 1")
+    assert named_file(str(own), [tmp_path], "thing") == own
+
+
+def test_an_unknown_name_lists_the_known_ones(tmp_path):
+    (tmp_path / "a.yaml").write_text("x: 1")
+    with pytest.raises(InputError, match=r"^unknown thing 'z'; known are a, or give the path of a \.yaml file$"):
+        named_file("z", [tmp_path], "thing")
+    with pytest.raises(InputError, match=r"nowhere/z\.yaml: no such file"):
+        named_file("nowhere/z.yaml", [tmp_path], "thing")
+
+
+def test_a_number_may_have_an_exponent_without_a_dot_and_a_date_is_text():
+    assert read_yaml("[1e-3, -2E+4, .5e1, 1.5, 3]") == [1e-3, -2e4, 5.0, 1.5, 3]
+    assert read_yaml("[2001-09-11, 1e3x, e3]") == ["2001-09-11", "1e3x", "e3"]
+
+
+def test_aliases_and_merges_of_panels_still_work(tmp_path):
+    path = tmp_path / "good.yaml"
+    path.write_text("title: Ümlaut\ninner: &one {<<: {count: 3}, count: 2}\n", encoding="utf-8")
+    assert read_model(path, Outer) == Outer(title="Ümlaut", inner=Inner(count=2))
+    nested = read_yaml("a: {b: &b {<<: {count: 3}, count: 2}}\nc: {<<: *b, share: 1}")
+    assert nested["c"] == {"count": 2, "share": 1}

@@ -1,0 +1,71 @@
+"""Searches and runs that are added to known results are disclosed."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from reproduce.run.run_experiment import interim_looks
+from results.records.experiment_summary import ExperimentSummary
+from results.store.store import Store
+from tests.support.sample_records import some_run, some_summary
+
+DATA = "d" * 32
+
+
+def planned(searches=1, runs=2, **settings) -> ExperimentSummary:
+    search = {"trials": 3, "searches": searches}
+    settings = {"search": search, "reproductions": runs, **settings}
+    return some_summary(methods={"a": "A"}, runs={"a": searches * runs}, settings=settings)
+
+
+@pytest.fixture
+def seen(tmp_path):
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
+
+    def key_of(summary, name):
+        return summary.experiment.fingerprint(name, DATA)
+
+    def after(asked, *before, missing=0, name="mine"):
+        """What is seen by a start of an experiment after others were run."""
+        for number, summary in enumerate(before):
+            key = key_of(summary, name)
+            store.put_experiment(key, name, summary)
+            for run in range(summary.runs["a"] - missing):
+                record = some_run("a", run, fingerprint=f"{number}-{run}")
+                store.put_run(record)
+                store.enlist(key, "a", record)
+        problem = SimpleNamespace(dataset=SimpleNamespace(fingerprint=DATA))
+        session = SimpleNamespace(
+            store=store, name="mine", experiment=asked.experiment, problem=problem, fingerprint=key_of(asked, "mine")
+        )
+        return interim_looks(session)
+
+    return after
+
+
+def test_added_runs_and_added_searches_are_seen_after_what_was_complete(seen):
+    assert seen(planned()) == ()
+    assert seen(planned(runs=5), planned(runs=1), planned(runs=2)) == ("1 run", "2 runs")
+    assert seen(planned(3, runs=5)) == ("1 search",)
+
+
+def test_several_numbers_of_searches_are_named_in_order(seen):
+    assert seen(planned(5, 1), planned(2, 3), planned(1, 3), planned(3, 1)) == ("1 search", "2 searches", "3 searches")
+
+
+def test_runs_added_to_each_of_the_same_searches_are_runs(seen):
+    assert seen(planned(3, 4), planned(3, 2)) == ("2 runs",)
+
+
+def test_fewer_searches_or_runs_are_no_news(seen):
+    before = planned(3, 2)
+    assert seen(planned(3, 2), before) == seen(planned(3, 1)) == seen(planned(2, 9)) == ()
+
+
+def test_another_comparison_of_the_same_methods_is_seen_too(seen):
+    assert seen(planned(3, primary={"compare": "best"}), planned(1)) == ("1 search",)
+
+
+@pytest.mark.parametrize(("name", "missing", "settings"), [("other", 0, {}), ("mine", 1, {}), ("mine", 0, {"seed": 9})])
+def test_other_experiments_and_unfinished_ones_are_not_seen(seen, name, missing, settings):
+    assert seen(planned(3), planned(1, **settings), missing=missing, name=name) == ()

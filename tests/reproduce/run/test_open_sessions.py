@@ -1,0 +1,66 @@
+"""The names of datasets, trunks, metrics and methods are checked before an experiment is opened."""
+
+from importlib.util import find_spec
+
+import pytest
+import yaml
+
+from reproduce.config.experiment_file import experiment_names, load_experiments
+from reproduce.errors import InputError
+from reproduce.run.open_sessions import checked
+from tests.support.command_line import TINY, ask
+
+RGB = {"channels": "RGB", "mean": [0.5, 0.5, 0.5], "std": [1, 1, 1]}
+WRONG = [
+    ({"dataset": {"name": "birds"}}, "key 'dataset': unknown dataset 'birds'; known are cars196, cub200"),
+    ({"trunk": {"name": "resnet", "weights": "random"}}, "key 'trunk': unknown trunk 'resnet'; known are"),
+    ({"trunk": {"name": "small_conv", "weights": "imagenet"}}, "key 'trunk': trunk small_conv: no weights 'imagenet'"),
+    (
+        {"trunk": {"name": "small_conv", "weights": "random", "input_format": RGB}},
+        "key 'trunk': trunk small_conv takes 1 channel(s); its input_format has 3 (RGB)",
+    ),
+    ({"metrics": ["nmi", "recal@2"]}, "key 'metrics': metric 'recal@2' is not known; known are recall@K"),
+    ({"metrics": ["nmi", "nmi"]}, "key 'metrics': metric 'nmi' is named twice"),
+]
+
+
+def test_every_name_in_the_suites_files_is_known():
+    for file in experiment_names():
+        for name, experiment in load_experiments(file, {}).items():
+            if experiment.conditions.trunk.name.startswith("timm:") and find_spec("timm") is None:
+                with pytest.raises(InputError, match=r"needs the package timm: pip install -e '\.\[timm\]'"):
+                    checked(name, experiment)
+            else:
+                assert checked(name, experiment) == experiment
+
+
+@pytest.mark.parametrize(("changes", "said"), WRONG)
+def test_an_unknown_name_gives_one_line_with_experiment_and_key(tmp_path, changes, said):
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(TINY), **changes}))
+    (experiment,) = load_experiments(str(path), {}).values()
+    with pytest.raises(InputError) as error:
+        checked("mine", experiment)
+    assert str(error.value).startswith(f"mine: {said}")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+@pytest.mark.parametrize(("changes", "said"), [*WRONG, ({"methods": ["tripet"]}, "unknown method 'tripet'; known are")])
+def test_run_and_plan_refuse_the_name(tmp_path, capsys, monkeypatch, command, changes, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**yaml.safe_load(TINY), **changes}))
+    answer = ask(command, "mine.yaml", capsys=capsys, monkeypatch=monkeypatch)
+    assert (answer.code, answer.out) == (2, "")
+    (line,) = answer.err.splitlines()
+    assert said in line
+
+
+def test_a_wrong_name_in_the_last_panel_is_reported_before_the_first_panel_is_opened(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    panels = {"first": {}, "last": {"metrics": ["recal@2"]}}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**yaml.safe_load(TINY), "panels": panels}))
+    answer = ask("run", "mine.yaml", capsys=capsys, monkeypatch=monkeypatch)
+    assert (answer.code, answer.out) == (2, "")
+    assert "mine/last: key 'metrics'" in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.yaml"]

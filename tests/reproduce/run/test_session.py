@@ -1,0 +1,157 @@
+"""Devices, paths, the store and sessions, made from values of the command line."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from reproduce.errors import InputError
+from reproduce.run.devices import check_device, default_workers
+from reproduce.run.session import open_session
+from reproduce.storage import open_store, storage_paths
+from tests.support.experiment_files import load_experiment
+from tests.support.feature_files import some_features, write_features
+
+
+def one_line(error) -> str:
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("device", ["tpu", "mps", "meta", "cuda:99", "cpu:1", "cuda:-1", "gpu", "", "cuda:x"])
+def test_a_missing_device_gives_one_line(device):
+    with pytest.raises(InputError) as error:
+        check_device(device)
+    text = one_line(error)
+    assert repr(device) in text
+    assert "cpu" in text
+
+
+def test_available_devices_are_accepted():
+    assert check_device("cpu") == "cpu"
+    assert check_device("auto") == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def test_auto_uses_a_gpu_if_there_is_one(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert check_device("auto") == "cuda"
+    assert check_device("cuda:1") == "cuda:1"
+    with pytest.raises(InputError, match=r"there is no device 'cuda:2': 2 cuda device\(s\) found"):
+        check_device("cuda:2")
+
+
+def test_the_default_number_of_workers(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    # On a CPU, on one of the eight GPUs, on all of them: two cores for each training, and no GPU without one.
+    for cores, workers in ((1, (1, 1, 8)), (2, (2, 1, 8)), (16, (4, 4, 8)), (128, (4, 4, 32)), (None, (1, 1, 8))):
+        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+        assert tuple(map(default_workers, ("cpu", "cuda:1", "cuda"))) == workers
+
+
+@pytest.mark.parametrize(
+    ("store", "place", "base"),
+    [
+        ("runs/store.sqlite", Path("runs/store.sqlite"), "runs"),
+        ("store.sqlite", Path("store.sqlite"), "."),
+        ("sqlite:///x/y.sqlite", Path("x/y.sqlite"), "x"),
+    ],
+)
+def test_default_folders_are_beside_the_store(store, place, base):
+    where = storage_paths(store, None, None, None)
+    assert where.store == place
+    assert (where.artifacts, where.cache, where.tables) == tuple(
+        Path(base) / x for x in ("artifacts", "cache", "tables")
+    )
+    chosen = storage_paths(store, Path("a"), Path("c"), Path("t"))
+    assert (chosen.artifacts, chosen.cache, chosen.tables) == (Path("a"), Path("c"), Path("t"))
+
+
+def test_folders_are_made_when_a_store_is_opened_and_not_before(tmp_path):
+    where = storage_paths(str(tmp_path / "deep" / "down" / "store.sqlite"), None, None, None)
+    assert list(tmp_path.iterdir()) == []
+    open_store(where)
+    assert (tmp_path / "deep" / "down" / "store.sqlite").exists()
+
+
+def test_a_store_folder_that_cannot_be_made_gives_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"cannot be made.*--store") as error:
+        open_store(storage_paths(str(tmp_path / "file" / "store.sqlite"), None, None, None))
+    one_line(error)
+
+
+@pytest.fixture(scope="module")
+def where(tmp_path_factory):
+    return storage_paths(str(tmp_path_factory.mktemp("runs") / "store.sqlite"), None, None, None)
+
+
+def quickstart(**overrides):
+    return load_experiment("quickstart", {key.replace("__", "."): value for key, value in overrides.items()})
+
+
+def test_a_session_has_the_experiments_setup(where):
+    opened = open_session("quickstart", quickstart(folds=3, seed=4), where, None)
+    setup = opened.setup
+    assert (setup.dataset.name, setup.folds, setup.seed, setup.conditions.embedding_size) == (
+        "glyphs",
+        3,
+        4,
+        128,
+    )
+    assert setup.dataset.n_classes >= 200
+    assert list(opened.titles) == list(opened.methods) == list(quickstart().methods)
+    kept = opened.summary().model_dump(mode="json")
+    assert set(kept) == set(type(opened.summary()).model_fields)
+    assert kept["experiment"] == opened.experiment.without_folder()
+    assert "untrained" not in kept["ranges"]
+    assert kept["ranges"]["contrastive"] == {
+        "loss.pos_margin": {"scale": "linear", "low": -0.2, "high": 2.0},
+        "loss.neg_margin": {"scale": "linear", "low": -0.2, "high": 2.0},
+    }
+    nothing_searched = open_session("quickstart", quickstart(search__trials=0), where, None).summary()
+    assert nothing_searched.ranges == {}
+
+
+def test_trainings_are_trials_and_reproductions_on_every_fold(where):
+    opened = open_session(
+        "quickstart", quickstart(folds=3, search__trials=5, search__searches=1, reproductions=2), where, None
+    )
+    studies = opened.studies()
+    counts = {key: opened.protocol.trainings_of(study) for key, study in studies.items()}
+    # The small network starts with random weights, so even its untrained runs differ.
+    assert counts == {key: 3 * 2 if key == "untrained" else 3 * (5 + 2) for key in counts}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        ({"methods": ["contrastive", "triplet", "contrastive"]}, "'contrastive' is named twice"),
+        ({"methods": ["tripet"]}, "unknown method 'tripet'"),
+        (
+            {"dataset__name": "birds"},
+            "unknown dataset 'birds'; known are cars196, cub200, features, folder, glyphs, inat2018, inshop, sop",
+        ),
+        ({"dataset__name": "folder"}, "--data FOLDER"),
+        ({"dataset__name": "cub200"}, "--data"),
+        ({"dataset__name": "folder", "dataset__root": "nowhere"}, "nowhere: no such folder"),
+        ({"trunk__name": "resnet"}, "unknown trunk 'resnet'"),
+        ({"trunk__weights": "imagenet"}, "no weights 'imagenet'"),
+    ],
+)
+def test_an_experiment_that_cannot_be_opened_gives_one_line(where, overrides, said):
+    with pytest.raises(InputError) as error:
+        open_session("quickstart", quickstart(**overrides), where, None)
+    assert said in one_line(error)
+
+
+def test_features_of_a_user_are_no_untrained_trunk(tmp_path, where):
+    write_features(tmp_path / "data", some_features(), [number // 4 for number in range(64)])
+    file = tmp_path / "own.yaml"
+    file.write_text(
+        f"title: T\ndataset: {{name: features, root: {tmp_path / 'data'}}}\nmethods: [untrained, contrastive]\n"
+        "embedding_size: 8\n"
+    )
+    assert open_session("own", load_experiment(str(file), {}), where, None).titles["untrained"] == "Features as given"
+    assert open_session("quickstart", quickstart(), where, None).titles["untrained"] == "Untrained trunk"

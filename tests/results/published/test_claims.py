@@ -1,0 +1,114 @@
+"""Files of claims: the shipped one against the published tables, and what is said about a file with a mistake."""
+
+import pytest
+
+from reports.published.claim_answers import claimed_cells
+from results.published.claims import COLUMNS, ClaimsFileError, read_claims, shipped_claims
+from results.published.rows import precision_of, row_origin
+from results.published.tables import published_table
+
+HEADER = "source,place,a,b,dataset,score,value_a,value_b,difference,runs,plus_minus,plus_minus_kind\n"
+LINE = "P,Table 1,one,other,CUB-200-2011,R@1,66.5,65.3,1.2,5/3,0.3/0.2,standard deviation\n"
+
+
+def claims_of(line, header=HEADER):
+    return read_claims(header + line, "my.csv")
+
+
+@pytest.mark.parametrize("claim", shipped_claims(), ids=lambda claim: f"line {claim.line}")
+def test_shipped_claims_have_the_values_of_the_published_tables(claim):
+    cells = claimed_cells(claim)
+    assert cells is not None
+    for side, (row, cell) in zip((claim.a, claim.b), cells, strict=True):
+        assert (cell.key, cell.dataset, cell.metric, cell.kind) == (
+            *(side.method, claim.dataset),
+            *(claim.metric, claim.kind),
+        )
+        assert (cell.value, cell.plus_minus) == (side.value, side.plus_minus)
+        precision = precision_of(cell, row_origin(claim.setting, row, cell.dataset))
+        assert precision.runs == side.runs
+        assert precision.spread in (None, claim.spread)
+    (row_a, _), (row_b, _) = cells
+    assert (row_a.dimensions, row_a.trunk) == (row_b.dimensions, row_b.trunk)
+
+
+def test_shipped_claims_name_the_five_papers_and_the_tables_that_they_are_in():
+    papers = {
+        "Proxy-ISA": "Informative Sample-Aware Proxy",
+        "Proxy-Anchor": "Proxy Anchor Loss",
+        "CCP": "Deep Metric Learning with Chance Constraints",
+        "ProxyGML": "Fewer is More",
+        "NIR": "Non-isotropy Regularization",
+    }
+    assert {claim.source for claim in shipped_claims()} == set(papers)
+    for claim in shipped_claims():
+        table = published_table(claim.setting)
+        assert table.paper.startswith(papers[claim.source])
+        if claim.place.startswith("Table"):
+            assert f", {claim.place}:" in table.title
+
+
+def test_a_line_is_read_with_both_sides_and_in_points():
+    (claim,) = claims_of(LINE)
+    assert (claim.line, claim.dataset, claim.metric, claim.kind) == (2, "cub200", "precision_at_1", "single")
+    assert (claim.difference, claim.digits, claim.spread) == (1.2, 1, "standard deviation")
+    assert (claim.a.value, claim.a.runs, claim.a.plus_minus) == (66.5, 5, 0.3)
+    assert (claim.b.value, claim.b.runs, claim.b.plus_minus) == (65.3, 3, 0.2)
+
+
+def test_most_columns_may_be_left_out():
+    (claim,) = read_claims("a,b,dataset,score,difference\none,other,glyphs,MAP@R concatenated,1.25\n", "my.csv")
+    assert (claim.metric, claim.kind, claim.difference, claim.digits) == ("map_at_r", "concatenated", 1.25, 2)
+    assert (claim.a.value, claim.a.runs, claim.a.plus_minus, claim.spread) == (None, None, None, "not stated")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("R@1", "F1", "score 'F1' is unknown; use R@1"),
+        ("R@1", "R@1 joined", "'joined' is unknown; write a score, then separated"),
+        ("R@1", "density", "score 'density' is unknown"),
+        ("66.5", "66,5", "fields are needed; put a text with a comma into double quotes"),
+        ("66.5", "high", "value_a 'high' is not a number"),
+        ("66.5", "nan", "value_a 'nan' is not a number"),
+        ("66.5", "", "only one of value_a and value_b is given"),
+        ("66.5,65.3,1.2", ",,", "the claim has no number; give value_a and value_b"),
+        ("66.5,65.3,1.2", "0.665,0.653,", "look like fractions; write percent"),
+        ("66.5,65.3,1.2", "66.5,65.3,2.2", "the difference is 2.2, but the values differ by 1.20"),
+        ("66.5,65.3,1.2", "65.3,66.5,", "a must be the method that is claimed to be better"),
+        ("5/3", "some", "runs 'some': write the number of runs"),
+        ("5/3", "0", "runs '0': write the number of runs"),
+        ("0.3/0.2", "-1", "plus_minus '-1' is not a number of 0 or more; write points"),
+        ("standard deviation", "error", "plus_minus_kind 'error' is unknown; use 95 % interval"),
+        ("other", "one", "a and b are both 'one'; name two methods"),
+        ("other", "", "b is empty; every claim needs a, b, dataset, score"),
+    ],
+)
+def test_a_mistake_is_said_in_one_line_with_its_number_and_a_remedy(old, new, said):
+    with pytest.raises(ClaimsFileError) as refused:
+        claims_of(LINE + LINE.replace(old, new))
+    message = str(refused.value)
+    assert message.startswith("my.csv, line 3: ")
+    assert said in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "line 1: column 'a' is missing"),
+        ("a,b,dataset\n", "line 1: column 'score' is missing"),
+        (HEADER.replace("runs", "seeds"), "line 1: column 'seeds' is unknown"),
+        (HEADER, "line 2: there is no claim"),
+        (HEADER + '"P,', "check the quotes"),
+    ],
+)
+def test_a_wrong_header_or_an_empty_file_is_refused(text, said):
+    with pytest.raises(ClaimsFileError, match=said):
+        read_claims(text, "my.csv")
+
+
+def test_a_byte_order_mark_and_spaces_do_no_harm():
+    (claim,) = read_claims("\ufeff" + HEADER.replace(",", ", ") + LINE.replace(",", " , "), "my.csv")
+    assert (claim.a.method, claim.b.runs) == ("one", 3)
+    assert set(HEADER.strip().split(",")) < set(COLUMNS)

@@ -1,0 +1,164 @@
+"""What printed numbers alone show: what a ± says, and verdicts on simulated papers whose truth is known."""
+
+import numpy as np
+import pytest
+
+from results.published.claims import read_claims
+from results.published.print_alone import READINGS, Spread, noise_of, pooled_spread, print_answer, printed_spreads
+from results.published.rows import row_origin
+from results.published.tables import PublishedColumn, published_table
+from results.statistics.deviations import MeasuredNoise
+
+R1_OF_CUB = PublishedColumn("cub200", "precision_at_1", "single")
+
+
+@pytest.mark.parametrize(
+    ("spread", "deviation"),
+    [
+        (Spread(0.3, 9, "standard deviation"), {0.3}),
+        # t(0.975, 9) = 2.262
+        (Spread(0.3, 10, "95 % interval"), {0.3 * 10**0.5 / 2.262}),
+        (Spread(0.3, 9, "not stated"), {0.9}),
+        (Spread(0.3, None, "not stated"), {0.3 * 2**0.5, 0.3 * 5**0.5}),
+    ],
+)
+def test_what_is_not_stated_is_a_standard_error_over_few_or_the_usual_runs(spread, deviation):
+    read = {spread.read(runs)[0] for runs in READINGS}
+    assert sorted(read) == pytest.approx(sorted(deviation), rel=1e-3)
+    assert spread.stated == (spread.kind != "not stated")
+
+
+def test_deviations_are_pooled_by_their_degrees_of_freedom():
+    spreads = [Spread(0.3, 4, "standard deviation"), Spread(0.6, None, "not stated"), Spread(9, 1, "not stated")]
+    deviation, degrees = pooled_spread(spreads, 2)
+    assert degrees == 4
+    assert deviation == pytest.approx(((3 * 0.09 + 2 * 0.36) / 4) ** 0.5)
+    assert pooled_spread([], 2) is pooled_spread([Spread(0, 5, "standard deviation")], 2) is None
+
+
+def test_values_that_a_paper_measured_are_pooled_once_and_quoted_ones_never():
+    spreads = printed_spreads(R1_OF_CUB)
+    tables = {spread.table for spread in spreads}
+    assert tables == {"proxy_isa_table2", "nir_table1", "nir_table2", "nir_table4", "nir_table5"}
+    for name in tables:
+        rows = published_table(name).rows
+        with_spread = [row.cells[R1_OF_CUB] for row in rows if row_origin(name, row, "cub200").kind == "measured"]
+        assert sum(spread.table == name for spread in spreads) <= len(with_spread)
+    isa = [spread for spread in spreads if spread.table == "proxy_isa_table2"]
+    assert len(isa) == 2, "Proxy-ISA and Proxy-Anchor; the others quote MLRC"
+    printed_twice = [row.cells[R1_OF_CUB] for row in published_table("nir_table5").rows[:1]]
+    assert printed_twice[0].as_published == "66.0"
+    assert sum(spread.table == "nir_table5" for spread in spreads) == len(published_table("nir_table5").rows) - 1
+
+
+def test_only_mlrc_says_what_its_spread_is():
+    mlrc = printed_spreads(PublishedColumn("cars196", "map_at_r", "concatenated"))
+    assert {(spread.runs, spread.kind, spread.table) for spread in mlrc} == {(10, "95 % interval", "mlrc_cars196")}
+    assert not any(spread.stated for spread in printed_spreads(R1_OF_CUB))
+    assert printed_spreads(PublishedColumn("inshop", "precision_at_1", "single")) == ()
+
+
+DEVIATION = 0.6
+"""True run-to-run deviation in points."""
+REPEATS = 4000
+DEGREES = 8
+HEADER = "a,b,dataset,score,value_a,value_b,runs,plus_minus,plus_minus_kind\n"
+
+
+def claim(a, b, runs="", plus_minus="", kind="", dataset="made up", score="R@1"):
+    (read,) = read_claims(f"{HEADER}one,other,{dataset},{score},{a},{b},{runs},{plus_minus},{kind}\n", "simulated")
+    return read
+
+
+def measured(deviation, degrees=DEGREES):
+    return MeasuredNoise(deviation / 100, degrees, "a record", "a setting")
+
+
+def share_beyond_noise(true_difference, n_a, n_b, seed=0):
+    """Share of simulated papers that are called beyond noise. The method with the higher mean is claimed better."""
+    rng = np.random.default_rng(seed)
+    beyond = 0
+    for _ in range(REPEATS):
+        means = np.array([66 + true_difference, 66]) + rng.normal(0, DEVIATION / np.sqrt([n_a, n_b]))
+        estimate = DEVIATION * np.sqrt(rng.chisquare(DEGREES) / DEGREES)
+        beyond += abs(means[0] - means[1]) > noise_of(estimate, DEGREES, n_a, n_b)
+    return beyond / REPEATS
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(1, 1), (5, 1), (10, 10)])
+def test_of_equal_methods_5_of_100_differ_by_more_than_the_noise(n_a, n_b):
+    assert share_beyond_noise(0, n_a, n_b) == pytest.approx(0.05, abs=3 * (0.05 * 0.95 / REPEATS) ** 0.5)
+
+
+def test_a_large_true_difference_is_beyond_the_noise_and_more_runs_see_smaller_ones():
+    assert share_beyond_noise(6 * DEVIATION, 1, 1) > 0.95
+    assert share_beyond_noise(1.5 * DEVIATION, 1, 1) < 0.3 < 0.8 < share_beyond_noise(1.5 * DEVIATION, 10, 10)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["95 % interval", "standard deviation", "not stated"])
+@pytest.mark.parametrize("true_runs", [2, 4])
+def test_a_printed_spread_gives_at_most_5_of_100_errors_whatever_it_means(kind, true_runs):
+    rng = np.random.default_rng(1)
+    beyond = tried = 0
+    quantile = {2: 12.706, 4: 3.182}[true_runs]
+    for _ in range(600):
+        runs = 66 + rng.normal(0, DEVIATION, (2, true_runs))
+        means, deviations = runs.mean(axis=1), runs.std(axis=1, ddof=1)
+        half_widths = deviations * quantile / true_runs**0.5 if kind == "95 % interval" else deviations
+        better = int(means[1] > means[0])
+        order = [better, 1 - better]
+        spread = "/".join(f"{half_widths[index]:.3f}" for index in order)
+        printed_runs = "" if kind == "not stated" else str(true_runs)
+        if means[order[0]] - means[order[1]] < 0.001:
+            continue
+        one = claim(f"{means[order[0]]:.3f}", f"{means[order[1]]:.3f}", printed_runs, spread, kind)
+        tried += 1
+        answer = print_answer(one, measured(99))
+        assert answer.own
+        beyond += answer.verdict == "beyond noise"
+    error = beyond / tried
+    assert error < 0.05 + 3 * (0.05 * 0.95 / tried) ** 0.5
+    if kind != "not stated":
+        assert error == pytest.approx(0.05, abs=3 * (0.05 * 0.95 / tried) ** 0.5)
+
+
+def test_the_verdict_names_what_it_was_computed_from():
+    near = print_answer(claim(66.5, 65.3), measured(DEVIATION))
+    assert near.verdict == "within noise"
+    # t(0.975, 8) = 2.306
+    assert near.noise.noise == pytest.approx(2.306 * DEVIATION * 2**0.5, rel=1e-3)
+    assert (near.source.name, near.own) == ("a record", False)
+    assert print_answer(claim(69.5, 65.3), measured(DEVIATION)).verdict == "beyond noise"
+    unknown = print_answer(claim(66.5, 65.3), None)
+    assert (unknown.verdict, unknown.source, unknown.noise) == ("no fitting deviation", None, None)
+
+
+def test_printed_deviations_come_before_measured_ones():
+    """The values' own ±, then those of the same dataset, score and embeddings, then the measured one, then nothing."""
+    own = print_answer(claim(66.5, 65.3, "10", "0.3", "standard deviation", dataset="cub200"), measured(99))
+    assert own.own
+    assert own.noise.deviation == pytest.approx(0.3)
+    pooled = print_answer(claim(66.5, 65.3, dataset="cub200", score="MAP@R concatenated"), measured(99))
+    assert {spread.table for spread in pooled.source} == {"mlrc_cub200"}
+    assert (pooled.own, pooled.noise.degrees) == (False, 9 * len(pooled.source))
+    for dataset, score in (("cub200", "MAP@R separated"), ("inshop", "R@1"), ("made up", "R@1")):
+        assert print_answer(claim(66.5, 65.3, dataset=dataset, score=score), measured(1)).source == measured(1)
+        assert print_answer(claim(66.5, 65.3, dataset=dataset, score=score), None).verdict == "no fitting deviation"
+
+
+@pytest.mark.parametrize(("difference", "verdict"), [(1.8, "within noise"), (1.9, "beyond noise")])
+def test_a_spread_of_unstated_meaning_is_read_with_the_most_noise(difference, verdict):
+    answer = print_answer(claim(65 + difference, 65, "", "0.3/0.3"), None)
+    assert answer.verdict == verdict
+    # t(0.975, 2) = 4.303 with a standard error over 2 runs.
+    assert answer.noise.noise == pytest.approx(4.303 * 0.3 * 2**0.5, rel=1e-3)
+    assert print_answer(claim(66, 65, "5", "0.3/0.3"), None).verdict == "beyond noise"
+
+
+def test_one_spread_counts_only_if_it_is_stated():
+    assert print_answer(claim(66.5, 65.3, "", "0.3/"), measured(1)).source == measured(1)
+    assert print_answer(claim(66.5, 65.3, "5", "0.3/"), measured(1)).source == measured(1)
+    assert print_answer(claim(66.5, 65.3, "5", "0.3/", "standard deviation"), measured(1)).own
+    assert print_answer(claim(66.5, 65.3, "1", "0.3/0.3", "standard deviation"), measured(1)).source == measured(1)
+    assert print_answer(claim(66.5, 65.3, "5", "0/0", "standard deviation"), measured(1)).source == measured(1)

@@ -1,0 +1,171 @@
+"""How far runs and searches differ: simulated deviations, the numbers of the design, and which record fits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from results.records.records import Scores
+from results.spec.experiment_spec import PrimaryScore
+from results.statistics.compare import compare_methods
+from results.statistics.comparison import MethodValues
+from results.statistics.deviations import (
+    FEWEST_TRIALS,
+    SearchDeviation,
+    measured_noise,
+    nearest_search_deviation,
+    search_deviation,
+)
+from results.statistics.primary_comparison import primary_comparison
+from results.store.experiment_results import MeasuredExperiment
+from tests.benchmarks.search_variance import DEVIATIONS, deviations_text
+from tests.support.published_world import MLRC, changed
+from tests.support.sample_records import changed_run, some_run, some_summary
+
+
+def one_score(value):
+    return Scores(precision_at_1=value, r_precision=value, map_at_r=value)
+
+
+def simulated(name, deviation, seed=0, runs=40, **changes):
+    """Runs of four folds whose models vary independently."""
+    rng = np.random.default_rng(seed)
+    records = []
+    for run in range(runs):
+        folds = np.array([0.5, 0.52, 0.55, 0.6]) + rng.normal(0, deviation, 4)
+        scores = {
+            "fold_scores": tuple(map(one_score, folds)),
+            "concatenated": one_score(0.7 + rng.normal(0, deviation)),
+        }
+        records.append(changed_run(some_run("contrastive", run, 0.5, dataset="cub200"), **scores))
+    summary = some_summary(settings=changed(MLRC, **changes))
+    return name, MeasuredExperiment(summary, tuple(records))
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected", "degrees"), [("single", 0.01, 156), ("separated", 0.005, 156), ("concatenated", 0.01, 39)]
+)
+def test_the_true_deviation_is_found(kind, expected, degrees):
+    noise = measured_noise([simulated("one", 0.01)], "cub200", "map_at_r", kind)
+    assert noise.degrees == degrees
+    assert noise.deviation == pytest.approx(expected, rel=0.3 if kind == "concatenated" else 0.15)
+
+
+def test_runs_that_train_a_network_on_the_same_whole_dataset_fit():
+    fewer, more = simulated("fewer", 0.01, runs=3), simulated("more", 0.01, runs=4)
+    noise = measured_noise([fewer, more, fewer], "cub200", "map_at_r", "single")
+    assert (noise.name, noise.degrees) == ("more", 12)
+    assert noise.setting.startswith("cub200, bn_inception from ImageNet weights")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dataset": {"subset": True}},
+        {"dataset": {"name": "cars196"}},
+        {"trunk": {"name": "efficientnet_lite0", "frozen": True}},
+    ],
+)
+def test_parts_other_datasets_and_features_do_not_fit(changes):
+    assert measured_noise([simulated("other", 0.01, **changes)], "cub200", "map_at_r", "single") is None
+
+
+def test_nothing_is_said_without_repeated_runs_or_for_another_metric():
+    assert measured_noise([], "cub200", "map_at_r", "single") is None
+    assert measured_noise([simulated("one", 0.01, runs=1)], "cub200", "map_at_r", "single") is None
+    assert measured_noise([simulated("one", 0.01)], "cub200", "nmi", "single") is None
+    assert measured_noise([simulated("one", 0.01)], "cub200", "nmi", "separated") is None
+
+
+def test_untrained_networks_are_left_out():
+    _, one = simulated("one", 0.01)
+    records = tuple(changed_run(record, method="untrained") for record in one.records)
+    untrained = ("untrained", MeasuredExperiment(one.summary, records))
+    assert measured_noise([untrained], "cub200", "map_at_r", "single") is None
+
+
+BIRDS, GLYPHS = (
+    MeasuredExperiment.kept(name) for name in ("same_method_frozen_cub200_subset", "all_methods_glyphs_three_searches")
+)
+
+LINES = [
+    line
+    for line in pd.read_csv(DEVIATIONS).dropna(subset="dataset").fillna("").to_dict("records")
+    if line["metric"] == "map_at_r"
+]
+
+
+def test_the_deviations_of_the_kept_records_are_those_of_the_design():
+    found = [search_deviation(record, PrimaryScore()) for record in (BIRDS, GLYPHS)]
+    assert [100 * one.deviation for one in found] == pytest.approx([0.27033, 1.58908], abs=1e-5)
+    assert [one.degrees for one in found] == [11, 10]
+
+
+def test_the_first_trials_of_a_longer_search_vary_at_least_as_much():
+    assert all(len(line["shorter"].split()) == line["trials"] - FEWEST_TRIALS for line in LINES)
+    assert all(float(factor) >= 1 for line in LINES for factor in line["shorter"].split())
+    (birds,) = (line for line in LINES if "same_method" in line["record"] and line["embeddings"] == "concatenated")
+    factors = [float(factor) for factor in birds["shorter"].split()]
+    deviations = [100 * birds["deviation"] * factors[trials - FEWEST_TRIALS] for trials in (10, 12, 16)]
+    assert deviations == pytest.approx([1.479, 0.356, 0.295], abs=1e-3)
+
+
+def experiment(of=GLYPHS, **search):
+    given = of.summary.experiment
+    return given.model_copy(update={"search": given.search.model_copy(update={"searches": 1, **search})})
+
+
+def test_the_nearest_record_has_the_same_kind_of_training_and_data():
+    assert nearest_search_deviation(experiment(GLYPHS), PrimaryScore()).record.endswith("three_searches.json.xz")
+    assert "search_variance_birds" in nearest_search_deviation(experiment(BIRDS), PrimaryScore()).record, (
+        "most searches"
+    )
+    features = experiment(BIRDS).model_copy(update={"dataset": GLYPHS.summary.experiment.dataset})
+    assert "birds" in nearest_search_deviation(features, PrimaryScore()).record, "no record that trains a network"
+
+
+def test_a_record_of_short_searches_is_not_near() -> None:
+    assert "reality_check_birds" in nearest_search_deviation(experiment(BIRDS, trials=10), PrimaryScore()).record
+
+
+@pytest.mark.parametrize("trials", [1, 9])
+def test_no_record_is_near_a_search_of_few_trials(trials):
+    assert nearest_search_deviation(experiment(trials=trials), PrimaryScore()) is None
+
+
+def test_a_record_without_repeated_searches_says_nothing():
+    assert search_deviation(MeasuredExperiment.kept("quickstart_one_search"), PrimaryScore()) is None
+
+
+def test_the_frozen_table_tells_no_two_losses_apart():
+    result = primary_comparison(MeasuredExperiment.kept("mlrc_frozen_cub200_subset"))
+    losses = [pair for pair in result.pairs if not {"untrained", "pretrained_pca"} & {pair.a, pair.b}]
+    assert len(losses) == 171
+    assert not any(pair.better for pair in losses)
+    settings = [result.settings.pair(pair.a, pair.b) for pair in losses]
+    assert sum(pair.better is not None for pair in settings) > 100, "their settings do differ"
+
+
+def test_the_five_losses_on_glyphs_are_not_told_apart_by_three_searches():
+    result = primary_comparison(GLYPHS)
+    assert not any(pair.better for pair in result.pairs)
+    pair = result.pair("proxy_anchor", "soft_triple")
+    assert (100 * pair.difference, pair.p, pair.degrees) == pytest.approx((2.1384, 0.159366, 10), abs=1e-4)
+    assert (pair.share_better, pair.share_within, pair.share_worse) == pytest.approx((0.864, 0.090, 0.045), abs=1e-3)
+
+
+def test_two_searches_of_the_design_are_not_told_apart():
+    (values,) = BIRDS.values("map_at_r", "concatenated").values()
+    runs = [tuple(search) for search in values.values()]
+    means = np.array([np.mean(search) for number, search in enumerate(runs) if number not in (8, 10)])
+    assert 100 * means.std(ddof=1) == pytest.approx(0.179452, abs=1e-5)
+    assumed = SearchDeviation(float(means.std(ddof=1)), 9)
+    pair = compare_methods(
+        {"a": MethodValues(runs[8], 5), "b": MethodValues(runs[10], 5)}, "single search", assumed=assumed
+    ).pairs[0]
+    assert (100 * abs(pair.difference), pair.degrees) == pytest.approx((0.887936, 12.4757), abs=1e-4)
+    assert pair.p_better == pytest.approx(0.273910, abs=1e-5)
+    assert pair.direction == "cannot tell"
+
+
+def test_the_shipped_deviations_are_those_of_the_kept_records():
+    assert DEVIATIONS.read_text(encoding="utf-8") == deviations_text()

@@ -1,0 +1,143 @@
+"""What limited searches and trainings: the largest number of epochs, ends of ranges, trials within the noise."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from results.records.records import CurvePoint
+from results.records.trials import SearchTrials
+from results.spec.search_settings import SearchedRange
+from results.statistics.search_findings import RangeEnd, close_trials, cut_offs, range_ends, validation_scores
+from results.store.experiment_results import MeasuredExperiment
+from tests.support.measured_experiment import VALUES, measured, specs_of, with_trainings
+from tests.support.sample_records import some_result, some_run, some_spec, some_summary
+
+
+def with_scores(*scores, **changes):
+    curve = tuple(
+        CurvePoint(iteration=number, map_at_r=score, r_precision=None, precision_at_1=None, loss=None)
+        for number, score in enumerate(scores)
+    )
+    last = len(scores) - 1
+    return some_result(some_spec(), **{"curve": curve, "iterations": last, "best_iteration": last, **changes})
+
+
+def test_a_training_is_cut_off_if_its_last_validation_is_above_the_one_before():
+    assert with_scores(0.1, 0.2, 0.3).cut_off
+    assert with_scores(0.1, 0.2).cut_off
+    assert not with_scores(0.3, 0.2).cut_off, "the only trained epoch is below the untrained network"
+    assert not with_scores(0.1, 0.2, 0.2).cut_off
+    assert not with_scores(None, None).cut_off, "nothing was validated"
+    spec = some_spec()
+    assert some_result(spec).cut_off
+    assert not some_result(spec, best_iteration=0, iterations=0).cut_off, "no step was cut off"
+    assert not some_result(spec, best_iteration=100).cut_off
+    assert not some_result(spec, stopped_by="patience").cut_off
+    assert not some_result(spec, stopped_by="nan").cut_off
+    assert not some_result(spec, best_iteration=0, iterations=0, stopped_by="untrained").cut_off
+
+
+def test_trainings_are_counted_by_method():
+    world = with_trainings()
+    assert cut_offs(world)["contrastive"] == (12, 12)
+    stopped = dict(world.trainings)
+    for name, (spec, _) in stopped.items():
+        if spec.method.name == "triplet" or spec == specs_of(world, "cosface")[2]:
+            stopped[name] = (spec, some_result(spec, best_iteration=100))
+    assert cut_offs(replace(world, trainings=stopped)) == {"contrastive": (12, 12), "cosface": (11, 12)}
+    assert cut_offs(measured()) == {}, "of runs without trainings nothing is known"
+
+
+def test_a_record_whose_trainings_were_left_out_keeps_their_counts():
+    world = with_trainings()
+    name, (spec, _) = next(iter(world.trainings.items()))
+    stopped = {**world.trainings, name: (spec, some_result(spec, best_iteration=100))}
+    world = replace(world, trainings=stopped)
+    kept_world = MeasuredExperiment.from_json(world.without_trainings().to_json())
+    assert not kept_world.trainings
+    assert sum(cut_off for cut_off, _ in cut_offs(world).values()) == len(world.trainings) - 1
+    assert cut_offs(kept_world) == cut_offs(world)
+    assert kept_world.without_trainings() == kept_world
+
+
+@pytest.mark.parametrize(
+    ("scale", "low", "high", "value", "end"),
+    [
+        ("linear", 0.0, 1.0, 0.0, "lowest"),
+        ("linear", 0.0, 1.0, 0.009, "lowest"),
+        ("linear", 0.0, 1.0, 0.011, None),
+        ("linear", -0.2, 0.3, 0.2999, "highest"),
+        # Samplers round: the first value is what one proposed at the end of the range.
+        ("log", 1e-6, 1e-3, 1.0000000000000004e-06, "lowest"),
+        ("log", 1e-6, 1e-3, 1e-6 * 10**0.029, "lowest"),
+        ("log", 1e-6, 1e-3, 1e-6 * 10**0.031, None),
+        ("log", 1e-6, 1e-3, 9.9e-4, "highest"),
+        ("log", 1e-4, 1.0, math.nextafter(1.0, 2.0), "highest"),
+        ("int", 1, 200, 2, None),
+        ("int", 1, 200, 1, "lowest"),
+        ("int_log", 1, 200, 200, "highest"),
+    ],
+)
+def test_the_last_hundredth_of_a_range_is_its_end(scale, low, high, value, end):
+    assert SearchedRange(scale=scale, low=low, high=high).end_at(value) == end
+
+
+RANGES = {
+    "loss.margin": SearchedRange(scale="linear", low=0.0, high=1.0),
+    "optimizer.lr": SearchedRange(scale="log", low=1e-6, high=1e-3),
+}
+
+
+def experiment(*settings):
+    """A method searched as often as there are settings, with two runs of each, and one that is not searched."""
+    runs = [
+        some_run("triplet", run, search=search, hyperparameters=setting, fingerprint=f"{search}-{run}")
+        for search, setting in enumerate(settings)
+        for run in range(2)
+    ]
+    summary = some_summary(methods={"untrained": "U", "triplet": "T"}, ranges={"triplet": RANGES})
+    return MeasuredExperiment(summary, (*runs, some_run("untrained", hyperparameters={})))
+
+
+def test_ends_are_found_once_for_all_runs_of_a_setting():
+    assert range_ends(experiment({"loss.margin": 0.5, "optimizer.lr": 1e-3})) == [
+        RangeEnd("triplet", "optimizer.lr", "highest", 1e-3, 1, 1)
+    ]
+    assert range_ends(experiment({"loss.margin": 0.5, "optimizer.lr": 1e-4})) == []
+
+
+def test_searches_that_find_an_end_are_counted():
+    settings = [{"loss.margin": margin, "optimizer.lr": 1e-4} for margin in (0.0, 1.0, 0.3, 0.0)]
+    assert range_ends(experiment(*settings)) == [
+        RangeEnd("triplet", "loss.margin", "lowest", 0.0, 2, 4),
+        RangeEnd("triplet", "loss.margin", "highest", 1.0, 1, 4),
+    ]
+
+
+def test_values_that_were_set_have_no_ends():
+    assert range_ends(experiment({"loss.alpha": 32})) == []
+
+
+def test_two_trials_are_close_if_they_differ_by_no_more_than_the_noise_of_their_difference():
+    world, noise = with_trainings(), np.std(VALUES["contrastive"], ddof=1) / 4
+    lead = 2**0.5 * noise
+    for second, close in ((0.16 - 0.999 * lead, True), (0.16 - 1.001 * lead, False)):
+        searches = {("contrastive", 0): SearchTrials((0.1, 0.16, second)), ("cosface", 0): SearchTrials((0.2,))}
+        assert close_trials(replace(world, searches=searches)) == {("contrastive", 0): close}
+
+
+def test_a_single_reproduction_shows_no_noise():
+    world = with_trainings()
+    one = replace(world, records=world.records[:1], searches={("contrastive", 0): SearchTrials((0.1, 0.16))})
+    assert close_trials(one) == {}
+
+
+def test_runs_without_validation_scores_are_left_out():
+    world = with_trainings()
+    trainings = dict(world.trainings)
+    del trainings[specs_of(world, "triplet", 1)[3].fingerprint]
+    runs = [run for run in world.records if run.method == "triplet"]
+    assert len(validation_scores(world, runs)) == 3
+    assert len(validation_scores(replace(world, trainings=trainings), runs)) == 2

@@ -1,0 +1,38 @@
+"""The one frame of results, and the values by method and search that statistics take from it."""
+
+from results.store.experiment_results import MeasuredExperiment
+from results.store.frame import COLUMNS
+from tests.support.sample_records import scores, some_run, some_summary
+
+
+def experiment(*records):
+    return MeasuredExperiment(some_summary(title="Mine"), records)
+
+
+def test_every_value_of_a_run_has_a_row():
+    further = {"metrics_separated": {"recall@2": 0.6}, "metrics_concatenated": {"recall@2": 0.7}}
+    frame = experiment(some_run(separated=0.4, iterations=8, last_epoch=scores(0.3), **further)).frame
+    assert tuple(frame.columns) == COLUMNS
+    assert set(frame["experiment"]) == {"Mine"}
+    values = frame.set_index(["embeddings", "metric"])["value"].to_dict()
+    assert len(values) == len(frame) == 3 * 3 + 2 + 2
+    assert values["separated", "precision_at_1"] == 0.4
+    assert values["concatenated", "map_at_r"] == scores(0.5).map_at_r
+    assert (values["separated", "recall@2"], values["concatenated", "recall@2"]) == (0.6, 0.7)
+    assert values["last_epoch", "r_precision"] == scores(0.3).r_precision
+    assert values["concatenated", "total_training_steps"] == 2.0  # of each of the four models
+
+
+def test_values_are_gathered_by_method_and_search_in_the_order_of_the_runs():
+    records = [some_run("triplet", 1, 0.5), some_run("margin", 0, 0.4), some_run("triplet", 0, 0.3)]
+    records += [some_run("triplet", 0, 0.2, search=1)]
+    values = experiment(*records).values("precision_at_1", "separated")
+    assert list(values) == ["triplet", "margin"]
+    assert values == {"triplet": {0: [0.5, 0.3], 1: [0.2]}, "margin": {0: [0.4]}}
+
+
+def test_runs_without_a_metric_are_left_out():
+    measured = experiment(some_run(run=0), some_run(run=1, metrics_separated={"nmi": 0.5}, iterations=4))
+    assert measured.values("nmi", "separated") == {"triplet": {0: [0.5]}}
+    assert measured.values("nmi", "concatenated") == measured.values("map_at_r", "last_epoch") == {}
+    assert measured.values("total_training_steps", "separated") == {"triplet": {0: [1.0]}}
