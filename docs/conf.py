@@ -31,3 +31,6 @@ napoleon_use_rtype = False
 
 # A public type of this suite in a signature must have an entry here; others have none.
 nitpick_ignore_regex = [("py:.*", r"(?!(losses|results|protocols|reports|reproduce)\.).*"), ("py:.*", r".*\._\w+")]
+
+# A type variable has no entry.
+nitpick_ignore = [("py:class", "results.store.database.AnyRecord")]

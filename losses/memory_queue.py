@@ -87,7 +87,6 @@ class SummedMemoryQueue(MemoryQueue):
         num_classes: C; labels must be in 0..C-1.
 
     Attributes:
-        sums: (C, d) of float64, the sum of the rows of each class; a view of the buffer `bits_of_sums`.
         numbers: buffer (C,) of int64, the number of these rows.
 
     Raises:
@@ -104,7 +103,7 @@ class SummedMemoryQueue(MemoryQueue):
 
     @property
     def sums(self) -> Tensor:
-        """The sums in float64, which a change in place changes in the buffer."""
+        """The sum of the rows of each class (C, d) in float64: a view of the buffer `bits_of_sums`."""
         return self.bits_of_sums.view(torch.float64)
 
     def class_sums(self, classes: Tensor) -> tuple[Tensor, Tensor]:

@@ -50,6 +50,7 @@ def check(
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import entry_of, open_dataset
     from protocols.datasets.listing import DataError
+    from protocols.splits import mlrc_split
     from results.spec.conditions import ImageSettings
     from results.spec.data_choice import FEATURES, FOLDER, DataChoice
 
@@ -63,6 +64,7 @@ def check(
         try:
             if name == FEATURES:
                 opened = open_dataset(DataRequest(DataChoice(name=name), ImageSettings(), CACHE, data))
+                mlrc_split(opened.n_classes, opened.trainval_classes if opened.is_split_given else None)
                 tested = range(opened.trainval_classes or 0, opened.n_classes)
                 if oddities := opened.oddities.phrase(opened, tested):
                     say(console, f"the data have {oddities}")
@@ -93,6 +95,7 @@ def _faults(
     from protocols.datasets.data_check import check_images
     from protocols.datasets.dataset import note_on_queries
     from protocols.datasets.publications import compare_counts
+    from protocols.splits import SplitError, mlrc_split
 
     differing: list[str] = []
     assert entry.lister is not None
@@ -115,7 +118,13 @@ def _faults(
         f"{name}: the number of {', '.join(differing)} differs from the published one; complete the download, or use "
         "--subset if the folder holds only a part on purpose"
     )
-    return [*([unlike] if differing and not subset else []), *checked.faults]
+    faults = [*([unlike] if differing and not subset else []), *checked.faults]
+    if entry.publication is None:
+        try:
+            mlrc_split(left.n_classes, left.trainval_classes if left.is_split_given else None)
+        except SplitError as error:
+            faults.append(str(error))
+    return faults
 
 
 def _refuse(faults: Sequence[str], console: Console) -> NoReturn:

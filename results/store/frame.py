@@ -58,12 +58,7 @@ def _headline(kind: str, scores: Scores) -> Iterator[tuple[str, str, float]]:
 
 
 class ExportedRun(NamedTuple):
-    """A run of an experiment.
-
-    Attributes:
-        experiment: Name of the experiment; empty, as all that follows, for a run that is in none.
-        experiment_fingerprint: It stands for all settings of the experiment.
-    """
+    """A run with name and fingerprint of its experiment, which are empty, as all that follows, for a run in none."""
 
     record: RunRecord
     experiment: str = ""

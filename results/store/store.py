@@ -29,8 +29,6 @@ from results.store.frame import (
 from results.store.searches import Searches
 from results.values import identity_of
 
-__all__ = ["Store", "StoreError"]
-
 StoredTable = Literal["runs", "folds", "curves", "test_points", "class_scores", "failures"]
 
 # Runs of a study that is no longer one of the experiment's, because a method's card has changed, are left out.

@@ -9,6 +9,7 @@ import pytest
 from protocols import mlrc, standard
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.publications import PUBLICATIONS, stand_in
+from protocols.protocol_registry import PROTOCOLS
 from protocols.search.method_template import MethodTemplate
 from protocols.search.study import Budget, Study
 from reproduce.config.checked_card import load_card, load_variant
@@ -85,7 +86,7 @@ def studies(name: str) -> dict[str, Study]:
 
 def planned(name: str) -> dict[str, int]:
     """The number of planned trainings by method."""
-    protocol = {"mlrc": mlrc, "standard": standard}[loaded()[name].protocol]
+    protocol = PROTOCOLS[loaded()[name].protocol]
     return {key: protocol.trainings_of(study) for key, study in studies(name).items()}
 
 

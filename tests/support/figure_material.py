@@ -2,7 +2,6 @@
 
 from reports.page.material import Material
 from results.records.records import CurvePoint, Scores, TestCurve, TestPoint
-from results.store.database import TrainingRecord
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import PAPER
 from tests.support.sample_records import changed_run, some_result, some_run, some_summary
@@ -62,10 +61,9 @@ def put_in_store(store, material):
     measured = material.measured
     identity = f"id of {material.name}"
     store.put_experiment(identity, material.name, measured.summary)
-    for key, (spec, result) in measured.trainings.items():
+    for key, (_, result) in measured.trainings.items():
         # All trainings here have one spec, so they are kept under the names that their runs have for them.
-        content = TrainingRecord(spec=spec, result=result).model_dump_json()
-        store.database.put("trainings", fingerprint=key, content=content)
+        store.database.put("trainings", fingerprint=key, content=result.model_dump_json())
     for curve in measured.test_curves.values():
         store.put_test_curve(curve)
     for record in measured.records:

@@ -170,18 +170,6 @@ def test_nothing_is_marked_while_nothing_is_claimed():
     assert "each method with CosFace." in named.caption
 
 
-def test_a_score_that_is_not_a_number_is_marked_as_not_tested():
-    broken = NEAR[0].model_copy(update={"concatenated": scores(math.nan)})
-    third = [some_run("untrained", run, value) for run, value in enumerate(SEPARATED)]
-    drawn = table(given=[*records()[:3], broken, *NEAR[1:], *third], methods={**PAIR["methods"], **TITLES}, trials=0)
-    assert {shown.key: shown.cells[6].mark for shown in drawn.rows} == {
-        "triplet": "best",
-        "cosface": "untested",
-        "untrained": "tied",
-    }
-    assert "Question mark: not tested against the highest mean." in drawn.full_caption
-
-
 def repeated(last_epoch=False, searches=3, runs=2):
     """Searches with means of 50, 60 and 55 % P@1, whose runs differ little, and a trunk with one run."""
     given = [

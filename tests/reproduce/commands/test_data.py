@@ -103,7 +103,7 @@ def test_missing_images_are_named(say, here):
 
 
 def test_all_faults_of_a_folder_are_named_at_once(say, here):
-    root = image_folders.make_folder(here / "mine", classes=10, per_class=3)
+    root = image_folders.make_folder(here / "mine", classes=18, per_class=3)
     for name in ("class_2/1.png", "class_2/2.png"):
         (root / name).unlink()
     (root / "class_5" / "0.png").write_bytes(b"no image")
@@ -123,10 +123,12 @@ def test_all_faults_of_a_folder_are_named_at_once(say, here):
     options = ["--decode", "--skip-broken-images", "--min-images", "2"]
     left = say("data", "check", "folder", "--data", "mine", *options)
     assert left.code == 0, left
-    assert "folder: 27 images of 9 classes" in left.out
+    assert "folder: 51 images of 17 classes" in left.out
     assert "left out: 1 image(s) that cannot be decoded (class_5/0.png)" in left.out
     assert "left out: 1 class(es) with fewer than 2 images (class_2)" in left.out
     assert left.out.endswith("mine: usable\n")
+    few = image_folders.make_folder(here / "few", classes=15, per_class=2)
+    refused(say("data", "check", "folder", "--data", str(few)), "15 classes: the MLRC split needs at least 16")
 
 
 def test_published_images_are_decoded_on_request(say, here, publish):

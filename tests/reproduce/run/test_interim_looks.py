@@ -34,9 +34,9 @@ def seen(tmp_path):
                 record = some_run("a", run, fingerprint=f"{number}-{run}")
                 store.put_run(record)
                 store.enlist(key, "a", record)
-        problem = SimpleNamespace(dataset=SimpleNamespace(fingerprint=DATA))
+        setup = SimpleNamespace(dataset=SimpleNamespace(fingerprint=DATA))
         session = SimpleNamespace(
-            store=store, name="mine", experiment=asked.experiment, problem=problem, fingerprint=key_of(asked, "mine")
+            store=store, name="mine", experiment=asked.experiment, setup=setup, fingerprint=key_of(asked, "mine")
         )
         return interim_looks(session)
 
