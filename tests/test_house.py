@@ -21,7 +21,7 @@ FILES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 # What each room may import besides the standard library and itself; None allows every declared package and all rooms.
 ALLOWED: dict[str, set[str] | None] = {
     "losses": {"torch", "pytorch_metric_learning", "numpy"},
-    "results": {"numpy", "scipy", "pandas", "sqlalchemy", "pydantic"},
+    "results": {"numpy", "scipy", "pandas", "pydantic"},
     "protocols": {
         *("losses", "results"),
         *("torch", "pytorch_metric_learning", "numpy", "scipy", "pandas", "pydantic", "optuna", "PIL"),
