@@ -77,9 +77,9 @@ def test_make_quickstart_runs_and_trains_nothing_the_second_time(tmp_path: Path)
         )
         for _ in range(2)
     ]
-    assert "3 trainings made" in outputs[0].stdout
+    assert "9 trainings made" in outputs[0].stdout
     assert "0 trainings made" in outputs[1].stdout
-    assert "3 found in the store" in outputs[1].stdout
+    assert "9 found in the store" in outputs[1].stdout
 
 
 def test_the_error_on_the_page_about_own_losses_is_that_of_the_suite(
