@@ -35,12 +35,12 @@ class Embedded:
     Attributes:
         kind: The normalisation, `unit` or `ball`.
         by_model: Embeddings (n, d) of every fold's model.
-        joint: Concatenated embeddings (n, sum of d) of all models.
+        concatenated: Concatenated embeddings (n, sum of d) of all models.
     """
 
     kind: Normalization
     by_model: tuple[Tensor, ...]
-    joint: Tensor
+    concatenated: Tensor
 
 
 UseEmbeddings = Callable[[RunRecord, Embedded], None]
@@ -92,13 +92,13 @@ def _record(
     job: EvaluateJob, data: TestData, embedded: Embedded, last: tuple[Tensor, ...] | None, device: str, started: float
 ) -> RunRecord:
     labels = torch.from_numpy(data.images.labels)
-    embeddings, joint, several = embedded.by_model, embedded.joint, len(embedded.by_model) > 1
+    embeddings, concatenated, several = embedded.by_model, embedded.concatenated, len(embedded.by_model) > 1
     queries = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
-    joint_queries = query_scores(*sides(joint, labels, data.is_query)) if several else queries[0]
+    concatenated_queries = query_scores(*sides(concatenated, labels, data.is_query)) if several else queries[0]
     folds = [fold.mean().scores for fold in queries]
     last_folds = folds if last is embeddings else [_scores(e, labels, data) for e in last or ()]
     metrics = [_measured(job, e, labels, data) for e in embeddings]
-    joint_metrics = _measured(job, joint, labels, data) if several else metrics[0]
+    concatenated_metrics = _measured(job, concatenated, labels, data) if several else metrics[0]
     return RunRecord(
         protocol=job.protocol,
         specs=job.specs,
@@ -108,7 +108,7 @@ def _record(
         study=job.study,
         seed=job.seed,
         fold_scores=tuple(folds),
-        concatenated=joint_queries.mean().scores,
+        concatenated=concatenated_queries.mean().scores,
         dimensions=embeddings[0].shape[1],
         test_classes=len(labels.unique()),
         test_images=len(labels),
@@ -116,8 +116,8 @@ def _record(
         steps=job.steps,
         iterations=job.iterations,
         metrics_separated={name: sum(fold[name] for fold in metrics) / len(metrics) for name in job.metrics},
-        metrics_concatenated=joint_metrics,
-        class_scores=class_scores(queries, joint_queries, labels.unique()),
+        metrics_concatenated=concatenated_metrics,
+        class_scores=class_scores(queries, concatenated_queries, labels.unique()),
         chosen_by=job.chosen_by,
         last_epoch=mean_scores(last_folds) if last_folds else None,
         wall_time=job.training_time + time.perf_counter() - started,

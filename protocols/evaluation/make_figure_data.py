@@ -74,7 +74,7 @@ def figure_data_of(
         spectrum=torch.linalg.svdvals(shown.double()).float().numpy(),
         test_names=names[np.unique(data.images.labels[rows])],
         train_names=names[np.unique(first.train.labels[train])],
-        **_gallery(record, embedded.joint, data, first.spec.conditions.images, class_names),
+        **_gallery(record, embedded.concatenated, data, first.spec.conditions.images, class_names),
     )
 
 
@@ -86,7 +86,7 @@ def _spread(labels: NDArray[np.int64], classes: int, images: int) -> NDArray[np.
 
 
 def _gallery(
-    record: RunRecord, joint: Tensor, data: TestData, settings: ImageSettings, class_names: Sequence[str]
+    record: RunRecord, concatenated: Tensor, data: TestData, settings: ImageSettings, class_names: Sequence[str]
 ) -> dict[str, Any]:
     """Retrieval results for one query of each of the classes with the lowest MAP@R; none without images to show."""
     assert record.class_scores is not None
@@ -107,7 +107,7 @@ def _gallery(
     hardest = counted[np.argsort(scores[counted], kind="stable")][:_QUERIES]
     candidates = np.arange(len(labels)) if data.is_query is None else np.flatnonzero(data.is_query)
     queries = np.asarray([candidates[labels[candidates] == ranks[position]][0] for position in hardest])
-    neighbours = _neighbours(joint, queries, data)
+    neighbours = _neighbours(concatenated, queries, data)
     pictures = _thumbnails(images, np.concatenate([queries, neighbours.reshape(-1)]), settings)
     names = np.asarray(class_names)
     return {
@@ -120,11 +120,11 @@ def _gallery(
     }
 
 
-def _neighbours(joint: Tensor, queries: NDArray[np.int64], data: TestData) -> NDArray[np.int64]:
+def _neighbours(concatenated: Tensor, queries: NDArray[np.int64], data: TestData) -> NDArray[np.int64]:
     """Positions (q, k) of the nearest images, without the query itself; with a gallery, of its images only."""
-    others = np.arange(len(joint)) if data.is_query is None else np.flatnonzero(~data.is_query)
+    others = np.arange(len(concatenated)) if data.is_query is None else np.flatnonzero(~data.is_query)
     depth = min(_NEIGHBOURS + 1, len(others))
-    rows = others[nearest(joint[queries], joint[others], depth, exclude_self=False).numpy()]
+    rows = others[nearest(concatenated[queries], concatenated[others], depth, exclude_self=False).numpy()]
     count = min(_NEIGHBOURS, len(others) - 1)
     without_query = [row[row != query][:count] for row, query in zip(rows, queries, strict=True)]
     return np.stack(without_query).astype(np.int64)

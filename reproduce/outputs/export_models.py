@@ -143,7 +143,7 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: Stor
         tested = test_data(dataset, split)
         models = [without_published_weights(spec) for spec in specs]
         embedded = embed_test(models, weights, tested, torch.device(data.device))
-    files = {FEATURES_FILE: embedded.joint}
+    files = {FEATURES_FILE: embedded.concatenated}
     if len(specs) > 1:
         files |= {f"fold_{spec.fold}.npy": rows for spec, rows in zip(specs, embedded.by_model, strict=True)}
     for name, embeddings in files.items():

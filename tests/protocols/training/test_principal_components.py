@@ -113,7 +113,7 @@ def test_components_of_the_test_images_are_those_of_pmls_tester(setup: Setup) ->
     raw = [embed_crops(trained_model(spec, w, CPU), crops) for spec, w in zip(specs, weights, strict=True)]
     for ours, features, size in [
         *((model, features, 6) for model, features in zip(embedded.by_model, raw, strict=True)),
-        (embedded.joint, torch.cat(raw, 1), 24),
+        (embedded.concatenated, torch.cat(raw, 1), 24),
     ]:
         assert ours.shape == (32, size)
         # The library divides by a deviation of zero where a feature is constant.
