@@ -27,11 +27,6 @@ class TestData:
     is_query: NDArray[np.bool_] | None = None
     pictures: LabelledImages | None = None
 
-    @property
-    def samples(self) -> tuple[Samples, ...]:
-        """All images and features of the test."""
-        return (self.images,) if self.pictures is None else (self.images, self.pictures)
-
     def check_unseen(self, spec: FoldSpec) -> None:
         """Check that a training uses no test class."""
         seen = set(from_ranges(spec.train_classes)) | set(from_ranges(spec.validation_classes))
