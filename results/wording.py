@@ -26,11 +26,6 @@ def percent(interval: Interval) -> str:
     return f"{mean} %" if interval.half_width is None else f"{mean} ± {100 * interval.half_width:.2f} %"
 
 
-def p_value(p: float) -> str:
-    """Write a p value. A very small one is `p < 0.001` and not 0.000."""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-
-
 def joined(names: Sequence[str]) -> str:
     """Join names with commas, or with semicolons if a name has a comma."""
     return ("; " if any("," in name for name in names) else ", ").join(names)

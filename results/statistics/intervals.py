@@ -38,11 +38,6 @@ def t_quantile(p: float, degrees: float) -> float:
     return float(special.stdtrit(degrees, p))
 
 
-def t_tail(t: float, degrees: float) -> float:
-    """Return the probability that a t variable is above `t`, as `scipy.stats.t.sf`."""
-    return float(special.stdtr(degrees, -t))
-
-
 @dataclass(frozen=True)
 class Interval:
     """A mean with its two-sided confidence interval.

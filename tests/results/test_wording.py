@@ -2,7 +2,7 @@
 
 import pytest
 
-from results.wording import counted, joined, listed, p_value
+from results.wording import counted, joined, listed
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,5 @@ def test_a_comma_in_a_name_does_not_break_a_list(names, plain, with_and):
     assert (joined(names), listed(names)) == (plain, with_and)
 
 
-def test_numbers_of_things_and_very_small_p_values():
+def test_numbers_of_things():
     assert [counted(number, "search") for number in (1, 2, 1000)] == ["1 search", "2 searches", "1,000 searches"]
-    assert [p_value(p) for p in (0.0004, 0.0126)] == ["p < 0.001", "p = 0.013"]
