@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
 from typing import Any
@@ -53,6 +54,13 @@ def processes() -> ForkServerContext | SpawnContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(_LIBRARIES))
     return context
+
+
+def start_importing() -> None:
+    """Let the process that others are forked from import its libraries now, while this one goes on."""
+    if isinstance(processes(), ForkServerContext):
+        with starting():
+            forkserver.ensure_running()
 
 
 def threads_per_training(device: str = "cpu") -> int:

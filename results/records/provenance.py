@@ -20,6 +20,9 @@ _OTHERS = ("optuna", "faiss-cpu", "faiss-gpu", "faiss-gpu-cu12", "numpy", "scipy
 
 _CODE = ("losses", "protocols", "reports", "reproduce", "results")
 
+CUDA_GRAPHS = "CUDA graphs"
+"""Setting that says how the steps of a training were started. It rounds no number, so its values may be mixed."""
+
 COMMIT_VARIABLE = "REPRODUCE_COMMIT"
 """Variable with the commit of files that were copied without their .git; `-dirty` at its end says that they differ."""
 
@@ -61,7 +64,8 @@ def mixed_versions(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
 
 def mixed_math(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
     """Return the settings of rounding that these origins have in several values, with these, sorted."""
-    return _several(setting for provenance in provenances for setting in provenance.math.items())
+    settings = (setting for provenance in provenances for setting in provenance.math.items())
+    return _several(setting for setting in settings if setting[0] != CUDA_GRAPHS)
 
 
 def _several(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

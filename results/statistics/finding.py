@@ -41,7 +41,7 @@ def titles_of(measured: MeasuredExperiment) -> dict[str, str]:
 
 _ON_CPU = {"host_system": "systems", "processor": "processors", "threads": "numbers of threads"}
 """What the arithmetic of a processor depends on; that of a GPU does not."""
-_PRECISIONS = {"amp": "mixed precision", "tf32": "TF32"}
+_PRECISIONS = {"amp": "mixed precision", "ieee": "float32 without TF32"}
 
 
 def origin_findings(*experiments: MeasuredExperiment) -> tuple[Finding, ...]:
@@ -94,7 +94,7 @@ def _machines(runs: Iterable[tuple[MeasuredExperiment, RunRecord]], origins: _Or
 def _precision(one: MeasuredExperiment, run: RunRecord) -> str:
     precision = one.summary.experiment.for_row(run.method).conditions.training.precision
     # A CPU has no TF32.
-    return "float32" if precision == "tf32" and run.provenance.device == "cpu" else precision
+    return "float32" if precision == "ieee" and run.provenance.device == "cpu" else precision
 
 
 def _on_cpu(name: str, origin: Provenance) -> str:
