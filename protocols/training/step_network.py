@@ -6,6 +6,7 @@ GPU needs for the work. A graph starts all of them at once. Loss, hooks and opti
 
 import gc
 import logging
+import warnings
 
 import torch
 from torch import Tensor, nn
@@ -91,6 +92,8 @@ class StepNetwork:
                 buffer.copy_(value)
         if reason is None:
             self._graphs = graphs
+            # The captured graph of autograd lives on, on the stream of the capture, as torch's own function leaves it.
+            warnings.filterwarnings("ignore", message="The AccumulateGrad node's stream does not match")
         else:
             self._eager = True
             _LOG.warning("CUDA graphs do not take this network, so its steps are slower: %s", reason)

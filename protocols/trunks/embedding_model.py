@@ -173,7 +173,7 @@ class EmbeddingModel(nn.Module):
             self.layout = torch.channels_last
             convert_conv2d_weight_memory_format(self, self.layout)
         if isinstance(self.trunk, BNInception):
-            self.trunk.folds_norms = device.type == "cuda" and self.batch_norm != "training"
+            self.trunk.merges_layers = device.type == "cuda" and self.batch_norm != "training"
         return self.to(device)
 
     def _batch_norms(self) -> list[_BatchNorm]:

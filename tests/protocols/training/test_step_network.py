@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from protocols.training.step_network import StepNetwork
-from protocols.training.torch_state import use_precision
+from protocols.training.torch_state import isolated_random_numbers, use_precision
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.pretended_device import DEVICE, pretended_device
@@ -47,6 +47,8 @@ def trained(model: EmbeddingModel, network: StepNetwork, steps: int = 4, side: i
         embeddings = network(batch(step, side), warmup=False)
         for left in reversed(range(backwards)):
             (embeddings[:2] - embeddings[2:]).square().sum().backward(retain_graph=left > 0)
+        # A graph of autograd that lives on would be part of the capture.
+        del embeddings
         optimizer.step()
     model.eval()
     with torch.no_grad():
@@ -118,13 +120,14 @@ def test_a_loss_that_goes_back_twice_only_later_is_stopped(device: None) -> None
 def test_a_gpu_replays_what_it_computes_eagerly(precision: str, trunk: str, side: int, norms: str) -> None:
     use_precision(precision)  # type: ignore[arg-type]
     found = []
-    for graphs in (False, True):
-        model = model_on_device(norms, trunk=trunk)
-        model.precision = precision  # type: ignore[assignment]
-        network = StepNetwork(model, settings(precision=precision), GPU) if graphs else eager(model)
-        found.append(trained(model, network, steps=6, side=side))
-        assert network.uses_graphs == graphs
-    assert (found[1] - found[0]).norm() <= (0.02 if precision == "amp" else 2e-3) * found[0].norm()
+    with isolated_random_numbers(DEVICE):
+        for graphs in (False, True):
+            model = model_on_device(norms, trunk=trunk)
+            model.precision = precision  # type: ignore[assignment]
+            network = StepNetwork(model, settings(precision=precision), GPU) if graphs else eager(model)
+            found.append(trained(model, network, steps=6, side=side))
+            assert network.uses_graphs == graphs
+    assert (found[1] - found[0]).norm() <= 1e-3 * found[0].norm()
 
 
 @pytest.mark.gpu

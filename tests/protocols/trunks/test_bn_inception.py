@@ -123,7 +123,7 @@ def test_files_from_before_torch_0_4_load(
 
 
 @pytest.mark.parametrize("trains_norms", [False, True])
-def test_folded_norms_change_neither_values_nor_gradients_nor_weights(trains_norms: bool) -> None:
+def test_merged_layers_change_neither_values_nor_gradients_nor_weights(trains_norms: bool) -> None:
     torch.manual_seed(0)
     trunk = BNInception().double().eval()
     for module in trunk.modules():
@@ -133,10 +133,10 @@ def test_folded_norms_change_neither_values_nor_gradients_nor_weights(trains_nor
                 assert values is not None
                 values.uniform_(0.5, 1.5)
     kept = {key: value.clone() for key, value in trunk.state_dict().items()}
-    images = torch.randn(2, 3, 64, 64, dtype=torch.float64)
+    images = torch.randn(2, 3, 96, 64, dtype=torch.float64)
     parameters = [p for p in trunk.parameters() if p.requires_grad]
     found = []
-    for trunk.folds_norms in (False, True):
+    for trunk.merges_layers in (False, True):
         features = trunk(images)
         found.append([features, *torch.autograd.grad(features.square().sum(), parameters)])
     for plain, folded in zip(*found, strict=True):
