@@ -77,6 +77,8 @@ class StepNetwork:
             self._eager = True
             return
         reason = None
+        # torch's function leaves autograd's nodes on the stream of the capture, and autograd warns of that.
+        warnings.filterwarnings("ignore", message="The AccumulateGrad node's stream does not match")
         # Capturing runs the network, which draws numbers and moves running statistics.
         kept = [(buffer, buffer.clone()) for buffer in self._model.buffers()]
         with torch.random.fork_rng([self._device]):
@@ -92,8 +94,6 @@ class StepNetwork:
                 buffer.copy_(value)
         if reason is None:
             self._graphs = graphs
-            # The captured graph of autograd lives on, on the stream of the capture, as torch's own function leaves it.
-            warnings.filterwarnings("ignore", message="The AccumulateGrad node's stream does not match")
         else:
             self._eager = True
             _LOG.warning("CUDA graphs do not take this network, so its steps are slower: %s", reason)

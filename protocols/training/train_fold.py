@@ -208,6 +208,7 @@ class _Training:
         pool = SamplePool(self.model, lambda rows: source.training_batch(rows, pool_crops), self.targets, pool_seed)
         generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
         trainable = [p for p in self.model.parameters() if p.requires_grad]
+        self.trunk_is_frozen = False
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
         with self._refusals():
             method.plugin.bind(TrainingContext(trainable, n_classes, generator, pool))
@@ -244,8 +245,10 @@ class _Training:
 
     def _step(self, epoch: int) -> None:
         plugin, clock = self.method.plugin, self._clock(epoch)
-        for parameter in self.trunk_parameters:
-            parameter.requires_grad_(not clock.warmup)
+        if clock.warmup != self.trunk_is_frozen:
+            self.trunk_is_frozen = clock.warmup
+            for parameter in self.trunk_parameters:
+                parameter.requires_grad_(not clock.warmup)
         with self._refusals():
             plugin.on_step_start(clock)
         images, labels = next(self.batches)

@@ -57,6 +57,10 @@ def neighbours() -> Any:
     return inference.FaissKNN() if find_spec("faiss") else inference.CustomKNN(distances.LpDistance())
 
 
+def _no_clusters(*_: Any) -> None:
+    """The library's default needs faiss too, and MAP@R no clusters."""
+
+
 class Trunk(nn.Module):
     """BN-Inception with average pooling and frozen batch norm."""
 
@@ -103,6 +107,7 @@ def main() -> None:
             include=("mean_average_precision_at_r",),
             k="max_bin_count",
             knn_func=neighbours(),
+            kmeans_func=_no_clusters,
             device=torch.device(device),
         ),
     )
