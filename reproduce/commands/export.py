@@ -54,18 +54,16 @@ def model(
     model.pt2 is torch's exported program, model.pt the state dict, model.json the description. NOTE.txt has the lines
     that load and use the model. `reproduce fit` trains a model on all classes.
     """
-    from reproduce.outputs.export_models import export_ensemble, export_model
+    from reproduce.outputs.export_models import export_model
     from reproduce.outputs.find_runs import find_runs
 
     if ensemble and fold is not None:
         raise InputError("--fold and --ensemble: choose one of them")
     opened = opened_store(store, artifacts)
     (stored_run,) = find_runs(opened, name, method, search, run)
+    folds = sorted(stored_run.trainings) if ensemble else [fold or 0]
     with new_folder(to) as folder:
-        if ensemble:
-            difference = export_ensemble(opened, stored_run, folder, onnx=onnx)
-        else:
-            difference = export_model(opened, stored_run, fold or 0, folder, onnx=onnx)
+        difference = export_model(opened, stored_run, folds, folder, onnx=onnx)
     _say_exported(to, difference)
 
 
@@ -99,7 +97,7 @@ def fit(
     from reproduce.outputs.fit_model import best_search, fit_model
     from reproduce.outputs.stored_data import StoredData, check_weights
     from reproduce.run.devices import check_device, prepare_process
-    from reproduce.storage import storage_paths, with_writable_cache
+    from reproduce.storage import storage_paths
 
     opened = opened_store(store, artifacts)
     chosen = best_search(opened, name, method) if search is None else search
@@ -107,9 +105,9 @@ def fit(
     torch_device = check_device(device)
     prepare_process(torch_device)
     where, roots = storage_paths(store, artifacts, cache), {runs[0].summary.dataset: data}
-    with new_folder(to) as folder, with_writable_cache(where) as paths, Bars(output_console()) as bars:
+    with new_folder(to) as folder, Bars(output_console()) as bars:
         check_weights(next(iter(runs[0].trainings.values()))[0], weights, bars.of("fetching the trunk's weights"))
-        images = StoredData(roots, paths.cache, torch_device, bars.of("reading images"))
+        images = StoredData(roots, where.cache, torch_device, bars.of("reading images"))
         said, difference = fit_model(
             opened, runs, images, folder, onnx=onnx, training=bars.of("training on all classes")
         )
@@ -137,7 +135,7 @@ def embeddings(
     from reproduce.outputs.find_runs import find_runs
     from reproduce.outputs.stored_data import StoredData
     from reproduce.run.devices import check_device, prepare_process
-    from reproduce.storage import storage_paths, with_writable_cache
+    from reproduce.storage import storage_paths
 
     opened = opened_store(store, artifacts)
     (stored_run,) = find_runs(opened, name, method, search, run)
@@ -145,8 +143,8 @@ def embeddings(
     torch_device = check_device(device)
     prepare_process(torch_device)
     where, roots = storage_paths(store, artifacts, cache), {stored_run.summary.dataset: data}
-    with new_folder(to) as folder, with_writable_cache(where) as paths, Bars(output_console()) as bars:
-        images = StoredData(roots, paths.cache, torch_device, bars.of("reading images"))
+    with new_folder(to) as folder, Bars(output_console()) as bars:
+        images = StoredData(roots, where.cache, torch_device, bars.of("reading images"))
         export_embeddings(opened, stored_run, folds, images, folder)
     _say_written(to)
 

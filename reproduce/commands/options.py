@@ -47,8 +47,8 @@ Ray = Annotated[
     str | None,
     typer.Option(
         "--ray",
-        help="Train on a Ray cluster: auto, HOST:PORT or ray://HOST:PORT; local starts one on this machine. All nodes "
-        "must see the checkout, the cache and the artifacts. Without --workers the whole cluster is used.",
+        help="Train on the Ray cluster that this machine belongs to: auto or HOST:PORT. All nodes must see the "
+        "checkout, the cache and the artifacts. Without --workers the whole cluster is used.",
     ),
 ]
 StoreAt = Annotated[str, typer.Option("--store", help="SQLite file for studies and results.")]

@@ -4,10 +4,10 @@ from typing import Literal
 
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
-from protocols.training.build_method import MethodError, is_taken, plugin_points
+from protocols.training.build_method import MethodError
 from protocols.training.check_method import check_method, with_versions
 from reproduce.config.method_card import LossOptimizer, MethodCard, card_file, read_card
-from reproduce.config.strict_yaml import METHODS, one_line_errors
+from reproduce.config.strict_yaml import one_line_errors
 from reproduce.errors import InputError
 from results.spec.conditions import TrainingSettings
 from results.spec.experiment_spec import Variant
@@ -22,8 +22,6 @@ def load_card(name: str) -> MethodCard:
     """Load a method card, given its name or its file, and check that its classes accept its arguments."""
     path = card_file(name)
     card = read_card(path)
-    if path.parent != METHODS:
-        card = card.model_copy(update={"loss": card.loss and card.loss.renamed(_not_shadowed)})
     with one_line_errors(str(path), MethodError, HyperparameterError):
         _check(card)
     return card
@@ -62,15 +60,6 @@ def load_variant(variant: Variant) -> MethodCard:
 def users_sources(card: MethodCard) -> tuple[str, ...]:
     """Return the classes of a card that come from users' files and modules, with the hashes of their sources."""
     return sources_of(with_versions(open_card(card).method))
-
-
-def _not_shadowed(name: str) -> str:
-    """Return the module and class of an installed package's loss if a class of the same name would be taken instead.
-
-    Only cards from outside the suite mean the package's class: a package must not change what the suite's cards train.
-    """
-    point = next(iter(plugin_points(name)), None)
-    return name if point is None or not is_taken("loss", name) else point.value
 
 
 def open_card(
