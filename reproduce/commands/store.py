@@ -66,13 +66,10 @@ def export_to(
     artifacts: Artifacts = None,
 ) -> None:
     """Write records, searches and the data of pages into one file, to attach to a paper or to keep."""
-    from reproduce.monitoring.bars import Bars
     from reproduce.outputs.store_files import export_store
 
     opened_store(store, artifacts)
-    with Bars(output_console()) as bars:
-        where = storage_paths(store, artifacts)
-        size = export_store(where, file, checkpoints=checkpoints, progress=bars.of("writing files"))
+    size = export_store(storage_paths(store, artifacts), file, checkpoints=checkpoints)
     say(output_console(), f"written to {file}: {size:,} bytes, {'with' if checkpoints else 'without'} checkpoints")
 
 
@@ -88,12 +85,10 @@ def import_from(
     If the two have different results under one fingerprint, all of these are named, nothing is added, and the exit
     status is 1.
     """
-    from reproduce.monitoring.bars import Bars
     from reproduce.outputs.store_files import import_store
 
     console, where = output_console(), storage_paths(store, artifacts)
-    with Bars(console) as bars:
-        merged = import_store(file, where, keep_first=keep_first, progress=bars.of("copying files"))
+    merged = import_store(file, where, keep_first=keep_first)
     for conflict in merged.conflicts:
         say(console, f"conflict: {conflict.name}: {conflict.reason}")
     count = f"{len(merged.conflicts)} conflict(s)"

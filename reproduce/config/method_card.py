@@ -1,6 +1,6 @@
 """Reads method cards (reproduce/methods/*.yaml), which define methods as data.
 
-Cards are read without torch, so that tables can name hyperparameters. `checked_card` checks that the classes of a card
+Cards are read without torch, so that tables can name hyperparameters. `open_method` checks that the classes of a card
 can be built.
 """
 

@@ -67,7 +67,7 @@ def suitable_panels(name: str, experiments: Mapping[str, Experiment], console: C
 def checked(name: str, experiment: Experiment) -> Experiment:
     """Return an experiment whose dataset, trunk and metrics exist; users' metrics get the hashes of their sources.
 
-    Methods are checked when their cards are opened (`checked_card`).
+    Methods are checked when their cards are opened (`open_method`).
     """
     key = "dataset"
     try:
@@ -105,15 +105,7 @@ def open_sessions(
             console.print(f"{key}: not run, since there is no --data {experiment.dataset.name}=FOLDER", highlight=False)
             continue
         with Bars(console) as bars:
-            reading = bars.of("reading images")
-            fetching = bars.of("fetching the trunk's weights")
-            computing = bars.of("computing the features of the frozen trunk")
-            session = open_session(
-                *(key, experiment, where, reading, choices.weights, fetching),
-                outline=plan,
-                device=device,
-                computing=computing,
-            )
+            session = open_session(key, experiment, where, bars, choices.weights, outline=plan, device=device)
         sessions.append(session)
     for remark in check_settings(sessions):
         say(console, f"note: {remark}")

@@ -12,7 +12,6 @@ from protocols.datasets.publications import stand_in
 from protocols.features.feature_rows import LabelledFeatures
 from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.images.decoding import BrokenImageError
-from protocols.progress import Progress
 from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import SamplerError, build_sampler
@@ -23,10 +22,10 @@ from protocols.splits import ClassSplit, SplitError, drawn_name, named_split
 from protocols.trunks.embedding_model import check_images_fit
 from protocols.trunks.trunk_registry import identified_trunk, trunk_entry
 from protocols.trunks.weights import TrunkError
-from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.method_card import MethodCard
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.errors import InputError, all_of
+from reproduce.monitoring.bars import Bars
 from reproduce.run.devices import use_gpu
 from reproduce.storage import StoragePaths, open_store
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
@@ -121,25 +120,21 @@ def open_session(
     name: str,
     experiment: Experiment,
     where: StoragePaths,
-    progress: Progress | None,
+    bars: Bars | None = None,
     weights: Path | None = None,
-    fetching: Progress | None = None,
     *,
     outline: bool = False,
     device: str = "cpu",
-    computing: Progress | None = None,
 ) -> Session:
     """Read the cards, find the trunk's weights, open the dataset and split it.
 
     An `outline` is only for a plan: it needs no weights, and the published counts replace images without a folder.
-    `progress` gets the number of decoded images, `fetching` the downloaded part of the weights, and `computing` the
-    number of images whose features are computed.
 
     Raises:
         InputError: Something is missing or wrong; the message is one line with the remedy.
     """
     cards = _cards(experiment)
-    data = _Data(where, progress, computing, device, outline)
+    data = _Data(where, bars, device, outline)
     try:
         build_sampler(experiment.search.sampler)
         if needs_folder(experiment):
@@ -147,6 +142,7 @@ def open_session(
         if experiment.conditions.trunk.name == NO_TRUNK:
             experiment = _with_width(experiment, data.images(experiment))
         if not outline or weights is not None:
+            fetching = bars and bars.of("fetching the trunk's weights")
             trunk = identified_trunk(experiment.conditions.trunk, weights, fetching)
             if trunk.name != NO_TRUNK:
                 check_images_fit(trunk, experiment.conditions.images.crop)
@@ -170,8 +166,7 @@ class _Data:
     """The dataset as the rows of an experiment see it: each size is opened once, features are computed once."""
 
     where: StoragePaths
-    progress: Progress | None
-    computing: Progress | None
+    bars: Bars | None
     device: str
     outline: bool
     opened: dict[int | None, Dataset] = field(default_factory=dict)
@@ -183,7 +178,8 @@ class _Data:
         if size not in self.opened:
             choice, cache = row.dataset, self.where.cache
             outlined = outline_of(row) if self.outline and needs_folder(row) else None
-            request = DataRequest(choice, row.conditions.images, cache, choice.root, self.progress)
+            reading = self.bars and self.bars.of("reading images")
+            request = DataRequest(choice, row.conditions.images, cache, choice.root, reading)
             self.opened[size] = outlined or open_dataset(request)
         return self.opened[size]
 
@@ -200,7 +196,8 @@ class _Data:
         if self.outline:
             return dataset
         use_gpu(self.device)
-        return with_features(dataset, frozen, self.where.cache, self.device, self.computing)
+        computing = self.bars and self.bars.of("computing the features of the frozen trunk")
+        return with_features(dataset, frozen, self.where.cache, self.device, computing)
 
 
 def _with_width(experiment: Experiment, dataset: Dataset) -> Experiment:
@@ -266,26 +263,19 @@ def check_components(setup: Setup, method: MethodSpec) -> None:
 
     A training or test would notice too, but only after the features of all images are computed.
     """
-    if method.embedder == "test_components":
-        tested = len(setup.dataset.images.of_classes(setup.split.test))
-        if setup.conditions.embedding_size * setup.folds > tested - 1:
-            samples = samples_word(setup.dataset.name)
-            raise InputError(
-                f"{method.name}: {tested} test {samples} have at most {tested - 1} principal components, fewer than "
-                f"the {setup.conditions.embedding_size * setup.folds} dimensions of all folds together; give a "
-                f"smaller embedding_size, or leave out {method.name}"
-            )
-        return
+    images, size, samples = setup.dataset.images, setup.conditions.embedding_size, samples_word(setup.dataset.name)
     starts_from_them = method.loss is not None and setup.conditions.embedder.init == "pca"
-    if method.embedder != "principal_components" and not starts_from_them:
+    if method.embedder == "test_components":
+        rows, needed, whose = len(images.of_classes(setup.split.test)), size * setup.folds, "the test has only {} test"
+    elif method.embedder == "principal_components" or starts_from_them:
+        rows = min(len(images.of_classes(fold.train)) for fold in setup.split.folds[: setup.folds])
+        needed, whose = size, "a fold has only {} training"
+    else:
         return
-    images = setup.dataset.images
-    fewest = min(len(images.of_classes(fold.train)) for fold in setup.split.folds[: setup.folds])
     # The centred features of n images span at most n - 1 directions.
-    if setup.conditions.embedding_size > fewest - 1:
-        samples = samples_word(setup.dataset.name)
+    if needed > rows - 1:
+        most = max(1, (rows - 1) * size // needed)
         raise InputError(
-            f"{method.name}: a fold has only {fewest} training {samples}, which have at most {fewest - 1} principal "
-            f"components, fewer than the {setup.conditions.embedding_size} dimensions of the embedding; give --set "
-            f"embedding_size={max(1, fewest - 1)} or less, or more {samples}"
+            f"{method.name}: {whose.format(rows)} {samples}, which have at most {rows - 1} principal components, fewer "
+            f"than the {needed} dimensions that are asked; give --set embedding_size={most} or less, or more {samples}"
         )

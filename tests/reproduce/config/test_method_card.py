@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from protocols.training.build_method import build_method
-from reproduce.config.checked_card import load_card, open_card
 from reproduce.config.method_card import SearchRange, card_names
+from reproduce.config.open_method import load_card, open_card
 from reproduce.errors import InputError
 
 DATASETS = {"CUB200": "cub200", "Cars196": "cars196", "SOP": "sop"}
