@@ -70,11 +70,7 @@ def _one_line_errors() -> Iterator[None]:
         file = f"{error.filename}: " if error.filename else ""
         say(f"error: {file}{error.strerror or error}; everything finished is kept")
         sys.exit(2)
-    except (KeyboardInterrupt, typer.Abort) as stop:
-        # typer takes the end of any file for Ctrl-D at a prompt.
-        if isinstance(stop.__cause__, EOFError):
-            say(f"error: a file ends too early ({stop.__cause__}); everything finished is kept")
-            sys.exit(2)
+    except (KeyboardInterrupt, typer.Abort):
         say(interrupts.STOPPED)
         sys.exit(interrupts.exit_code())
 

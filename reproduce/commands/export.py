@@ -95,8 +95,8 @@ def fit(
     from reproduce.monitoring.bars import Bars
     from reproduce.outputs.find_runs import find_runs
     from reproduce.outputs.fit_model import best_search, fit_model
-    from reproduce.outputs.stored_data import StoredData, check_weights
     from reproduce.run.devices import check_device, prepare_process
+    from reproduce.run.open_data import OpenedData, check_weights
     from reproduce.storage import storage_paths
 
     opened = opened_store(store, artifacts)
@@ -106,8 +106,8 @@ def fit(
     prepare_process(torch_device)
     where, roots = storage_paths(store, artifacts, cache), {runs[0].summary.dataset: data}
     with new_folder(to) as folder, Bars(output_console()) as bars:
-        check_weights(next(iter(runs[0].trainings.values()))[0], weights, bars.of("fetching the trunk's weights"))
-        images = StoredData(roots, where.cache, torch_device, bars.of("reading images"))
+        check_weights(next(iter(runs[0].trainings.values()))[0], weights, bars)
+        images = OpenedData(where, torch_device, bars, roots=roots)
         said, difference = fit_model(
             opened, runs, images, folder, onnx=onnx, training=bars.of("training on all classes")
         )
@@ -133,8 +133,8 @@ def embeddings(
     from reproduce.monitoring.bars import Bars
     from reproduce.outputs.export_models import export_embeddings
     from reproduce.outputs.find_runs import find_runs
-    from reproduce.outputs.stored_data import StoredData
     from reproduce.run.devices import check_device, prepare_process
+    from reproduce.run.open_data import OpenedData
     from reproduce.storage import storage_paths
 
     opened = opened_store(store, artifacts)
@@ -144,7 +144,7 @@ def embeddings(
     prepare_process(torch_device)
     where, roots = storage_paths(store, artifacts, cache), {stored_run.summary.dataset: data}
     with new_folder(to) as folder, Bars(output_console()) as bars:
-        images = StoredData(roots, where.cache, torch_device, bars.of("reading images"))
+        images = OpenedData(where, torch_device, bars, roots=roots)
         export_embeddings(opened, stored_run, folds, images, folder)
     _say_written(to)
 

@@ -42,9 +42,9 @@ def verify(
     """
     from reproduce.monitoring.bars import Bars
     from reproduce.outputs.find_runs import find_experiments
-    from reproduce.outputs.stored_data import StoredData, check_weights
     from reproduce.outputs.train_again import random_sample, stored_trainings, train_again
     from reproduce.run.devices import check_device, prepare_process
+    from reproduce.run.open_data import OpenedData, check_weights
     from reproduce.storage import opened_store, storage_paths
 
     torch_device = check_device(device)
@@ -60,8 +60,8 @@ def verify(
     roots = {dataset: Choices(data=data).root_of(dataset, datasets) for dataset in datasets}
     with Bars(console) as bars:
         for spec in {training.spec.conditions.trunk: training.spec for training in taken}.values():
-            check_weights(spec, weights, bars.of("fetching the trunk's weights"))
-        again = StoredData(roots, where.cache, torch_device, bars.of("reading images"))
+            check_weights(spec, weights, bars)
+        again = OpenedData(where, torch_device, bars, roots=roots)
         progress = bars.of("training again")
         for number, training in enumerate(taken, start=1):
             outcomes.append(train_again(training, again, where.artifacts))

@@ -22,7 +22,7 @@ from protocols.users_code.kept import remember_kept_sources
 from reproduce.errors import InputError, as_input_errors
 from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import Portable, write_json, write_portable
-from reproduce.outputs.stored_data import StoredData
+from reproduce.run.open_data import OpenedData
 from results.records.artifacts import weights_path
 from results.records.records import FoldResult
 from results.spec.source_names import sources_of_training
@@ -118,7 +118,7 @@ def models_normalization(store: Store, spec: FoldSpec) -> Normalization:
         return normalization_of(spec)
 
 
-def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: StoredData, folder: Path) -> None:
+def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: OpenedData, folder: Path) -> None:
     """Write the normalised embeddings of the test images, as they are used for the scores.
 
     `features.npy` holds the embeddings, float32 of shape (n, d), and `labels.csv` the file name and the class of each
@@ -130,7 +130,7 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: Stor
     weights = [kept_weights(store, run, spec) for spec in specs]
     for spec in specs:
         remember_kept_sources(store.artifacts, sources_of_training(spec))
-    dataset = data.open(specs[0], run.summary.experiment.dataset, f"that {run.called} was tested on")
+    dataset = data.of_training(specs[0], run.summary.experiment, f"that {run.called} was tested on")
     with as_input_errors():
         given = dataset.are_test_classes_given
         split = named_split(specs[0].split, dataset.n_classes, dataset.trainval_classes, test_given=given)

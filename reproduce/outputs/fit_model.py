@@ -13,7 +13,7 @@ from reproduce.errors import InputError, WorkFailedError, as_input_errors
 from reproduce.outputs.export_models import models_normalization, run_description
 from reproduce.outputs.find_runs import StoredRun, find_experiment
 from reproduce.outputs.portable_model import Portable, write_portable
-from reproduce.outputs.stored_data import StoredData
+from reproduce.run.open_data import OpenedData
 from results.records.records import FoldResult
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
@@ -62,7 +62,7 @@ def _checkpoint_epoch(spec: FoldSpec, result: FoldResult, dataset: Dataset) -> i
 def fit_model(
     store: Store,
     runs: Sequence[StoredRun],
-    data: StoredData,
+    data: OpenedData,
     folder: Path,
     *,
     onnx: bool = False,
@@ -84,7 +84,7 @@ def fit_model(
     run = runs[0]
     like, _ = run.trainings[min(run.trainings)]
     normalization = models_normalization(store, like)
-    dataset = data.open(like, run.summary.experiment.dataset, f"that {run.called} was tested on")
+    dataset = data.of_training(like, run.summary.experiment, f"that {run.called} was tested on")
     kept = checkpoint_epochs([one for each in runs for one in each.trainings.values()], dataset)
     epochs = max(int(like.method.loss is not None), round(fmean(kept)))
     with as_input_errors():

@@ -19,7 +19,7 @@ from protocols.users_code.kept import remember_kept_sources
 from protocols.users_code.sources import SourceError
 from reproduce.errors import WorkFailedError, as_input_errors
 from reproduce.outputs.find_runs import NamedExperiment
-from reproduce.outputs.stored_data import StoredData
+from reproduce.run.open_data import OpenedData
 from results.atomic_files import BAD_ZIP
 from results.records.artifacts import weights_path
 from results.records.provenance import mixed_math, mixed_versions
@@ -108,10 +108,10 @@ class Comparison:
         return f"differs: {', '.join(self.differences)}{where}" if self.differences else "equal bit for bit"
 
 
-def train_again(training: StoredTraining, data: StoredData, artifacts: Path) -> Comparison:
+def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> Comparison:
     """Make a training again, and compare it with the stored one."""
     spec = training.spec
-    dataset = data.open(spec, training.settings.dataset, f"of {training.called}")
+    dataset = data.of_training(spec, training.settings, f"of {training.called}")
     with as_input_errors():
         classes = FoldClasses(spec.fold, from_ranges(spec.train_classes), from_ranges(spec.validation_classes))
         images = fold_data(dataset, classes)

@@ -26,7 +26,8 @@ from reproduce.commands.terminal import say
 from reproduce.config.experiment_file import load_experiments, panels_by_size
 from reproduce.errors import InputError
 from reproduce.monitoring.bars import Bars
-from reproduce.run.session import Session, needs_folder, open_session
+from reproduce.run.open_data import needs_folder
+from reproduce.run.session import Session, open_session
 from reproduce.storage import StoragePaths
 from results.spec.experiment_spec import Experiment
 from results.spec.trunk_spec import NO_TRUNK

@@ -5,12 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from protocols.datasets.dataset import DataRequest, Dataset
-from protocols.datasets.dataset_registry import DATASETS, open_dataset
+from protocols.datasets.dataset import Dataset
 from protocols.datasets.listing import DataError
-from protocols.datasets.publications import stand_in
 from protocols.features.feature_rows import LabelledFeatures
-from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.images.decoding import BrokenImageError
 from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.method_template import MethodTemplate
@@ -26,15 +23,14 @@ from reproduce.config.method_card import MethodCard
 from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.errors import InputError, all_of
 from reproduce.monitoring.bars import Bars
-from reproduce.run.devices import use_gpu
+from reproduce.run.open_data import OpenedData, needs_folder
 from reproduce.storage import StoragePaths, open_store
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.records.trials import TrialLog, TrialsInMemory
-from results.spec.conditions import ImageSettings
-from results.spec.data_choice import EMBEDDED, DrawnSplit, samples_word
+from results.spec.data_choice import DrawnSplit, samples_word
 from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import MethodSpec
-from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
+from results.spec.trunk_spec import NO_TRUNK
 from results.store.store import Store
 
 
@@ -110,12 +106,6 @@ def _title(card: MethodCard, row: Experiment) -> str:
     return "Features as given" if card.key == "untrained" and row.conditions.trunk.name == NO_TRUNK else card.title
 
 
-def needs_folder(experiment: Experiment) -> bool:
-    """Return whether the experiment needs a folder of images or features and has none yet."""
-    dataset = experiment.dataset
-    return dataset.name in DATASETS and dataset.name not in EMBEDDED and dataset.root is None
-
-
 def open_session(
     name: str,
     experiment: Experiment,
@@ -134,7 +124,7 @@ def open_session(
         InputError: Something is missing or wrong; the message is one line with the remedy.
     """
     cards = _cards(experiment)
-    data = _Data(where, bars, device, outline)
+    data = OpenedData(where, device, bars, outline)
     try:
         build_sampler(experiment.search.sampler)
         if needs_folder(experiment):
@@ -159,45 +149,6 @@ def open_session(
         return Session(name, experiment, setup, titles, methods, where, row_setups)
     except (DataError, BrokenImageError, SamplerError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
-
-
-@dataclass(frozen=True)
-class _Data:
-    """The dataset as the rows of an experiment see it: each size is opened once, features are computed once."""
-
-    where: StoragePaths
-    bars: Bars | None
-    device: str
-    outline: bool
-    opened: dict[int | None, Dataset] = field(default_factory=dict)
-    with_features: dict[tuple[TrunkSpec, ImageSettings], Dataset] = field(default_factory=dict)
-
-    def images(self, row: Experiment) -> Dataset:
-        """Return the dataset as its folder or file has it, or its outline."""
-        size = row.conditions.images.resize
-        if size not in self.opened:
-            choice, cache = row.dataset, self.where.cache
-            outlined = outline_of(row) if self.outline and needs_folder(row) else None
-            reading = self.bars and self.bars.of("reading images")
-            request = DataRequest(choice, row.conditions.images, cache, choice.root, reading)
-            self.opened[size] = outlined or open_dataset(request)
-        return self.opened[size]
-
-    def seen_by(self, row: Experiment) -> Dataset:
-        """Return the dataset that trainings read: with features in place of images if the trunk is frozen."""
-        trunk, images = row.conditions.trunk, row.conditions.images
-        if not trunk.frozen:
-            return self.images(row)
-        if (trunk, images) not in self.with_features:
-            self.with_features[trunk, images] = self._featured(self.images(row), FrozenTrunk(trunk, images))
-        return self.with_features[trunk, images]
-
-    def _featured(self, dataset: Dataset, frozen: FrozenTrunk) -> Dataset:
-        if self.outline:
-            return dataset
-        use_gpu(self.device)
-        computing = self.bars and self.bars.of("computing the features of the frozen trunk")
-        return with_features(dataset, frozen, self.where.cache, self.device, computing)
 
 
 def _with_width(experiment: Experiment, dataset: Dataset) -> Experiment:
@@ -236,14 +187,6 @@ def _folds_of(experiment: Experiment, split: ClassSplit) -> int:
     # Under `mlrc` with the conventional split there is a single model per run, as in the papers.
     one_model = experiment.protocol == "mlrc" and split.name == "conventional"
     return 1 if one_model else len(split.folds[: experiment.folds])
-
-
-def outline_of(experiment: Experiment) -> Dataset | None:
-    """Return a dataset without images that has the published counts; None if there are no published counts."""
-    publication = DATASETS[experiment.dataset.name].publication
-    if publication is None:
-        return None
-    return stand_in(experiment.dataset.name, publication.counts)
 
 
 def data_of(setup: Setup) -> ExperimentData:

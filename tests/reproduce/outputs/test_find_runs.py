@@ -3,7 +3,7 @@
 import pytest
 
 from reproduce.errors import InputError
-from reproduce.outputs.find_runs import find_experiment, find_experiments, find_runs, others_of_name
+from reproduce.outputs.find_runs import find_experiment, find_experiments, find_runs
 from results.store.store import Store
 from tests.support.sample_records import some_run, some_summary
 
@@ -99,11 +99,3 @@ def test_an_identity_or_its_beginning_names_one_experiment(of_one_name):
     assert find_runs(of_one_name, "abcd5", "b")[0].record == some_run("b", fingerprint="abcd5678-b")
     of_one_name.put_experiment("f" * 32, "eeee", some_summary())
     assert find_experiment(of_one_name, "eeee").fingerprint == "f" * 32, "a name comes first"
-
-
-def test_who_names_no_identity_is_told_of_the_others(of_one_name):
-    latest = find_experiment(of_one_name, "mine")
-    said = others_of_name(of_one_name, latest, ["mine"])
-    assert "this is the latest experiment of the name, eeeeeeeeeeee (mine: a, b, c;" in said
-    assert said.index("abcd56780000 (mine: a, b;") < said.index("abcd12340000 (mine: a;")
-    assert others_of_name(of_one_name, latest, [IDENTITIES[2][:12]]) is None
