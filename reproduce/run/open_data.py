@@ -8,6 +8,7 @@ from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
 from protocols.datasets.publications import stand_in
 from protocols.features.frozen_features import FrozenTrunk, with_features
+from protocols.progress import Progress
 from protocols.trunks.trunk_registry import identified_trunk
 from reproduce.errors import InputError, as_input_errors
 from reproduce.monitoring.bars import Bars
@@ -43,11 +44,15 @@ class OpenedData:
     _opened: dict[tuple[DataChoice, int | None], Dataset] = field(default_factory=dict)
     _featured: dict[tuple[DataChoice, TrunkSpec, ImageSettings], Dataset] = field(default_factory=dict)
 
+    def bar(self, what: str) -> Progress | None:
+        """Return a function that moves a bar, if there are any."""
+        return self.bars.of(what) if self.bars else None
+
     def images(self, row: Experiment) -> Dataset:
         """Return the dataset as its folder or file has it, or its outline."""
         key = (row.dataset, row.conditions.images.resize)
         if key not in self._opened:
-            reading = self.bars and self.bars.of("reading images")
+            reading = self.bar("reading images")
             outlined = outline_of(row) if self.outline and needs_folder(row) else None
             request = DataRequest(row.dataset, row.conditions.images, self.where.cache, row.dataset.root, reading)
             self._opened[key] = outlined or open_dataset(request)
@@ -61,7 +66,7 @@ class OpenedData:
         key = (row.dataset, trunk, images)
         if key not in self._featured:
             use_gpu(self.device)
-            computing = self.bars and self.bars.of("computing the features of the frozen trunk")
+            computing = self.bar("computing the features of the frozen trunk")
             frozen = FrozenTrunk(trunk, images)
             self._featured[key] = with_features(self.images(row), frozen, self.where.cache, self.device, computing)
         return self._featured[key]

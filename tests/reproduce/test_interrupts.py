@@ -93,20 +93,6 @@ def test_an_interrupt_whose_exception_was_lost_does_not_end_with_success(monkeyp
     assert capsys.readouterr().err == f"{interrupts.STOPPED}\n"
 
 
-def test_a_run_in_this_process_raises_at_once(monkeypatch):
-    monkeypatch.setattr(interrupts._State, "received", None)
-    monkeypatch.setattr(interrupts._State, "reaction", "raise")
-    before = signal.signal(signal.SIGINT, interrupts._handle)
-    try:
-        with interrupts.deferred():
-            os.kill(os.getpid(), signal.SIGINT)
-            assert interrupts.requested()
-            with pytest.raises(KeyboardInterrupt), interrupts.immediate():
-                pass
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_in_code_from_a_string_ends_with_the_exit_code(tmp_path, number):
     """Python ends `python -m` with the signal if KeyboardInterrupt itself has left such code, caught or not."""

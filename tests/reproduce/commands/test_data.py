@@ -131,19 +131,6 @@ def test_all_faults_of_a_folder_are_named_at_once(say, here):
     refused(say("data", "check", "folder", "--data", str(few)), "15 classes: the MLRC split needs at least 16")
 
 
-def test_published_images_are_decoded_on_request(say, here, publish):
-    root = image_folders.make_cub(here / "birds", per_class=3)
-    publish("cub200", counts=Counts(8, 24, 4, 12))
-    for name in ("003.Bird_2/Bird_2_0001.jpg", "004.Bird_3/Bird_3_0000.jpg"):
-        (root / "images" / name).write_bytes(b"no image")
-    assert say("data", "check", "cub200", "--data", "birds").code == 0
-    refused(say("data", "check", "cub200", "--data", "birds", "--decode"), "Bird_2_0001.jpg", "(and 1 more;")
-    skipping = say("data", "check", "cub200", "--data", "birds", "--decode", "--skip-broken-images")
-    assert skipping.code == 0
-    assert "left out: 2 image(s) that cannot be decoded" in skipping.out
-    refused(say("data", "check", "cub200", "--data", "birds", "--min-images", "3"), "cub200 keeps all its classes")
-
-
 def test_check_of_other_datasets(say, here):
     assert "nothing to check" in say("data", "check", "glyphs").out
     for c in range(8):

@@ -1,7 +1,6 @@
 """`reproduce export`: other tools can read the exported models, embeddings and tables."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -200,22 +199,6 @@ def test_a_broken_checkpoint_and_other_images_are_named(export, tiny_run, tmp_pa
     assert answer.err.rstrip().endswith(".pt: not a readable checkpoint; restore it from a copy, or remove it")
     assert len(answer.err.splitlines()) == 1
     assert not (tmp_path / "model").exists()
-
-
-def test_a_folder_that_cannot_be_written_gives_one_line(export, tmp_path):
-    (tmp_path / "file").write_text("mine")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "labels.npy").write_text("mine")
-    for to, said in (
-        (tmp_path / "full", "the folder is not empty; give a new folder"),
-        (tmp_path / "file", "cannot be written (Not a directory)"),
-        (tmp_path / "file" / "below", "cannot be written (File exists)"),
-    ):
-        answer = export("runs", "--to", to)
-        assert answer.code == 2
-        assert answer.err == f"error: --to {to}: {said}" + ("; choose another folder\n" if "cannot" in said else "\n")
-    assert sorted(os.listdir(tmp_path)) == ["file", "full"]
-    assert (tmp_path / "full" / "labels.npy").read_text() == "mine"
 
 
 def test_a_failed_export_leaves_no_folder(tmp_path):
