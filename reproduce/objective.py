@@ -34,8 +34,8 @@ class Objective:
     a trial before its last fold. The fingerprints of the trainings are the attribute `trainings` of the trial. A
     training that the store has is not repeated. A fold that diverges counts 0. The search cannot see the test classes.
 
-    The worker processes live as long as the objective. A program that uses several needs the line
-    `if __name__ == "__main__":` around its code, as all programs that start processes.
+    The worker processes live as long as the objective. Trials may run in threads of Optuna's (`n_jobs`); their
+    trainings share the workers, one trial after another.
 
     Args:
         experiment: Name of an experiment that comes with the suite, or path of a file; `/panel` selects a panel.

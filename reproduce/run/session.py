@@ -11,8 +11,8 @@ from protocols.features.feature_rows import LabelledFeatures
 from protocols.images.decoding import BrokenImageError
 from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.method_template import MethodTemplate
-from protocols.search.proposals import SamplerError, build_sampler
-from protocols.search.space import searched_ranges
+from protocols.search.proposals import SamplerError, build_sampler, try_sampler
+from protocols.search.space import searched_ranges, tried
 from protocols.search.study import Budget, Study
 from protocols.setup import Setup
 from protocols.splits import ClassSplit, SplitError, drawn_name, named_split
@@ -29,6 +29,7 @@ from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.data_choice import DrawnSplit, samples_word
 from results.spec.experiment_spec import Experiment
+from results.spec.search_settings import SearchSettings
 from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.store import Store
@@ -82,7 +83,9 @@ class Session:
         log = TrialsInMemory() if log is None else log
         search, setups = self.experiment.search, self.row_setups
         return {
-            key: Study(setups.get(key, self.setup), method, self.budget, search.sampler, log, search.racing)
+            key: Study(
+                setups.get(key, self.setup), method, self.budget, search.sampler, log, search.racing, search.enqueue
+            )
             for key, method in self.methods.items()
         }
 
@@ -141,6 +144,7 @@ def open_session(
             trunk_entry(experiment.conditions.trunk)  # A plan needs the name of a known trunk, but need not build it.
         rows = {card.key: experiment.for_row(card.key) for card in cards}
         methods = dict(all_of(cards, lambda card: (card.key, open_method(rows[card.key], card))))
+        _check_search(experiment.search, methods)
         for key, row in rows.items():
             check_components(setup_of(row, data.images(row)), methods[key].method)
         setup = setup_of(experiment, data.seen_by(experiment))
@@ -149,6 +153,22 @@ def open_session(
         return Session(name, experiment, setup, titles, methods, where, row_setups)
     except (DataError, BrokenImageError, SamplerError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
+
+
+def _check_search(search: SearchSettings, methods: Mapping[str, MethodTemplate]) -> None:
+    """Let the sampler propose settings of every space, and check that the enqueued settings are in one."""
+    spaces = [tried(method.space, search.trials)[0] for method in methods.values() if method.space]
+    if search.sampler.name != "GPSampler":
+        for space in spaces:
+            try_sampler(space, search.sampler, search.trials)
+    for setting in search.enqueue:
+        have_it = [ranges for space in spaces if setting.keys() <= (ranges := {p.target: p for p in space}).keys()]
+        if not have_it:
+            known = ", ".join(dict.fromkeys(parameter.target for space in spaces for parameter in space)) or "none"
+            raise InputError(f"search.enqueue: no method searches all of {', '.join(setting)}; searched are {known}")
+        outside = [f"{key} {value}" for r in have_it for key, value in setting.items() if not r[key].holds(value)]
+        if outside:
+            raise InputError(f"search.enqueue: {outside[0]} is outside its range; set search.ranges, or take it out")
 
 
 def _with_width(experiment: Experiment, dataset: Dataset) -> Experiment:
