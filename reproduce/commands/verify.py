@@ -41,7 +41,7 @@ def verify(
     store does not change.
     """
     from reproduce.monitoring.bars import Bars
-    from reproduce.outputs.find_runs import find_experiments
+    from reproduce.outputs.find_runs import find_experiments, own_folders
     from reproduce.outputs.train_again import random_sample, stored_trainings, train_again
     from reproduce.run.devices import check_device, prepare_process
     from reproduce.run.open_data import OpenedData, check_weights
@@ -57,7 +57,8 @@ def verify(
     say(console, f"training {len(taken)} of {len(stored)} trainings again (seed {seed})")
     prepare_process(torch_device)
     datasets, outcomes = {training.settings.dataset.name for training in stored}, []
-    roots = {dataset: Choices(data=data).root_of(dataset, datasets) for dataset in datasets}
+    own = own_folders(name, stored[0].experiment)
+    roots = {dataset: Choices(data=data).root_of(dataset, datasets) or own.get(dataset) for dataset in datasets}
     with Bars(console) as bars:
         for spec in {training.spec.conditions.trunk: training.spec for training in taken}.values():
             check_weights(spec, weights, bars)

@@ -132,7 +132,11 @@ def check_settings(sessions: Sequence[Session]) -> tuple[str, ...]:
     faults: dict[str, list[str]] = {}
     remarks: dict[str, None] = {}
     for session in sessions:
-        for key, study in session.studies().items():
+        studies = session.studies()
+        for setting in session.experiment.search.enqueue:
+            if not any(setting in study.enqueued for study in studies.values()):
+                remarks[f"search.enqueue: no method here searches all of {', '.join(setting)}"] = None
+        for key, study in studies.items():
             place = f"{session.name}, {key}" if len(sessions) > 1 else key
             try:
                 remarks |= dict.fromkeys(f"{place}: {remark}" for remark in _remarks_on(session, study))

@@ -156,19 +156,16 @@ def open_session(
 
 
 def _check_search(search: SearchSettings, methods: Mapping[str, MethodTemplate]) -> None:
-    """Let the sampler propose settings of every space, and check that the enqueued settings are in one."""
+    """Let the sampler propose settings of every space, and check that enqueued values are within them."""
     spaces = [tried(method.space, search.trials)[0] for method in methods.values() if method.space]
     if search.sampler.name != "GPSampler":
         for space in spaces:
             try_sampler(space, search.sampler, search.trials)
-    for setting in search.enqueue:
-        have_it = [ranges for space in spaces if setting.keys() <= (ranges := {p.target: p for p in space}).keys()]
-        if not have_it:
-            known = ", ".join(dict.fromkeys(parameter.target for space in spaces for parameter in space)) or "none"
-            raise InputError(f"search.enqueue: no method searches all of {', '.join(setting)}; searched are {known}")
-        outside = [f"{key} {value}" for r in have_it for key, value in setting.items() if not r[key].holds(value)]
-        if outside:
-            raise InputError(f"search.enqueue: {outside[0]} is outside its range; set search.ranges, or take it out")
+    for parameter in (parameter for space in spaces for parameter in space):
+        for setting in search.enqueue:
+            if parameter.target in setting and not parameter.holds(value := setting[parameter.target]):
+                place = f"search.enqueue: {parameter.target} {value}"
+                raise InputError(f"{place} is outside its range; set search.ranges, or take it out")
 
 
 def _with_width(experiment: Experiment, dataset: Dataset) -> Experiment:

@@ -53,8 +53,11 @@ def test_one_experiment_must_be_named_with_its_panel(store):
     assert find_experiment(store, "both/wide").fingerprint == "id of both/wide"
     with pytest.raises(InputError, match=r"^both has several panels; use one of both/small, both/wide$"):
         find_experiment(store, "both")
-    with pytest.raises(InputError, match=r"there is no tested run in .* yet; continue with `reproduce run both/wide`"):
-        find_runs(store, "both/wide", "contrastive")
+    store.put_run(some_run())
+    store.enlist("id of both/wide", "triplet", some_run())
+    assert find_experiment(store, "both").name == "both/wide", "the only one with runs"
+    with pytest.raises(InputError, match=r"there is no tested run in .* yet; continue with `reproduce run both/small`"):
+        find_runs(store, "both/small", "contrastive")
 
 
 def test_a_run_of_a_repeated_search_is_found_by_both_numbers(store):

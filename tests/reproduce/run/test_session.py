@@ -112,6 +112,8 @@ def test_a_session_has_the_experiments_setup(where):
         ({"dataset__name": "folder", "dataset__root": "nowhere"}, "nowhere: no such folder"),
         ({"trunk__name": "resnet"}, "unknown trunk 'resnet'"),
         ({"trunk__weights": "imagenet"}, "no weights 'imagenet'"),
+        ({"search__enqueue": [{"loss.pos_margin": 3.0}]}, "search.enqueue: loss.pos_margin 3.0 is outside its range"),
+        ({"search__sampler": {"name": "BruteForceSampler"}}, "search.sampler: BruteForceSampler: "),
     ],
 )
 def test_an_experiment_that_cannot_be_opened_gives_one_line(where, overrides, said):
@@ -129,3 +131,12 @@ def test_features_of_a_user_are_no_untrained_trunk(tmp_path, where):
     )
     assert open_session("own", load_experiment(str(file), {}), where, None).titles["untrained"] == "Features as given"
     assert open_session("quickstart", quickstart(), where, None).titles["untrained"] == "Untrained trunk"
+
+
+def test_enqueued_settings_belong_to_an_experiment_only_where_there_are_any(where):
+    plain, enqueued = quickstart(), quickstart(search__enqueue=[{"loss.pos_margin": 0.1}])
+    assert "enqueue" not in plain.without_folder()["search"]
+    assert plain.fingerprint("q", "d") != enqueued.fingerprint("q", "d")
+    studies = open_session("quickstart", enqueued, where).studies()
+    ours = open_session("quickstart", plain, where).studies()
+    assert {key for key, study in studies.items() if study.name != ours[key].name} == {"contrastive"}
