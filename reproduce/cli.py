@@ -12,6 +12,7 @@ from rich.console import Console
 
 from reproduce import interrupts
 from reproduce.commands import data, export, new, store
+from reproduce.commands.evaluate import evaluate
 from reproduce.commands.lists import coverage, datasets, experiments, methods, status
 from reproduce.commands.plan import plan
 from reproduce.commands.report import figure, report
@@ -31,8 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_COMMANDS = (run, plan, status, table, report, figure, coverage, claims, board, methods, datasets, experiments, verify)
-for command in (*_COMMANDS, export.fit):
+_COMMANDS = (run, plan, status, table, report, figure, coverage, claims, board, methods, datasets, experiments)
+for command in (*_COMMANDS, verify, export.fit, evaluate):
     app.command()(command)
 for group in (data, export, new, store):
     app.add_typer(group.app)

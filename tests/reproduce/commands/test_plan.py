@@ -113,6 +113,15 @@ def test_a_plan_makes_and_changes_no_store(say, tmp_path, made):
     assert (file.read_bytes() if file.exists() else None) == before
 
 
+def test_a_plan_names_what_a_run_needs(say):
+    text = say("mlrc_cub200", "--methods", "triplet", "--device", "cpu")
+    assert "needs the images of cub200 (`reproduce data fetch cub200 --to FOLDER`" in text
+    assert "the weights of bn_inception, downloaded at the first run" in text
+    # A network of 10.3 million numbers of four bytes, 10 reproductions of four folds.
+    assert "1.6 GB of disk for 40 checkpoints" in text
+    assert "needs" not in say("tiny.yaml")
+
+
 def said_of_budget(store=None, name="quickstart", **overrides):
     experiment = load_experiment(name, {"methods": ["contrastive", "triplet", "cosface"], **overrides})
     text = io.StringIO()
