@@ -22,6 +22,9 @@ from results.records.trials import Trial
 from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
 
+_HUB = "optunahub"
+"""An optional package that loads samplers of OptunaHub."""
+
 GRID_POINTS = 5
 """How many values GridSampler tries of a hyperparameter, if its argument `points` does not say."""
 
@@ -207,7 +210,7 @@ def _sampler_class(name: str) -> Any:
     if colon:
         if "/" in module:
             try:
-                found = importlib.import_module("optunahub").load_module(module)
+                found = importlib.import_module(_HUB).load_module(module)
             except ImportError:
                 raise
             except Exception as error:  # Whatever GitHub, its client or the package says.
