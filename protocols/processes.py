@@ -78,7 +78,7 @@ def starting(threads: int | None = None) -> Iterator[None]:
         before = {name: os.environ.get(name) for name in variables}
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         program = vars(sys.modules["__main__"])
-        origin = {name: program.pop(name) for name in ("__file__", "__spec__") if name in program}
+        origin: dict[str, Any] = {name: program.pop(name) for name in ("__file__", "__spec__") if name in program}
         program["__spec__"] = None
         os.environ.update(variables)
         try:
