@@ -19,7 +19,6 @@ from reproduce.commands.options import (
     Ray,
     StoreAt,
     Tables,
-    Track,
     Workers,
     Yes,
     with_choices,
@@ -78,7 +77,6 @@ def run(
     artifacts: Artifacts = None,
     cache: Cache = None,
     tables: Tables = None,
-    track: Track = None,
     yes: Yes = False,
 ) -> None:
     """Run an experiment, print its table and write its page. Trainings that are in the store are not repeated.
@@ -93,7 +91,6 @@ def run(
     from reports.tables.table import with_notes
     from reproduce.commands.terminal import show_table
     from reproduce.forecast import in_words
-    from reproduce.monitoring.trackers import open_trackers
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device, default_workers
     from reproduce.run.open_sessions import open_sessions
@@ -104,7 +101,6 @@ def run(
     if ray is not None:
         where = where.absolute()
     start_executor = _executor_factory(device, workers, ray, where)
-    tracked = open_trackers(track or [], where.store.parent / "tensorboard")
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device(device if ray is None else "auto")
     failed: dict[str, str] = {}
@@ -113,7 +109,7 @@ def run(
         if ray is None:
             ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
         started = time.perf_counter()
-        finished = run_experiment.run(session, start_executor, console, tracked)
+        finished = run_experiment.run(session, start_executor, console)
         show_table(with_notes(finished.table, "short"), console)
         from reproduce.outputs.page import answer, page_or_reason  # Imports what draws figures.
 

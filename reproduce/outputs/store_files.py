@@ -55,18 +55,13 @@ def _files_below(artifacts: Path) -> list[Path]:
     return [path.relative_to(artifacts) for path in sorted(artifacts.rglob("*")) if path.is_file()]
 
 
-def _counted(names: list[Path], progress: Progress | None) -> Iterator[Path]:
-    """Yield the names, and tell the progress after each."""
-    for number, name in enumerate(names, start=1):
-        yield name
-        if progress is not None:
-            progress(number, len(names))
-
-
 def check_files(records: CheckedRecords, artifacts: Path, progress: Progress | None = None) -> Iterator[StoreFault]:
     """Read every file in the folder of artifacts, and yield what is damaged or foreign."""
-    for name in _counted(_files_below(artifacts), progress):
+    names = _files_below(artifacts)
+    for number, name in enumerate(names, start=1):
         owner, path = owner_of(name), artifacts / name
+        if progress is not None:
+            progress(number, len(names))
         if owner is None:
             yield StoreFault("foreign", str(path), "the suite writes no file of this name")
         elif name.parts[0] == SOURCES:
@@ -118,9 +113,7 @@ class Merged:
     conflicts: tuple[Conflict, ...]
 
 
-def merge_stores(
-    into: StoragePaths, other: StoragePaths, *, keep_first: bool = False, progress: Progress | None = None
-) -> Merged:
+def merge_stores(into: StoragePaths, other: StoragePaths, *, keep_first: bool = False) -> Merged:
     """Add what another store holds to a store, files first, so that a merge can be repeated; the store may be new.
 
     The other store, which is only read, first passes the check of `reproduce store check`, but may lack checkpoints.
@@ -140,7 +133,7 @@ def merge_stores(
     names = [name for name in _files_below(other.artifacts) if owner_of(name) is not None]
     wanted = [name for name in names if name.parts[0] == SOURCES or owner_of(name) in owners]
     new = [name for name in wanted if not (into.artifacts / name).exists()]
-    for name in _counted(new, progress):
+    for name in new:
         _copy(other.artifacts / name, into.artifacts / name)
     apply_merge(target, merge)
     added = {
@@ -164,9 +157,7 @@ def _copy(source: Path, target: Path) -> None:
         partial.unlink(missing_ok=True)
 
 
-def export_store(
-    where: StoragePaths, file: Path, *, checkpoints: bool = False, progress: Progress | None = None
-) -> int:
+def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) -> int:
     """Write records, searches and the data of pages of a store into one file; return its size in bytes.
 
     The file must not exist; it is complete or not there. The tables do not need the checkpoints.
@@ -182,7 +173,7 @@ def export_store(
         with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(partial, "w") as archive:
             source.copy_to(Path(folder) / STORE)
             archive.write(Path(folder) / STORE, STORE, zipfile.ZIP_DEFLATED)
-            for name in _counted(names, progress):
+            for name in names:
                 archive.write(where.artifacts / name, f"{ARTIFACTS}/{name.as_posix()}")
         put_in_place(partial, file.absolute())
     finally:
@@ -190,12 +181,10 @@ def export_store(
     return file.stat().st_size
 
 
-def import_store(
-    file: Path, into: StoragePaths, *, keep_first: bool = False, progress: Progress | None = None
-) -> Merged:
+def import_store(file: Path, into: StoragePaths, *, keep_first: bool = False) -> Merged:
     """Merge a file that `export_store` wrote into a store. Nothing is written if it is damaged or not of this kind."""
     with tempfile.TemporaryDirectory() as folder:
-        return merge_stores(into, unpack_store(file, Path(folder)), keep_first=keep_first, progress=progress)
+        return merge_stores(into, unpack_store(file, Path(folder)), keep_first=keep_first)
 
 
 def unpack_store(file: Path, folder: Path) -> StoragePaths:

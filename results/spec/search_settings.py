@@ -84,6 +84,8 @@ class SearchSettings(Record):
         ranges: Search ranges of this experiment, by method and hyperparameter.
         published: Name of the published values that are used where nothing is searched; None takes those for the
             dataset. MLRC published other values for batches of 256.
+        enqueue: Settings by target, such as `{loss.margin: 0.1}`, that every search of a method with these
+            hyperparameters tries first; what a setting leaves out is proposed as ever.
         network_lr: Range in which the learning rate of trunk and embedder is searched for every method, on a log scale;
             None takes that of the training settings.
         searches: How often each method is searched, each time from other seeds. The reproductions are made for every
@@ -100,3 +102,4 @@ class SearchSettings(Record):
     searches: int = Field(default=1, ge=1, le=MOST_SEARCHES)
     racing: bool = False
     network_lr: Bounds | None = None
+    enqueue: tuple[dict[str, JsonValue], ...] = Field(default=(), exclude_if=lambda value: not value)

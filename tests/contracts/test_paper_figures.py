@@ -4,10 +4,9 @@ import pytest
 
 from reports.page.material import Material
 from reports.paper_figures.registry import PAPER_FIGURES
-from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.deviations import deviations
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, load_variant, open_method
 from results.records.experiment_summary import ExperimentSummary
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import some_run

@@ -6,7 +6,7 @@ from reproduce.outputs.page import gather
 from reproduce.storage import open_store, storage_paths
 from results.records.artifacts import Recording, recording_path, weights_path
 from results.spec.experiment_spec import RecordingSettings
-from tests.support.labs import reproduction, run_here, trainings
+from tests.support.labs import reproduction, run_here
 from tests.support.sample_records import some_summary
 from tests.support.small_setup import COSFACE, small_setup
 
@@ -43,11 +43,6 @@ def test_the_trainings_of_reproductions_are_recorded(setup, where):
     assert material.unreadable == ()
     first.write_bytes(b"not an archive")
     assert gather("some", "experiment", store).unreadable == (first.name,)
-
-
-def test_the_trainings_of_a_search_are_not_recorded(setup, where):
-    run(setup, open_store(where), ASKED, trainings(setup, COSFACE))
-    assert not list(where.artifacts.rglob("*.npz"))
 
 
 def test_a_training_in_the_store_is_not_repeated_for_a_recording(setup, where):

@@ -8,7 +8,7 @@ from reproduce.storage import StoragePaths, open_store, storage_paths
 from results.records.artifacts import weights_path
 from results.store.database import Database
 from results.values import fingerprint_of
-from tests.support.sample_records import some_result, some_spec
+from tests.support.sample_records import some_spec
 from tests.support.small_stores import EXPERIMENT, IDENTITY, STUDY, checkpoint, store_at, study_at
 
 SPECS = [some_spec(seed=number) for number in range(3)]
@@ -56,14 +56,6 @@ def test_different_results_are_named_and_nothing_is_written(tmp_path):
     assert (trainings, files) == (1, 1)
     assert store.fold_result(SPECS[0].fingerprint).best_map_at_r == 0.4
     assert b"scores 0.4" in weights_path(store.artifacts, SPECS[0]).read_bytes()
-
-
-def test_a_test_evaluation_of_trainings_with_other_results_is_left_out(tmp_path):
-    first, second = store_at(tmp_path / "a", {}), store_at(tmp_path / "b", {0: 0.7})
-    open_store(first).put_fold(SPECS[0], some_result(SPECS[0], 0.4))
-    _, runs, *_, files = added(first, second)
-    assert (runs, files) == (0, 0)
-    assert open_store(first).experiment_runs(EXPERIMENT) == []
 
 
 def test_a_search_with_more_trials_continues_the_other_one(tmp_path):
