@@ -19,7 +19,7 @@ from results.published.print_alone import PrintAnswer, print_answer
 from results.published.rows import row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, published_table, published_tables
 from results.statistics.comparison import ComparedPair, ComparisonResult
-from results.statistics.deviations import measured_noise, setting_phrase
+from results.statistics.deviations import setting_phrase
 from results.statistics.primary_comparison import Metric, comparison_on, score_of
 from results.statistics.search_findings import RangeEnd, range_ends
 
@@ -157,10 +157,9 @@ def _answered(claim: Claim, stored: Sequence[StoredExperiment], any_dataset: boo
             elif one.dataset not in answers or _rank(answer) > _rank(answers[one.dataset]):
                 answers[one.dataset] = answer
     runs = answers.pop(claim.dataset, None)
-    noise = measured_noise([(one.name, one.measured) for one in stored], claim.dataset, claim.metric, claim.kind)
     return AnsweredClaim(
         claim,
-        print_answer(claim, noise),
+        print_answer(claim),
         runs,
         () if runs else tuple(answers.values()),
         _quoted(claim),
