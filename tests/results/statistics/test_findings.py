@@ -9,7 +9,7 @@ from results.spec.data_choice import FEATURES
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.search_settings import SearchedRange
 from results.spec.trunk_spec import NO_TRUNK
-from results.statistics.finding import origin_findings, titles_of
+from results.statistics.finding import origin_findings
 from results.statistics.findings import budget_finding, findings_of, missing_units
 from results.statistics.planning import Detectable
 from results.store.experiment_results import MeasuredExperiment
@@ -73,12 +73,6 @@ def test_what_can_stay_unseen_is_that_of_the_budget():
     assert budget_finding(unknown, PrimaryScore()).sentences.endswith("3 searches of each would say.")
 
 
-@pytest.mark.parametrize(("runs", "weak"), [(2, True), (3, True), (4, False)])
-def test_few_runs_are_called_weak(runs, weak):
-    found = texts(given(a=A[:runs], b=B[:runs]), "warning")
-    assert (f"Intervals over as few as {runs} runs are weak evidence." in found) == weak
-
-
 def test_a_method_below_the_untrained_trunk_is_named_and_features_are_no_trunk():
     world = given(untrained=A, b=B)
     assert "B has no higher mean than the untrained trunk." in texts(world, "warning")
@@ -93,12 +87,6 @@ def test_a_look_before_more_was_asked_for_is_a_warning():
         measured(), summary=measured().summary.model_copy(update={"interim_looks": ("2 searches", "3 runs")})
     )
     assert "Searches or runs were added after results were known (2 searches and 3 runs)." in texts(looked, "warning")
-
-
-def test_methods_of_other_starts_and_equal_titles_are_told():
-    assert texts(replace(measured(), others=("nir",)), "note")[0].startswith("Not shown: nir, whose runs")
-    same = material(values(a=A, b=B), titles={"a": "Same", "b": "Same"}).measured
-    assert titles_of(same) == {"a": "Same (a)", "b": "Same (b)"}
 
 
 def test_a_part_of_the_data_and_equal_runs_are_named():
