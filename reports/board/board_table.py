@@ -138,6 +138,9 @@ def _leaders(board: Board) -> Iterator[str]:
             f"On {dataset.title}, {board.methods[comparison.highest]} is highest; {counted(tied, 'other')} of "
             f"{len(pairs)} are not shown to be worse."
         )
+        for key, failed in comparison.failed.items():
+            units = counted(len(comparison.values[key].units), "search")
+            yield f"On {dataset.title}, {len(failed)} of {units} of {board.methods[key]} failed; means count it."
 
 
 def _headline(board: Board, pairs: Sequence[PairOverDatasets]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.statistics.compare import power_words
 from results.statistics.comparison import ComparedPair, ComparisonResult
 from results.statistics.finding import titles_of
 from results.statistics.findings import findings_of
@@ -101,13 +102,15 @@ def _reading(comparison: ComparisonResult) -> list[str]:
             f"{assumed.record} ({assumed.setting})."
         )
     if comparison.tested:
+        in_search = "" if comparison.unit == "run" else " in a typical search, one that does not fail"
         sentences += [
-            f"Verdict: which method is better. Size: whether the difference is beyond {margin} or within. The "
-            f"probability of any wrong claim in these two columns is at most {100 * comparison.alpha:g} % "
+            f"Verdict: which method is better{in_search}. Size: whether the difference is beyond {margin} or within. "
+            f"The probability of any wrong claim in these two columns is at most {100 * comparison.alpha:g} % "
             "(exceptions: docs, How methods are compared); p is adjusted for all these pairs.",
-            f"How sure: better by more than {margin} / within {margin} / worse by more. These shares and the 95 % "
-            "intervals hold for one pair alone.",
-            "Could have seen: the smallest true difference that would be called better with a probability of 80 %.",
+            f"How sure: better by more than {margin} / within {margin} / worse by more, if nothing else is known of "
+            "the true difference (a flat prior). These shares and the 95 % intervals hold for one pair alone.",
+            "Could have seen: the smallest true difference that would be called better with a probability of "
+            f"{power_words(comparison.compare)}.",
         ]
     if comparison.settings is not None:
         sentences.append(

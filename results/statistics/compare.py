@@ -37,6 +37,11 @@ POWER = 0.8
 """Probability with which the smallest detectable difference is called better."""
 
 
+def power_words(compare: str) -> str:
+    """Write this probability; against a best that the data choose, it is about 70 %."""
+    return "about 70 %" if compare == "best" else f"{100 * POWER:g} %"
+
+
 def compare_methods(
     values: Mapping[str, MethodValues],
     unit: Unit = "search",
@@ -190,7 +195,7 @@ def _verdicts(
 
 
 def smallest_detectable(error: Numbers, degrees: Numbers, compare: str, methods: int, alpha: float = ALPHA) -> Numbers:
-    """Compute the smallest true difference that would be called better with a probability of 80 %.
+    """Compute the smallest true difference that would be called better with a probability of 80 % (`power_words`).
 
     It is (t(1 - level / 2) + t(0.8)) times the standard error. The level is corrected as for the smallest p value.
     """

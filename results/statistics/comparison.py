@@ -15,6 +15,10 @@ Unit = Literal["search", "single search", "run"]
 
 Direction = Literal["a better", "b better", "cannot tell"]
 Size = Literal["beyond", "within", "cannot tell"]
+FAILED_DEVIATIONS, FAILED_LEAST = 5.0, 0.02
+"""A search failed if it lies further below the median of its method's searches than so many deviations of the other
+methods' searches, and further than two points."""
+
 Missing = Literal["searches missing", "runs missing"]
 Untested = Missing | Literal["single runs", "search not known"]
 
@@ -41,11 +45,6 @@ class MethodValues:
     def mean(self) -> float:
         """Mean of the units; NaN without any."""
         return float(np.mean(self.units)) if self.units else math.nan
-
-    @property
-    def failed(self) -> tuple[float, ...]:
-        """Units of a searched method that reached less than half of its best one: searches that failed."""
-        return tuple(unit for unit in self.units if unit < max(self.units) / 2) if self.searched else ()
 
 
 @dataclass(frozen=True)
@@ -202,6 +201,27 @@ class ComparisonResult:
     def interim(self) -> bool:
         """Whether searches or runs of any method are missing. Verdicts can change when they are there."""
         return any(values.missing for values in self.values.values())
+
+    @cached_property
+    def failed(self) -> dict[str, tuple[float, ...]]:
+        """The searches that failed, by method; methods without one are left out.
+
+        A search also failed if it reached less than half of its method's best one. The others' deviation is pooled.
+        """
+        if self.unit != "search":
+            return {}
+        found = {}
+        searched = {name: own.units for name, own in self.values.items() if own.searched and len(own.units) > 1}
+        for name, units in searched.items():
+            others = [other for key, other in searched.items() if key != name]
+            degrees = sum(len(other) - 1 for other in others)
+            deviation = math.sqrt(sum(np.var(other) * len(other) for other in others) / degrees) if degrees else 0.0
+            bound = max(units) / 2
+            if len(units) > 2 and deviation > 0:
+                bound = max(bound, float(np.median(units)) - max(FAILED_DEVIATIONS * deviation, FAILED_LEAST))
+            if low := tuple(unit for unit in units if unit < bound):
+                found[name] = low
+        return found
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:

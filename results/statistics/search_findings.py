@@ -19,7 +19,7 @@ from results.statistics.comparison import ComparisonResult
 from results.statistics.finding import Finding, titles_of
 from results.statistics.primary_comparison import unit_of
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import joined, listed
+from results.wording import counted, joined, listed
 
 NAMED = 8
 """Largest number of methods whose trainings were all cut off that are named. More are counted."""
@@ -62,7 +62,7 @@ def search_findings(measured: MeasuredExperiment, comparison: ComparisonResult |
 def _single_search(comparison: ComparisonResult | None) -> str:
     if comparison is None or comparison.assumed is None:
         return (
-            "How far two searches of this size differ is not known, so only the settings found are compared, not the "
+            "How far searches of this kind vary is not known, so only the settings found are compared, not the "
             "methods. 3 searches of each would say."
         )
     assumed = comparison.assumed
@@ -74,12 +74,13 @@ def _single_search(comparison: ComparisonResult | None) -> str:
 
 
 def _failed_searches(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[Finding]:
-    for key, own in comparison.values.items():
-        if own.failed:
-            reached = listed([f"{100 * value:.1f}" for value in own.failed])
-            best = f"less than half of its best, {100 * max(own.units):.1f}"
-            text = f"{titles[key]}: {len(own.failed)} of {len(own.units)} searches failed ({reached}; {best})."
-            yield Finding("limit", text, "search", "Failed searches count like the others.")
+    for key, failed in comparison.failed.items():
+        units = comparison.values[key].units
+        reached = listed([f"{100 * value:.1f}" for value in failed])
+        text = f"{titles[key]}: {len(failed)} of {counted(len(units), 'search')} failed ({reached}; "
+        text += f"median {100 * float(np.median(units)):.1f})."
+        detail = "Means and tests count it; a “better” is about a search that does not fail."
+        yield Finding("limit", text, "search", detail)
 
 
 def _range_ends(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:

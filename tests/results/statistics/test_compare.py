@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from results.statistics.compare import compare_methods, mean_half_widths
 from results.statistics.comparison import MethodValues
 from results.statistics.deviations import SearchDeviation
+from results.statistics.primary_comparison import primary_comparison
+from results.store.experiment_results import MeasuredExperiment
 
 
 def of(*units):
@@ -134,6 +136,31 @@ def test_one_failed_search_does_not_hide_what_the_others_show():
         ("proxy_anchor", "untrained"),
         ("normalized_softmax", "untrained"),
     }
+
+
+@pytest.mark.parametrize(
+    ("searches", "others", "failed"),
+    [
+        ((0.30, 0.29, 0.26), (0.40, 0.402, 0.398), (0.26,)),  # 3 points are more than 5 deviations of 0.2 points.
+        ((0.30, 0.29, 0.28), (0.40, 0.402, 0.398), ()),  # 1 point below the median is too little.
+        ((0.30, 0.29, 0.26), (0.40, 0.41, 0.39), ()),  # 3 points are less than 5 deviations of 1 point.
+        ((0.30, 0.14), (0.40, 0.41, 0.39), (0.14,)),  # Less than half of the best.
+        ((0.30, 0.26), (0.40, 0.402, 0.398), ()),  # Two searches have no median of their own.
+    ],
+)
+def test_a_search_failed_if_it_lies_far_below_its_methods_others(searches, others, failed):
+    values = {"a": of(*searches), "b": of(*others), "c": MethodValues((0.1, 0.01), 2, searched=False)}
+    assert compare_methods(values).failed == ({"a": failed} if failed else {})
+    assert compare_methods(values, "run").failed == {}
+
+
+def test_searches_of_the_kept_records_that_failed_are_found():
+    found = {
+        name: primary_comparison(MeasuredExperiment.kept(f"search_variance_{name}")).failed
+        for name in ("birds_subset", "glyphs", "handwriting")
+    }
+    shown = {name: {key: [round(100 * one, 1) for one in own] for key, own in of.items()} for name, of in found.items()}
+    assert shown == {"birds_subset": {"triplet": [24.9]}, "glyphs": {}, "handwriting": {"contrastive": [14.5]}}
 
 
 def test_three_answers_of_a_pair_stand_apart():
