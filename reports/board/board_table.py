@@ -11,14 +11,19 @@ from reports.board.sources import Source
 from reports.tables.formats import to_html
 from reports.tables.table import PERCENT, POINTS, Cell, Column, Row, Sheet, Table, Value, measured_cell
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.across_datasets import FEWEST_FOR_A_MEAN, BoardVerdict, OverDatasets, PairOverDatasets
-from results.statistics.compare import ALPHA
+from results.statistics.across_datasets import (
+    FEWEST_FOR_A_MEAN,
+    BoardVerdict,
+    OverDatasets,
+    PairOverDatasets,
+    surviving,
+)
 from results.statistics.deviations import WIDENING
 from results.statistics.finding import origin_findings
 from results.statistics.intervals import Interval
 from results.wording import counted, joined, listed
 
-ORDER: tuple[BoardVerdict, ...] = ("consistent", "same on both", "depends on the dataset", "cannot tell")
+ORDER: tuple[BoardVerdict, ...] = ("consistent", "hint: same on both", "depends on the dataset", "cannot tell")
 """The verdicts, answers first."""
 
 _HEADER = (
@@ -46,7 +51,10 @@ def board_table(board: Board, compare: str = "all") -> Table:
         title=f"{len(board.datasets)} datasets: which differences hold on all?",
         caption=_reading(board, pairs, compare),
         columns=(*(Column(_heading(board, one)) for one in board.datasets), *means, Column("verdict", numeric=False)),
-        rows=tuple(Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair)) for pair in pairs),
+        rows=tuple(
+            Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair), sign="*" if survives else "")
+            for pair, survives in zip(pairs, surviving(pairs), strict=True)
+        ),
         sheet=Sheet(_HEADER, tuple(line for pair in pairs for line in _values(board, pair))),
         first="Methods",
         notes=(*_leaders(board), _headline(board, pairs), *_agreement(board)),
@@ -147,8 +155,9 @@ def _headline(board: Board, pairs: Sequence[PairOverDatasets]) -> str:
     """Count the verdicts in a sentence."""
     counts = Counter(pair.verdict for pair in pairs)
     said = [f"{counts[verdict]:,} {verdict}" for verdict in ORDER if counts[verdict]]
-    many = f" Each verdict is for one comparison alone; of {len(pairs):,}, some can be wrong by chance."
-    return f"Of {counted(len(pairs), 'comparison')}: {listed(said)}.{many if len(pairs) * ALPHA > 1 else ''}"
+    holding = sum(surviving(pairs))
+    many = f" Each verdict is for one row alone; {holding or 'none'} survive a correction over all {len(pairs):,}."
+    return f"Of {counted(len(pairs), 'comparison')}: {listed(said)}.{many if len(pairs) > 1 else ''}"
 
 
 def _agreement(board: Board) -> Iterator[str]:
@@ -176,18 +185,19 @@ def _reading(board: Board, pairs: Sequence[PairOverDatasets], compare: str) -> s
     return (
         f"Differences of {_score(board)} in percentage points, of {asked}, with 95 % intervals. In common: {common}."
         f"{mixed} {_OVER_ALL if len(board.datasets) >= FEWEST_FOR_A_MEAN else _OVER_TWO} Depends on the dataset: two "
-        "intervals lie on opposite sides of zero. Intervals and verdicts hold for one comparison alone and are not "
-        f"corrected for the {len(pairs):,} here."
+        "intervals lie on opposite sides of zero. Intervals and verdicts hold for one row alone. * survives Holm's "
+        f"correction over the {len(pairs):,} rows."
     )
 
 
 _OVER_ALL = (
     "Consistent: all intervals and that of the mean lie on one side of zero. Mean: all datasets count equally. "
-    "Predicted: where a difference newly measured on another such dataset, with the same budget, lies in 95 % of cases."
+    "Predicted: where a difference newly measured on another such dataset, with the same budget, lies in about 95 % of "
+    "cases."
 )
 _OVER_TWO = (
-    "Two datasets show directions only; a mean of two says nothing. Same on both: both intervals lie on the same side "
-    "of zero."
+    "Two datasets show directions only; a mean of two says nothing. Hint: both intervals lie on the same side of zero, "
+    "which a third dataset can still turn around."
 )
 
 

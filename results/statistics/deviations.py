@@ -109,8 +109,9 @@ def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> Sea
 
     A record is near if it is on the same dataset, or has the same trunk and kind of training: deviations differ by a
     factor of 2 to 3 between others. Of these, the one on the same data and trunk comes first, then the one with the
-    nearest number of trials, then that of most searches, then the larger deviation. The first trials of a longer search are a search too: its deviation is that of the record, times the ratio of the
-    deviations of the best validation scores, and not below that of the record.
+    nearest number of trials, then that of most searches, then the larger deviation. The first trials of a longer search
+    are a search too: its deviation is that of the record, times the ratio of the deviations of the best validation
+    scores, and not below that of the record.
     """
     trials, conditions = experiment.search.trials, experiment.conditions
     kept = _kept(score.metric, score.embeddings, on_features=conditions.trunk.is_input_features)

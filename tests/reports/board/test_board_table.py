@@ -47,11 +47,13 @@ def test_the_leaders_come_first_then_the_verdicts_then_the_agreement(board):
     first, on_cub, *_, verdicts, correlations, meaning = board_table(board).notes
     assert first == "CosFace has the best mean rank over the datasets."
     assert on_cub == "On CUB-200-2011, CosFace is highest; 0 others of 2 are not shown to be worse."
-    assert verdicts == "Of 3 comparisons: 2 consistent and 1 depends on the dataset."
+    assert verdicts.startswith(
+        "Of 3 comparisons: 2 consistent and 1 depends on the dataset. Each verdict is for one row"
+    )
     assert "CUB-200-2011 and Stanford Online Products 0.50" in correlations
     assert "also ahead on another in 83 % of cases. A coin has 50 %." in meaning
     of_91 = board_table(kept_board(SCRATCH)).notes[4]
-    assert of_91.startswith("Of 91 comparisons: 25 same on both and 66 cannot tell. Each verdict is for one comparison")
+    assert of_91.startswith("Of 91 comparisons: 25 hint: same on both and 66 cannot tell. Each verdict is for one row")
 
 
 def test_origins_have_place_commit_and_budget(board):
