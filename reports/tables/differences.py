@@ -43,7 +43,7 @@ def differences(measured: MeasuredExperiment) -> Table:
         sheet=Sheet(_HEADER, tuple(_values(comparison, pair, score) for pair in comparison.pairs)),
         first="Methods",
         notes=tuple(finding.sentences for finding in shown),
-        remarks=(*_reading(comparison), *_groups(comparison, titles)),
+        remarks=tuple(_reading(comparison)),
     )
 
 
@@ -82,15 +82,6 @@ def _shares(pair: ComparedPair) -> str:
 
 def _share(share: float) -> str:
     return "< 1" if share < 0.01 else "> 99" if share > 0.99 else f"{100 * share:.0f}"
-
-
-def _groups(comparison: ComparisonResult, titles: Mapping[str, str]) -> list[str]:
-    if comparison.interim or len(comparison.methods) < 3:
-        return []
-    groups = [f"({'; '.join(titles[key] for key in group)})" for group in comparison.groups]
-    return (
-        [f"Groups of methods of which none is shown to be better than another: {', '.join(groups)}."] if groups else []
-    )
 
 
 def _reading(comparison: ComparisonResult) -> list[str]:

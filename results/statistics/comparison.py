@@ -1,6 +1,7 @@
-"""The outcome of a comparison: the values of the methods, a verdict for every pair, and groups without a "better"."""
+"""The outcome of a comparison: the values of the methods, a verdict for every pair, and the ranks that follow."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -224,19 +225,19 @@ class ComparisonResult:
         return found
 
     @cached_property
-    def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The largest groups of methods without any "better" between them, each and all from the highest mean.
+    def rank_intervals(self) -> dict[str, tuple[int, int]]:
+        """The places that each method can have by the claims: at 95 %, all of them at once hold the true ranks.
 
-        Empty unless all pairs of complete methods were tested.
+        Empty unless all pairs are compared and some were tested. While searches are missing, ranks can change.
         """
-        tested = [name for name in self.best_first if any(name in (p.a, p.b) and p.p is not None for p in self.pairs)]
-        if self.compare != "all" or not tested:
-            return ()
-        groups = {frozenset(tested)}
-        for apart in (frozenset((pair.a, pair.b)) for pair in self.pairs if pair.better):
-            split = [group for group in groups if not apart <= group]
-            split += [group - {name} for group in groups if apart <= group for name in apart]
-            groups = {group for group in split if not any(group < other for other in split)}
-        rank = {name: number for number, name in enumerate(tested)}
-        ranked = sorted(sorted(rank[name] for name in group) for group in groups if len(group) > 1)
-        return tuple(tuple(tested[number] for number in group) for group in ranked)
+        if self.compare != "all" or not self.tested:
+            return {}
+        worse = Counter(pair.worse for pair in self.pairs)
+        better = Counter(pair.better for pair in self.pairs)
+        return {name: (1 + worse[name], len(self.values) - better[name]) for name in self.methods}
+
+
+def rank_words(places: tuple[int, int]) -> str:
+    """Write the places that a method can have: `rank 2`, or `rank 1 to 3`."""
+    low, high = places
+    return f"rank {low}" if low == high else f"rank {low} to {high}"

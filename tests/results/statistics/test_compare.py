@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from results.statistics.compare import compare_methods, mean_half_widths
-from results.statistics.comparison import MethodValues
+from results.statistics.comparison import MethodValues, rank_words
 from results.statistics.deviations import SearchDeviation
 from results.statistics.primary_comparison import primary_comparison
 from results.store.experiment_results import MeasuredExperiment
@@ -110,7 +110,7 @@ def test_with_one_search_and_no_record_nothing_is_said_about_methods():
     result = compare_methods({**THREE, "untrained": untrained}, "single search", margin=0.5)
     assert {pair.untested for pair in result.pairs} == {"search not known"}
     assert {pair.p for pair in result.pairs} == {None}
-    assert result.groups == ()
+    assert result.rank_intervals == {}
     assert result.settings.tested == 6
 
 
@@ -218,10 +218,12 @@ def test_the_comparisons_that_were_asked_for_are_the_only_ones():
     assert [(p.a, p.b) for p in named.pairs] == [("B", "A"), ("B", "C")]
 
 
-def test_groups_are_cliques_without_a_better():
-    values = table(3, A=(40, 0.04), B=(39.6, 0.04), C=(39.2, 0.04), D=(30, 0.04))
-    assert compare_methods(values, margin=0.5).groups == (("A", "B"), ("B", "C"))
-    assert compare_methods(values, margin=0.5, compare="best").groups == ()
+def test_ranks_follow_from_the_claims():
+    values = table(3, D=(30, 0.04), A=(40, 0.04), B=(39.6, 0.04), C=(39.2, 0.04))
+    ranks = compare_methods(values, margin=0.5).rank_intervals
+    assert ranks == {"A": (1, 2), "B": (1, 3), "C": (2, 3), "D": (4, 4)}
+    assert (rank_words(ranks["B"]), rank_words(ranks["D"])) == ("rank 1 to 3", "rank 4")
+    assert compare_methods(values, margin=0.5, compare="best").rank_intervals == {}
 
 
 def test_an_interval_of_a_mean_is_no_narrower_than_the_pool_says():
