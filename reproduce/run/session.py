@@ -1,7 +1,7 @@
 """Opens an experiment for a run or a plan: reads its cards, finds its weights, opens and splits its dataset."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import EMBEDDED, DrawnSplit, samples_word
 from results.spec.experiment_spec import Experiment
+from results.spec.search_settings import LOOKS
 from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from results.store.store import Store
@@ -81,6 +82,14 @@ class Session:
     def protocol(self) -> Protocol:
         """The protocol of the experiment's runs."""
         return PROTOCOLS[self.experiment.protocol]
+
+    def looks(self) -> Iterator["Session"]:
+        """Yield the session at each planned look if it runs until decided, else the session itself."""
+        if not self.experiment.search.until_decided:
+            yield self
+            return
+        for searches in LOOKS:
+            yield replace(self, experiment=self.experiment.with_searches(searches))
 
     def studies(self, log: TrialLog | None = None) -> dict[str, Study]:
         """Return one study per method, by key. The log has the trials; None if there are none yet."""

@@ -148,6 +148,7 @@ class ComparisonResult:
         assumed: The deviation of a search that was assumed, if each method was searched once.
         settings: The comparison of the settings that the only searches found, by their runs. It says nothing about
             methods.
+        look_level: The level of the last look, if looks were planned (`compare_at_looks`).
     """
 
     values: Mapping[str, MethodValues]
@@ -158,6 +159,7 @@ class ComparisonResult:
     margin: float
     assumed: SearchDeviation | None = None
     settings: "ComparisonResult | None" = None
+    look_level: float | None = None
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -202,6 +204,11 @@ class ComparisonResult:
     def interim(self) -> bool:
         """Whether searches or runs of any method are missing. Verdicts can change when they are there."""
         return any(values.missing for values in self.values.values())
+
+    @property
+    def decided(self) -> bool:
+        """Whether every comparison that was asked for has an answer: better, or within the margin."""
+        return not self.interim and all(pair.better or pair.size == "within" for pair in self.pairs)
 
     @cached_property
     def failed(self) -> dict[str, tuple[float, ...]]:

@@ -14,10 +14,13 @@ import numpy as np
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment
-from results.spec.search_settings import SamplerSettings
+from results.spec.search_settings import LOOKS, SamplerSettings
+from results.statistics.compare import power_words
 from results.statistics.comparison import ComparisonResult
+from results.statistics.deviations import search_deviation
 from results.statistics.finding import Finding, titles_of
-from results.statistics.primary_comparison import unit_of
+from results.statistics.planning import units_for
+from results.statistics.primary_comparison import primary_score, unit_of
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, joined, listed
 
@@ -43,6 +46,8 @@ def search_findings(measured: MeasuredExperiment, comparison: ComparisonResult |
         yield Finding("limit", "One search of each method.", "search", _single_search(comparison))
     elif comparison is not None:
         yield from _failed_searches(comparison, titles)
+        if comparison.look_level is not None:
+            yield _looks(measured, comparison, comparison.look_level)
     if search.sampler.name != SamplerSettings().name:
         arguments = ", ".join(f"{name}={value}" for name, value in search.sampler.arguments.items())
         yield Finding(
@@ -71,6 +76,27 @@ def _single_search(comparison: ComparisonResult | None) -> str:
         f"Searches of this size have differed by about {typical:.1f} points ({assumed.record}: {assumed.setting}). "
         "The tests of methods assume twice as much; the intervals are about the settings found."
     )
+
+
+def _looks(measured: MeasuredExperiment, comparison: ComparisonResult, level: float) -> Finding:
+    """Say how many searches the answer took, at which level, and how many a fixed plan would take."""
+    searches, score = measured.summary.experiment.search.searches, primary_score(measured)
+    planned = f"looks were planned after {listed([str(look) for look in LOOKS])}"
+    outcome = "Decided" if comparison.decided else "Not decided"
+    detail = (
+        f"At this look a verdict has a level of {100 * level:.1f} %, over all looks of {100 * comparison.alpha:g} %, "
+        "whatever ends the run."
+    )
+    claimed = [abs(pair.difference) for pair in comparison.pairs if pair.better]
+    between = search_deviation(measured, score)
+    if claimed and between is not None and between.deviation > 0:
+        fixed = units_for(len(comparison.values), min(claimed) / between.deviation, score.compare)
+        needed = "more than can be asked for" if fixed is None else str(fixed)
+        detail += (
+            f" A fixed plan that shows the smallest of these differences, {100 * min(claimed):.1f} points, with a "
+            f"probability of {power_words(score.compare)} takes {needed} searches of each."
+        )
+    return Finding("note", f"{outcome} after {searches} searches of each method; {planned}.", "search", detail)
 
 
 def _failed_searches(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[Finding]:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.statistics.compare import compare_methods, mean_half_widths
+from results.spec.search_settings import LOOKS
+from results.statistics.compare import compare_at_looks, compare_methods, mean_half_widths
 from results.statistics.comparison import MethodValues, rank_words
 from results.statistics.deviations import SearchDeviation
 from results.statistics.primary_comparison import primary_comparison
@@ -216,6 +217,42 @@ def test_the_comparisons_that_were_asked_for_are_the_only_ones():
     assert best.reference == "A"
     named = compare_methods(THREE, compare="B")
     assert [(p.a, p.b) for p in named.pairs] == [("B", "A"), ("B", "C")]
+
+
+EIGHT = np.random.default_rng(3).standard_normal((3, 8)) * 0.004 + np.array([[0.30], [0.29], [0.285]])
+
+
+def until(searches, **settings):
+    units = dict(zip("abc", EIGHT[:, :searches].tolist(), strict=True))
+    return compare_at_looks({name: MethodValues(tuple(own), searches) for name, own in units.items()}, **settings)
+
+
+def test_each_planned_look_has_its_share_of_the_level_and_claims_stay():
+    found = {}
+    for look in LOOKS:
+        result = until(look)
+        plain = compare_methods(
+            {name: of(*own) for name, own in zip("abc", EIGHT[:, :look], strict=True)}, alpha=0.05 * look / sum(LOOKS)
+        )
+        assert result.look_level == plain.alpha
+        for pair, alone in zip(result.pairs, plain.pairs, strict=True):
+            at_once = min(1, alone.p_better * sum(LOOKS) / look)
+            found[pair.a, pair.b] = min(found.get((pair.a, pair.b), 1), at_once)
+            assert pair.p_better == pytest.approx(found[pair.a, pair.b])
+            assert (pair.better is not None) == (pair.p_better < 0.05)
+    assert until(3).pair("a", "c").better is None
+    assert until(8).pair("a", "c").better == "a"
+    assert not until(8).decided, "b and c are neither different nor equal"
+
+
+def test_a_claim_of_an_early_look_stays_when_later_searches_disagree():
+    early = {"a": (0.3, 0.301, 0.302, 0.1), "b": (0.2, 0.201, 0.202, 0.2)}
+    values = {name: MethodValues(units, 4) for name, units in early.items()}
+    assert compare_methods(values).pair("a", "b").better is None
+    assert compare_at_looks(values).pair("a", "b").better == "a"
+    assert compare_at_looks(values).decided
+    started = {**values, "a": MethodValues(early["a"][:2], 2, missing="searches missing")}
+    assert (compare_at_looks(started).tested, compare_at_looks(started).decided) == (0, False)
 
 
 def test_ranks_follow_from_the_claims():
