@@ -89,6 +89,7 @@ class SearchSettings(Record):
             dataset. MLRC published other values for batches of 256.
         until_decided: Whether searches are added at the planned `LOOKS` until every comparison has an answer. Then
             `searches` is the look that was reached, and the plan is part of the experiment's identity.
+        default: Whether each searched method gets a further row with its card's own settings, to show what tuning buys.
         network_lr: Range in which the learning rate of trunk and embedder is searched for every method, on a log scale;
             None takes that of the training settings.
         searches: How often each method is searched, each time from other seeds. The reproductions are made for every
@@ -105,6 +106,7 @@ class SearchSettings(Record):
     searches: int = Field(default=1, ge=1, le=MOST_SEARCHES)
     racing: bool = False
     network_lr: Bounds | None = None
+    default: bool = Field(default=False, exclude_if=lambda value: not value)
     until_decided: bool = Field(default=False, exclude_if=lambda value: not value)
 
     @model_validator(mode="before")

@@ -15,12 +15,13 @@ from results.records.experiment_summary import ExperimentSummary
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment
 from results.spec.search_settings import LOOKS, SamplerSettings
-from results.statistics.compare import power_words
+from results.statistics.compare import ALPHA, power_words
 from results.statistics.comparison import ComparisonResult
 from results.statistics.deviations import search_deviation
 from results.statistics.finding import Finding, titles_of
 from results.statistics.planning import units_for
-from results.statistics.primary_comparison import primary_score, unit_of
+from results.statistics.primary_comparison import primary_score, resolution, unit_of, unit_values
+from results.statistics.tuning import Gain, gains
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, joined, listed
 
@@ -61,6 +62,7 @@ def search_findings(measured: MeasuredExperiment, comparison: ComparisonResult |
             "search",
             "MLRC trains every trial on all folds.",
         )
+    yield from _tuning(measured, titles)
     yield from _range_ends(measured, titles)
 
 
@@ -97,6 +99,36 @@ def _looks(measured: MeasuredExperiment, comparison: ComparisonResult, level: fl
             f"probability of {power_words(score.compare)} takes {needed} searches of each."
         )
     return Finding("note", f"{outcome} after {searches} searches of each method; {planned}.", "search", detail)
+
+
+def tuning_gains(measured: MeasuredExperiment) -> list[Gain]:
+    """Return what tuning gained, for the methods whose searches and defaults are there, two of each or more."""
+    summary, score = measured.summary, primary_score(measured)
+    values = unit_values(measured, measured.values(score.metric, score.embeddings))
+    both = {
+        method: (values[method], values[row])
+        for row, method in summary.defaults.items()
+        if not any(own.missing or len(own.units) < 2 for own in (values[method], values[row]))
+    }
+    tuned, default = ({key: pair[place].units for key, pair in both.items()} for place in (0, 1))
+    return gains(tuned, default, resolution(measured, score)) if both else []
+
+
+def _tuning(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:
+    """Say what tuning bought, and where a setting found is below the default."""
+    found = tuning_gains(measured)
+    if not found:
+        return
+    named = [
+        f"{titles[one.method]} {100 * one.gain:+.1f} ± {100 * one.half_width:.1f}{'*' if one.p < ALPHA else ''}"
+        for one in sorted(found, key=lambda one: -one.gain)
+    ]
+    below = [f"{titles[one.method]} {one.below} of {one.searches}" for one in found if one.below]
+    detail = "* is shown by a test that is corrected for all methods."
+    if below:
+        detail += f" Searches whose setting is below the default: {joined(below)}."
+    text = f"Tuning gained, over the cards' own settings, in points: {joined(named)}."
+    yield Finding("note", text, "search", detail)
 
 
 def _failed_searches(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[Finding]:

@@ -228,3 +228,18 @@ def test_searches_are_added_at_planned_looks_until_every_comparison_is_decided(t
     again = run(tmp_path, *asked)
     assert made(again.out)[0] == 0, "a second run finds everything, and stops at the same look"
     assert [one.summary for one in store.starts()] == [start.summary]
+
+
+@pytest.mark.long
+def test_defaults_are_trained_beside_the_searches(tmp_path):
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    asked = ("--set", "search.default=true", "--searches", "2", "--reproductions", "2", "--workers", "2")
+    answer = run(tmp_path, *asked)
+    assert answer.code == 0, answer.err
+    assert made(answer.out)[0] == 2 * (2 * 2 + 2 * 2) + 2 * 2 * 2 + 2 * 2
+    table = reproduce(tmp_path, "table", "tiny", "--format", "markdown").out
+    assert "| Contrastive, default§ | 2 runs |" in table
+    assert "Tuning gained, over the cards' own settings, in points: Contrastive " in table
+    store = Store(tmp_path / "runs" / "store.sqlite", tmp_path)
+    records = store.experiment_runs(store.latest_experiments()["tiny"])
+    assert [record.hyperparameters for record in records if record.method == "contrastive_default"] == [{}, {}]

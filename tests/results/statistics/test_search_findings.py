@@ -13,6 +13,7 @@ from results.statistics.search_findings import (
     cut_offs,
     range_ends,
     search_findings,
+    tuning_gains,
     validation_scores,
 )
 from results.store.experiment_results import MeasuredExperiment
@@ -145,3 +146,23 @@ def test_planned_looks_say_what_the_answer_cost_and_what_a_fixed_plan_would_cost
     assert found.detail.startswith("At this look a verdict has a level of 0.6 %, over all looks of 5 %")
     fixed = "smallest of these differences, 10.0 points, with a probability of 80 % takes 2 searches of each."
     assert (fixed in found.detail) == (outcome == "Decided")
+
+
+def test_tuning_is_compared_with_the_defaults_of_each_method():
+    values = {
+        "a": [[0.20, 0.20], [0.21, 0.21], [0.19, 0.19]],
+        "b": [[0.15, 0.15], [0.16, 0.16], [0.11, 0.11]],
+        "a_default": [[0.101, 0.099]],
+        "b_default": [[0.141, 0.139]],
+    }
+    world = searched(values)
+    runs = {"a": 6, "b": 6, "a_default": 2, "b_default": 2}
+    defaults = {"a_default": "a", "b_default": "b"}
+    world = replace(world, summary=world.summary.model_copy(update={"runs": runs, "defaults": defaults}))
+    first, second = tuning_gains(world)
+    assert (first.gain, second.gain, first.below, second.below) == pytest.approx((0.1, 0, 0, 1))
+    assert first.p < 0.05 < second.p
+    (found,) = (one for one in search_findings(world, primary_comparison(world)) if "Tuning" in one.text)
+    assert found.text.startswith("Tuning gained, over the cards' own settings, in points: A +10.0 ± ")
+    assert found.detail.endswith("Searches whose setting is below the default: B 1 of 3.")
+    assert [(pair.a, pair.b) for pair in primary_comparison(world).pairs] == [("a", "b")]
