@@ -56,8 +56,9 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
             `embedding_regularizer` and `embedding_reg_weight`.
 
     Raises:
-        ValueError: for a temperature or delta that is not positive, no delta and no offset, an unknown step, lam outside [0, 1], a distance
-            that is not a similarity, pairs of a miner, and every batch that `checked_labels` refuses.
+        ValueError: for a temperature or delta that is not positive, no delta and no offset, an unknown step, lam
+            outside [0, 1], a distance that is not a similarity, pairs of a miner, and every batch that `checked_labels`
+            refuses.
 
     Source: Ramzi et al., Robust and Decomposable Average Precision for Image Retrieval, NeurIPS 2021, and the authors'
     code (elias-ramzi/ROADMAP).
