@@ -63,8 +63,9 @@ def over_datasets(differences: Numbers, errors: Numbers) -> OverDatasets:
 
 def surviving(pairs: Sequence["PairOverDatasets"]) -> tuple[bool, ...]:
     """Tell which rows of a board say the same on all datasets, even after Holm's correction over all of its rows."""
-    adjusted = holm([pair.p for pair in pairs]) if pairs else []
-    found = zip(pairs, adjusted, strict=True)
+    if not pairs:
+        return ()
+    found = zip(pairs, holm([pair.p for pair in pairs]), strict=True)
     return tuple(pair.verdict in ("consistent", "hint: same on both") and bool(p < ALPHA) for pair, p in found)
 
 

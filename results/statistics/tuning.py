@@ -49,7 +49,7 @@ def gains(
             float(pairs.difference[own[place]]),
             float(half_widths[place]),
             float(adjusted[place]),
-            sum(one < np.mean(default[key]) for one in units),
+            sum(one < float(np.mean(default[key])) for one in units),
             len(units),
         )
         for place, (key, units) in enumerate(tuned.items())

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from results.atomic_files import write_atomically
@@ -38,6 +39,7 @@ from results.store.experiment_results import FOLDER
 TABLES = 4_000
 """Simulated tables of a cell; a quarter of them for power."""
 
+Truths = npt.NDArray[np.bool_]
 Kind = Literal["normal", "skewed", "failing", "half x3", "one x5", "one fails by 8", "one fails by 16"]
 KINDS: dict[Kind, str] = {
     "normal": "normal searches with equal deviations",
@@ -98,7 +100,7 @@ def search_means(cell: Cell, tables: int, generator: np.random.Generator) -> Num
         values *= np.where(order % 2, 3.0, 1.0)[:, None]
     if cell.kind == "one x5":
         values *= np.where(order == 0, 5.0, 1.0)[:, None]
-    return values + generator.standard_normal(shape) / (cell.ratio * np.sqrt(cell.runs))
+    return np.asarray(values + generator.standard_normal(shape) / (cell.ratio * np.sqrt(cell.runs)))
 
 
 @dataclass(frozen=True)
@@ -106,9 +108,9 @@ class Claims:
     """Claims of tables: on the last axis all pairs, or those of the first method with each other one."""
 
     difference: Numbers
-    better: Numbers
-    beyond: Numbers
-    equal: Numbers
+    better: Truths
+    beyond: Truths
+    equal: Truths
 
 
 def claims(
@@ -127,7 +129,7 @@ def claims(
     return Claims(pairs.difference, better, beyond, equal)
 
 
-def wrong(found: Claims, truth: Numbers, margin: float) -> Numbers:
+def wrong(found: Claims, truth: Numbers, margin: float) -> Truths:
     """Tell which claims are wrong; `truth` has the true differences."""
     other_way = np.sign(found.difference) != np.sign(truth)
     beyond = found.beyond & (other_way | (np.abs(truth) <= margin))
@@ -281,9 +283,9 @@ def tuning(number: int, methods: int, searches: int, gain: float, tables: int) -
     truth = np.where(np.arange(methods) % 2, gain, 0.0)
     tuned = truth[:, None] + generator.standard_normal((tables, methods, searches))
     default = 0.5 * generator.standard_normal((tables, methods, 5))
-    errors, seen = 0, 0.0
+    errors, seen, keys = 0, 0.0, [str(number) for number in range(methods)]
     for own, given in zip(tuned, default, strict=True):
-        found = gains(*({str(key): units for key, units in enumerate(of)} for of in (own, given)))
+        found = gains(dict(zip(keys, own, strict=True)), dict(zip(keys, given, strict=True)))
         claimed = np.array([one.p < ALPHA for one in found])
         errors += int(claimed[truth == 0].any())
         seen += float(claimed[1::2].mean())
@@ -327,12 +329,15 @@ def simulate(tables: int, processes: int) -> dict[str, list[dict[str, Any]]]:
     kinds = [kind for kind in KINDS if "fails by" not in kind]
     looks = [partial(until_decided, *one) for one in _numbered((2, 5, 8), kinds, (0.0,))]
     looks += [partial(until_decided, *one) for one in _numbered((2, 5), ("normal",), (2.0, 3.0))]
+    gained = _numbered((2, 8), (3, 6), (0.0, 4.0))
     with ProcessPoolExecutor(processes) as pool:
         repeated = [pool.submit(calibrate, number, cell, tables) for number, cell in enumerate(chosen)]
         others = {
             "one_search": [pool.submit(one, tables=tables) for one in single],
             "until_decided": [pool.submit(one, tables=tables) for one in looks],
-            "tuning": [pool.submit(tuning, *one, tables) for one in _numbered((2, 8), (3, 6), (0.0, 4.0))],
+            "tuning": [
+                pool.submit(partial(tuning, *one), tables=tables) for one in _numbered((2, 8), (3, 6), (0.0, 4.0))
+            ],
         }
         found = {"repeated": repeated, **others}
         return {name: [future.result() for future in futures] for name, futures in found.items()}
