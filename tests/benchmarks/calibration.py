@@ -335,9 +335,7 @@ def simulate(tables: int, processes: int) -> dict[str, list[dict[str, Any]]]:
         others = {
             "one_search": [pool.submit(one, tables=tables) for one in single],
             "until_decided": [pool.submit(one, tables=tables) for one in looks],
-            "tuning": [
-                pool.submit(partial(tuning, *one), tables=tables) for one in _numbered((2, 8), (3, 6), (0.0, 4.0))
-            ],
+            "tuning": [pool.submit(partial(tuning, *one), tables=tables) for one in gained],
         }
         found = {"repeated": repeated, **others}
         return {name: [future.result() for future in futures] for name, futures in found.items()}
