@@ -1,6 +1,6 @@
 """Figure of a score against a number: a hyperparameter, the batch size, the size of the embedding, the epoch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil, log2, log10
 from typing import Any, Literal
 
@@ -24,17 +24,17 @@ _MOST_BARS = 20
 
 
 @styled
-def dependence_plot(frame: pd.DataFrame, looks: Mapping[str, tuple[str, AxisScale]], metric: str) -> Figure:
+def dependence_plot(frame: pd.DataFrame, label: str, scale: AxisScale, metric: str) -> Figure:
     """Draw mean and 95 % interval of each number, with a panel for each of the frame and a line for each of its lines.
 
     Lines are shifted a little sideways so that their intervals do not cover each other. The small points are single
     searches or runs; they are drawn for at most five. Hollow markers are published scores. Each panel has its own axes.
 
     Args:
-        frame: A row for each point: panel, line, parameter, x, mean, half_width, n, unit, values, published.
-        looks: Label and scale of the axis, by parameter.
+        frame: A row for each point: panel, line, x, mean, half_width, n, unit, values, published.
+        label: Name of the number on its axis, whose scale is `scale`.
     """
-    panels = list(frame.groupby(["panel", "parameter"], sort=False))
+    panels = list(frame.groupby("panel", sort=False))
     if not panels or not all((own["n"] > 0).any() for _, own in panels):
         raise FigureError("the figure of a score against a number needs at least one run in every panel")
     columns = min(len(panels), _COLUMNS)
@@ -42,8 +42,7 @@ def dependence_plot(frame: pd.DataFrame, looks: Mapping[str, tuple[str, AxisScal
     figure = new_figure(3.5 * rows, width=max(WIDTH if most > _FEW_TICKS else 4.8, 3.5 * columns))
     grid = list(figure.subplots(rows, columns, squeeze=False).ravel())
     names = list(dict.fromkeys(frame["line"]))
-    for axes, ((title, parameter), own) in zip(grid, panels, strict=False):
-        label, scale = looks[str(parameter)]
+    for axes, (title, own) in zip(grid, panels, strict=False):
         _draw_panel(axes, own, names, scale)
         axes.set_title(str(title), loc="left")
         axes.set_xlabel(label)

@@ -51,51 +51,56 @@ def report(
 
 def figure(
     name: Annotated[
-        str | None, typer.Argument(help="Name of a figure. Without a name, the figures of all papers are listed.")
+        str | None,
+        typer.Argument(
+            help="Name of a paper's figure, or of an experiment in the store, whose figures are all drawn. Without a "
+            "name, both are listed."
+        ),
     ] = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
     to: Annotated[
         Path | None, typer.Option("--to", help="Folder for the files. Default: the folder `figures` beside the store.")
     ] = None,
-    experiment: Annotated[
-        str | None,
-        typer.Option(
-            "--experiment",
-            help="Draw the figure from this experiment in the store (name or identity), such as one on your own "
-            "dataset. It must have rows and settings like the suite's experiment for the figure.",
-        ),
-    ] = None,
 ) -> None:
-    """Draw a figure of a paper from the runs in the store, as PNG and SVG, with a CSV file of the drawn scores."""
-    from reports.paper_figures.registry import PAPER_FIGURES
-    from reproduce.outputs.paper_figures import draw_figure, run_commands
+    """Draw a figure of a paper, or the figures of an experiment, from the runs in the store, as PNG and SVG.
+
+    A paper's figure comes with a CSV file of the drawn scores. The figures of an experiment are those of its page, with
+    one for each number in which rows of a sweep differ.
+    """
+    from reports.paper_figures import PAPER_FIGURES
+    from reproduce.outputs.find_runs import find_experiments
+    from reproduce.outputs.paper_figures import draw_own_figures, draw_paper_figure, run_commands
     from reproduce.storage import existing_store, storage_paths
 
-    opened = existing_store(store, artifacts)
+    opened, folder = existing_store(store, artifacts), to or storage_paths(store).store.parent / "figures"
     if name is None:
         _list_figures(opened)
-        return
-    if name not in PAPER_FIGURES:
-        raise InputError(f"there is no figure {name!r}; the figures are {', '.join(PAPER_FIGURES)}")
-    if opened is None:
-        commands = run_commands(PAPER_FIGURES[name], experiment)
+    elif opened is None:
+        commands = run_commands(PAPER_FIGURES[name]) if name in PAPER_FIGURES else "`reproduce run`"
         raise InputError(f"{store}: there is no store yet; make one with {commands}, or name another with --store")
-    files, caption = draw_figure(name, opened, to or storage_paths(store).store.parent / "figures", experiment)
-    for path in files:
-        say(output_console(), str(path))
-    say(output_console(), caption)
+    elif name in PAPER_FIGURES:
+        files, caption = draw_paper_figure(name, opened, folder)
+        for line in (*map(str, files), caption):
+            say(output_console(), line)
+    else:
+        for found in find_experiments(opened, [name], f"; figures of papers: {', '.join(PAPER_FIGURES)}"):
+            own = folder / found.name.replace("/", "_")
+            drawn = draw_own_figures(found, opened, own)
+            for file, title in drawn:
+                say(output_console(), f"{own / file}.png: {title}")
 
 
 def _list_figures(store: Store | None) -> None:
-    """List the figures of all papers with their experiments, and the number of runs in the store."""
-    from reports.paper_figures.registry import PAPER_FIGURES
+    """List the figures of all papers with their experiments, and the experiments in the store."""
+    from reports.paper_figures import PAPER_FIGURES
 
     latest = {} if store is None else store.latest_experiments()
     rows = []
     for name, entry in PAPER_FIGURES.items():
         count = 0 if store is None else sum(len(store.experiment_runs(latest[own])) for own in entry.own_of(latest))
-        rows.append((name, entry.paper, entry.number, entry.title, entry.experiment, str(count or "none")))
-    columns = ("figure", "paper", "in the paper", "shows", "experiment", "runs")
+        rows.append((name, f"{entry.paper}, {entry.number}", entry.experiment, str(count or "none")))
+    columns = ("figure", "paper", "experiment", "runs")
     show_rows("figures of the papers", columns, rows, right={"runs"}, whole={"figure", "experiment"})
-    say(output_console(), "`reproduce figure NAME` draws a figure; `reproduce run EXPERIMENT` makes its runs.")
+    say(output_console(), f"experiments in the store: {', '.join(sorted(latest)) or 'none'}")
+    say(output_console(), "`reproduce figure NAME` draws a paper's figure, or all figures of an experiment.")

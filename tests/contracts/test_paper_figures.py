@@ -3,7 +3,7 @@
 import pytest
 
 from reports.page.material import Material
-from reports.paper_figures.registry import PAPER_FIGURES
+from reports.paper_figures import PAPER_FIGURES
 from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.deviations import deviations
 from reproduce.config.experiment_file import load_experiments
@@ -16,11 +16,6 @@ pytestmark = pytest.mark.late
 
 # Number of points in each panel, counted by hand from the grids.
 POINTS = {
-    "proxy_isa_figure9": {"cars196": 20},
-    "proxy_isa_figure10": {"(a) cub200": 5, "(b) cub200": 5},
-    "proxy_anchor_batch_size": {"cars196": 6},
-    "proxy_anchor_embedding_size": {"cars196": 6},
-    "proxy_anchor_alpha_delta": {"cars196": 15},
     "proxy_gml_figure4": {"cars196": 90},
     "proxy_gml_figure5": {"cars196": 16},
     # Two methods, two kinds of embeddings, four batch sizes.

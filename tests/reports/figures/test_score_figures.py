@@ -14,14 +14,13 @@ from reports.figures.search import (
     Parameter,
     SearchHistory,
     TrialPoint,
-    alternative_text,
     search_history,
     search_plane,
     strongest_pair,
 )
 from reports.figures.search import caption as caption_of_search
 from reports.figures.spectrum import singular_value_spectrum
-from reports.figures.style import COLOURS, PAGE_WIDTH, FigureError, png_of, sign, svg_of
+from reports.figures.style import PAGE_WIDTH, FigureError, png_of, svg_of
 from results.statistics.intervals import Interval
 from tests.support.drawn import HALF, RUNS, legend_texts, lines_labelled, method_runs, points
 from tests.support.sample_page import measured, runs_of
@@ -100,9 +99,8 @@ def test_panels_of_curves_share_their_axes_and_say_their_lines():
         score_curves([MethodCurves("Triplet", ())])
 
 
-def against(*lines, scale="log2", metric="MAP@R", **scales):
-    frame = pd.concat(lines, ignore_index=True)
-    return dependence_plot(frame, {name: (name, scales.get(name, scale)) for name in frame["parameter"]}, metric)
+def against(*lines, scale="log2"):
+    return dependence_plot(pd.concat(lines, ignore_index=True), "batch size", scale, "MAP@R")
 
 
 def ticks(axes):
@@ -210,18 +208,9 @@ def test_the_plane_of_a_search_is_of_the_two_parameters_that_go_with_the_values(
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
 
 
-def test_words_on_a_search_name_range_best_trial_raced_and_failed_ones():
-    text = alternative_text(SEARCH)
-    assert text.startswith("Validation MAP@R of 4 trials, from 20.00 % to 40.00 %. The best trial is number 4, with ")
-    assert "loss.lr 10, loss.count 1" in text
+def test_the_caption_of_a_search_counts_raced_trials_and_names_failed_ones():
     assert "1 of 5 trials were clearly behind" in caption_of_search(SEARCH)
     assert caption_of_search(SEARCH).endswith("Failed, since the method does not take the setting: 1 (lr too large).")
-
-
-def test_seven_series_differ_in_colour_marker_and_line():
-    looks = [sign(index) for index in range(len(COLOURS))]
-    for part in ("color", "marker", "linestyle"):
-        assert len({str(look[part]) for look in looks}) == len(COLOURS)
 
 
 def test_the_same_figure_gives_the_same_files_and_names_are_no_formulas():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.paper_figures.registry import PAPER_FIGURES
+from reports.paper_figures import PAPER_FIGURES
 from reproduce.config.experiment_file import load_experiments
 from results.published.tables import figure_values, read_published
 
