@@ -35,7 +35,7 @@ def table(
         str | None,
         typer.Option(
             "--what",
-            help="Kind of table. published: a paper's table beside your own runs; results, differences, uncertainty, "
+            help="Kind of table. published: a paper's table beside your own runs; results, differences, "
             "peeking, hyperparameters, costs: tables of an experiment. Default: published for the name of a published "
             "table, results for an experiment.",
         ),

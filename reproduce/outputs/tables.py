@@ -21,7 +21,6 @@ from reports.tables.formats import WRITERS
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
-from reports.tables.uncertainty import uncertainty_table
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError, writing_to
@@ -63,7 +62,6 @@ def published_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
 KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {
     "results": table_of,
     "differences": differences,
-    "uncertainty": uncertainty_table,
     "peeking": peeking_table,
     "hyperparameters": lambda measured: hyperparameters(measured, published_names(measured)),
     "costs": costs,
