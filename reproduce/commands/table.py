@@ -119,7 +119,8 @@ def claims(
     any_dataset: Annotated[
         bool,
         typer.Option(
-            "--any-dataset", help="Where a claim's dataset was not run, show runs of the two methods on other datasets."
+            "--any-dataset",
+            help="Let runs on other datasets answer where a claim's own was not run.",
         ),
     ] = False,
     store: StoreAt = STORE,

@@ -23,6 +23,7 @@ from reports.tables.table import with_notes
 from reproduce.config.deviations import deviations, mlrc_experiment
 from results.atomic_files import write_atomically
 from results.published.claims import shipped_claims
+from results.statistics.search_findings import range_ends
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.wording import counted
 
@@ -81,8 +82,7 @@ def _claims_elsewhere(what: str) -> str:
     summary, alike = measured.summary, {}
     stored = StoredExperiment(experiment, measured, deviations(experiment, summary), mlrc_experiment(summary.dataset))
     for one in answer_claims(shipped_claims(), [stored], any_dataset=True):
-        if one.elsewhere:
-            answer = one.elsewhere[0]
+        if answer := one.runs:
             alike.setdefault((answer.verdict, answer.identity), []).append((one, answer))
     answers = [answer for claims in alike.values() for _, answer in claims]
     papers = len({one.claim.source for claims in alike.values() for one, _ in claims})
@@ -92,11 +92,12 @@ def _claims_elsewhere(what: str) -> str:
         f"| Claim | Score | Claimed | {summary.dataset} | Answer | At an end of its ranges |",
         "|---|---|---|--:|---|---|",
     ]
-    return "\n".join([*head, *(_claim_row(claims, summary.methods) for claims in alike.values())])
+    return "\n".join([*head, *(_claim_row(claims, measured) for claims in alike.values())])
 
 
-def _claim_row(claims: _Alike, titles: dict[str, str]) -> str:
-    claim, answer = claims[0][0].claim, claims[0][1]
+def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
+    claim, answer, titles = claims[0][0].claim, claims[0][1], measured.summary.methods
+    methods = (claim.a.method, claim.b.method)
     by_size = sorted((one.claim for one, _ in claims), key=lambda claim: claim.difference)
     sizes = dict.fromkeys(f"{claim.difference:+.{claim.digits}f}" for claim in (by_size[0], by_size[-1]))
     papers, datasets = (dict.fromkeys(getattr(one.claim, of) for one, _ in claims) for of in ("source", "dataset"))
@@ -109,7 +110,7 @@ def _claim_row(claims: _Alike, titles: dict[str, str]) -> str:
         f"{' to '.join(sizes)} ({', '.join(papers)}: {', '.join(datasets)})",
         difference_words(answer.pair),
         "; ".join(part for part in parts if part),
-        ", ".join(dict.fromkeys(titles[end.method] for end in answer.range_ends)),
+        ", ".join(dict.fromkeys(titles[end.method] for end in range_ends(measured) if end.method in methods)),
     )
     return f"| {' | '.join(cells)} |"
 

@@ -3,10 +3,8 @@
 import pytest
 
 from reports.published.claim_answers import answer_claims, claimed_cells
-from reports.published.eligibility import StoredExperiment
 from reports.tables.differences import differences
 from results.published.claims import read_claims, shipped_claims
-from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import read
 from tests.support.published_world import MLRC, PAPER, changed, experiment, runs_of, single_runs
 from tests.support.sample_records import changed_run
@@ -100,18 +98,6 @@ def test_claims_that_are_one_comparison_are_known():
     assert other.runs.identity != first.identity
 
 
-def test_settings_at_an_end_of_their_range_come_with_the_answer():
-    kept = MeasuredExperiment.kept("mlrc_frozen_cub200_subset")
-    answer = answered(
-        StoredExperiment("mine", kept), a="nir_proxy_anchor", b="proxy_anchor", values="66.0,64.4", setting="nir_table1"
-    )
-    ends = {(end.method, end.target, end.end) for end in answer.runs.range_ends}
-    assert ends == {
-        ("nir_proxy_anchor", "loss.omega", "highest"),
-        ("proxy_anchor", "loss_optimizer.lr", "highest"),
-    }
-
-
 def test_the_experiment_is_chosen_by_conditions_then_runs_and_never_by_scores():
     other = of_paper(LOW * 2, HIGH * 2, name="mine")
     assert answered(other, of_paper()).runs.experiment == "proxy_isa_table1/cub200"
@@ -176,16 +162,14 @@ def test_repeated_searches_answer_before_many_runs():
 )
 def test_without_runs_of_both_methods_a_claim_is_not_run(stored):
     answer = answered(stored)
-    assert (answer.verdict, answer.runs, answer.elsewhere) == ("not run", None, ())
+    assert (answer.verdict, answer.runs) == ("not run", None)
 
 
-def test_other_datasets_answer_only_if_asked_and_never_change_the_verdict():
+def test_other_datasets_answer_only_if_asked_and_after_the_claims_own():
     answer = answered(on_glyphs(), any_dataset=True)
-    assert answer.verdict == "not run"
-    (elsewhere,) = answer.elsewhere
-    assert (elsewhere.dataset, elsewhere.verdict) == ("glyphs", "the other way here")
-    assert "dataset glyphs" in elsewhere.differences
-    assert answered(on_glyphs(), of_paper(), any_dataset=True).elsewhere == ()
+    assert (answer.verdict, answer.runs.dataset) == ("the other way here", "glyphs")
+    assert "dataset glyphs" in answer.runs.differences
+    assert answered(on_glyphs(), of_paper([0.7], [0.6]), any_dataset=True).runs.dataset == "cub200"
 
 
 def test_runs_in_the_store_on_the_same_whole_dataset_give_the_noise_where_no_paper_prints_one():
