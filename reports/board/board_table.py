@@ -150,13 +150,11 @@ def _headline(board: Board, pairs: Sequence[PairOverDatasets]) -> str:
 
 def _agreement(board: Board) -> Iterator[str]:
     """Give the rank correlations, and what they mean for a reader with another dataset."""
-    found, titles = board.agreements, {one.name: one.title for one in board.datasets}
-    named = [f"{titles[one.first]} and {titles[one.second]} {one.correlation:.2f}" for one in found]
+    named = [f"{listed(titles)} {correlation:.2f}" for titles, correlation in board.correlations.items()]
     yield f"Rank correlation of the {len(board.methods)} methods: {'; '.join(named)}."
-    share = sum(one.same_order for one in found) / len(found)
     yield (
-        f"Of two methods, the one ahead on one of these datasets is also ahead on another in {100 * share:.0f} % of "
-        f"cases. A coin has 50 %; random orders agree as much in {100 * board.agreement_by_chance:.0f} % of draws."
+        "Of two methods, the one ahead on one of these datasets is also ahead on another in "
+        f"{100 * board.same_order:.0f} % of cases. A coin has 50 %."
     )
 
 

@@ -14,12 +14,11 @@ import numpy as np
 from reports.board.sources import Source
 from results.spec.experiment_spec import PrimaryScore
 from results.statistics.across_datasets import (
-    Agreement,
     PairOverDatasets,
-    agreement_by_chance,
-    agreements,
     mean_ranks,
     pair_over_datasets,
+    rank_correlation,
+    same_order,
 )
 from results.statistics.compare import compare_methods
 from results.statistics.comparison import ComparisonResult, MethodValues, Unit
@@ -94,15 +93,18 @@ class Board:
         """The score of the board."""
         return self.datasets[0].sources[0].score
 
-    @cached_property
-    def agreements(self) -> tuple[Agreement, ...]:
-        """How far every two datasets agree on the order of the methods."""
-        return agreements(self._by_dataset())
+    @property
+    def correlations(self) -> dict[tuple[str, str], float]:
+        """Spearman's rank correlation of the methods between every two datasets, by their titles."""
+        return {
+            (one.title, other.title): rank_correlation(self._means(one), self._means(other))
+            for one, other in combinations(self.datasets, 2)
+        }
 
-    @cached_property
-    def agreement_by_chance(self) -> float:
-        """How often random orders of the methods agree as much."""
-        return agreement_by_chance(self._by_dataset())
+    @property
+    def same_order(self) -> float:
+        """How often two methods have the same order on two datasets."""
+        return same_order({one.name: self._means(one) for one in self.datasets})
 
     @cached_property
     def by_rank(self) -> list[str]:
@@ -123,9 +125,6 @@ class Board:
     def _pair(self, a: str, b: str) -> PairOverDatasets:
         pairs = [one.comparison.pair(a, b) for one in self.datasets]
         return pair_over_datasets([pair for pair in pairs if pair is not None])
-
-    def _by_dataset(self) -> dict[str, list[float]]:
-        return {one.name: self._means(one) for one in self.datasets}
 
     def _means(self, dataset: BoardDataset) -> list[float]:
         return [dataset.values[key].mean for key in self.methods]

@@ -19,7 +19,7 @@ from results.published.print_alone import PrintAnswer, print_answer
 from results.published.rows import row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, published_table, published_tables
 from results.statistics.comparison import ComparedPair, ComparisonResult
-from results.statistics.deviations import measured_noise, setting_phrase
+from results.statistics.deviations import setting_phrase
 from results.statistics.primary_comparison import Metric, comparison_on, score_of
 
 ClaimVerdict = Literal[
@@ -146,8 +146,7 @@ def _answered(claim: Claim, stored: Sequence[StoredExperiment], any_dataset: boo
             elif one.dataset == claim.dataset and one.runs(claim.a.method) and one.runs(claim.b.method):
                 not_compared.append(one.name)
     runs = max(answers, key=lambda answer: _rank(answer, claim), default=None)  # Of equal ones the first, the latest.
-    noise = measured_noise([(one.name, one.measured) for one in stored], claim.dataset, claim.metric, claim.kind)
-    return AnsweredClaim(claim, print_answer(claim, noise), runs, _quoted(claim), tuple(not_compared))
+    return AnsweredClaim(claim, print_answer(claim), runs, _quoted(claim), tuple(not_compared))
 
 
 def _rank(answer: ExperimentAnswer, claim: Claim) -> tuple[bool, bool, int, int]:

@@ -11,7 +11,6 @@ from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet,
 from results.published.claims import Claim
 from results.published.print_alone import PrintVerdict
 from results.statistics.comparison import ComparedPair
-from results.statistics.deviations import MeasuredNoise
 from results.wording import counted, listed, plural
 
 _HEADER = (
@@ -22,9 +21,9 @@ _HEADER = (
 _CAPTION = (
     "A claim says that the first method is better. Claimed: the printed difference in percentage points. Noise: two "
     "equal methods with these numbers of runs differ by more in 5 % of cases. It is from the ± of the two values, else "
-    "from the ± that papers print for the same dataset and score, else from runs on the same whole dataset. The chance "
-    "of the search is no part of a ±, so beyond noise is about the printed settings. Runs: what the runs in the store "
-    "show. Each claim is judged by itself; nothing is corrected for the number of claims."
+    "from the ± that papers print for the same dataset and score. The chance of the search is no part of a ±, so "
+    "beyond noise is about the printed settings. Runs: what the runs in the store show. Each claim is judged by "
+    "itself; nothing is corrected for the number of claims."
 )
 _CAPTION_OF_RUNS = (
     "The verdict is that of the experiment's one comparison on this score, corrected for all pairs that it compares; "
@@ -82,7 +81,7 @@ def _row(one: AnsweredClaim) -> Row:
         Cell(claim.dataset),
         Cell(claim.score),
         Cell(claim.difference, form=NumberFormat(digits=claim.digits, signed=True), kind="published"),
-        Cell(printed.noise.noise if printed.noise else None, form=NumberFormat(digits=2)),
+        Cell(printed.noise, form=NumberFormat(digits=2)),
         Cell(printed.verdict),
         Cell(one.verdict),
     )
@@ -165,23 +164,19 @@ def _remarks(answered: Sequence[AnsweredClaim]) -> list[str]:
 
 def _origin(one: AnsweredClaim) -> str:
     """Say where a deviation is from; empty for the values' own ±."""
-    claim, source, noise = one.claim, one.printed.source, one.printed.noise
-    if source is None or noise is None or one.printed.own:
+    claim, printed = one.claim, one.printed
+    if printed.deviation is None or printed.own:
         return ""
-    if isinstance(source, MeasuredNoise):
-        text = f"{noise.deviation:.2f} points for {claim.score}, {counted(source.degrees, 'degree')} of freedom"
-        return f"Measured deviation s: {text}, from {source.name} ({source.setting})."
-    tables = listed(list(dict.fromkeys(spread.table for spread in source)))
-    deviation = f"s = {noise.deviation:.2f} points"
-    return f"{len(source)} printed ± for {claim.score} on {claim.dataset}: {deviation}, from {tables}."
+    tables = listed(list(dict.fromkeys(spread.table for spread in printed.source)))
+    deviation = f"s = {printed.deviation:.2f} points"
+    return f"{len(printed.source)} printed ± for {claim.score} on {claim.dataset}: {deviation}, from {tables}."
 
 
 def _sheet_line(one: AnsweredClaim) -> tuple[Value, ...]:
     claim, printed, answer = one.claim, one.printed, one.runs
-    noise = printed.noise.noise if printed.noise else None
     head: tuple[Value, ...] = (
         *(claim.line, claim.source, claim.place, claim.a.method, claim.b.method, claim.dataset, claim.score),
-        *(claim.difference, noise, printed.verdict, one.verdict),
+        *(claim.difference, printed.noise, printed.verdict, one.verdict),
     )
     if answer is None:
         return (*head, *(None,) * (len(_HEADER) - len(head)))

@@ -24,8 +24,6 @@ from reproduce.commands.terminal import output_console, say, show_rows
 if TYPE_CHECKING:
     from reproduce.forecast import MethodPlan
     from reproduce.run.session import Session
-    from results.spec.experiment_spec import Experiment
-    from results.statistics.planning import Split
     from results.store.store import Store
 
 
@@ -91,12 +89,12 @@ def show_plan(
 
 
 def show_budget(session: Session, store: Store | None, console: Console) -> None:
-    """Print which differences the planned searches or runs can show, and what other ways to spend the trials would.
+    """Print which differences the planned searches or runs can show.
 
     Nothing is printed for a single method. What the store has of the experiment says how far its searches differ.
     """
     from results.statistics.findings import budget_finding
-    from results.statistics.planning import detectable, splits
+    from results.statistics.planning import detectable
     from results.statistics.primary_comparison import planned_score
     from results.store.experiment_results import MeasuredExperiment
 
@@ -108,24 +106,3 @@ def show_budget(session: Session, store: Store | None, console: Console) -> None
     if store is not None and store.experiment_runs(session.fingerprint):
         measured = MeasuredExperiment.from_store(store, session.fingerprint)
     say(console, budget_finding(detectable(experiment, methods, score, measured), score).sentences)
-    if experiment.search.trials:
-        _show_splits(splits(experiment, methods, score), experiment, console)
-
-
-def _show_splits(ways: Sequence[Split], experiment: Experiment, console: Console) -> None:
-    """Print what searches of other numbers and lengths cost and can show, if one is long enough to be told apart."""
-    from results.statistics.deviations import FEWEST_TRIALS
-
-    planned, rows = (experiment.search.searches, experiment.search.trials), []
-    for way in ways:
-        is_planned = (way.searches, way.trials) == planned
-        if is_planned or way.trials >= FEWEST_TRIALS:
-            smallest = "not known" if way.smallest is None else f"{100 * way.smallest:.1f} points"
-            name = f"{way.searches} x {way.trials}{' (planned)' if is_planned else ''}"
-            rows.append((name, str(way.trainings), smallest))
-    if len(rows) > 1:
-        columns = ("searches x trials", "trainings", "smallest difference")
-        show_rows("ways to spend the trials of a method", columns, rows, right=columns, console=console)
-        known = any(way.smallest is not None for way in ways)
-        source = "from searches in results/measured" if known else "no searches like these are in results/measured"
-        say(console, f"Smallest difference that is shown with a probability of 80 %: {source}.")

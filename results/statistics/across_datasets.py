@@ -102,43 +102,6 @@ def pair_over_datasets(on: Sequence[ComparedPair]) -> PairOverDatasets:
     return PairOverDatasets(on[0].a, on[0].b, tuple(on), mean)
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """How far two datasets agree on the order of the methods.
-
-    Attributes:
-        first: Name of a dataset.
-        second: Name of another.
-        correlation: Spearman's rank correlation of the means; NaN if all methods are equal on one of them.
-        same_order: Share of the pairs of methods with the same order on both. A tie is half of one.
-    """
-
-    first: str
-    second: str
-    correlation: float
-    same_order: float
-
-
-def agreements(means: Mapping[str, Sequence[float]]) -> tuple[Agreement, ...]:
-    """Compare the orders of the methods on every two datasets; the means are in the same order of methods."""
-    return tuple(
-        Agreement(one, other, rank_correlation(means[one], means[other]), _same_order(means[one], means[other]))
-        for one, other in combinations(means, 2)
-    )
-
-
-def agreement_by_chance(means: Mapping[str, Sequence[float]], draws: int = 1_000) -> float:
-    """Return how often random orders agree at least as much as these, on average over every two datasets."""
-    generator, given = np.random.default_rng(0), [np.asarray(own, dtype=float) for own in means.values()]
-
-    def agreed(orders: Sequence[Numbers]) -> float:
-        return float(np.mean([_same_order(one, other) for one, other in combinations(orders, 2)]))
-
-    found = agreed(given)
-    # Rounding must not make equal shares unequal.
-    return float(np.mean([agreed([generator.permutation(own) for own in given]) > found - 1e-9 for _ in range(draws)]))
-
-
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Compute Spearman's rank correlation; equal values have their mean rank."""
     ranks = [mean_ranks(first), mean_ranks(second)]
@@ -152,7 +115,8 @@ def mean_ranks(values: Sequence[float]) -> Numbers:
     return np.asarray(rankdata(-np.asarray(values, dtype=float)))
 
 
-def _same_order(first: Sequence[float] | Numbers, second: Sequence[float] | Numbers) -> float:
-    signs = [np.sign(np.subtract.outer(given, given)) for given in (np.asarray(first), np.asarray(second))]
-    pairs = np.triu_indices(len(first), 1)
-    return float(np.mean((signs[0] * signs[1])[pairs] / 2 + 0.5))
+def same_order(means: Mapping[str, Sequence[float]]) -> float:
+    """Return how often two methods have the same order on two datasets, on average over every two; a tie is half."""
+    pairs = np.triu_indices(len(next(iter(means.values()))), 1)
+    signs = [np.sign(np.subtract.outer(own, own))[pairs] for own in map(np.asarray, means.values())]
+    return float(np.mean([one * other / 2 + 0.5 for one, other in combinations(signs, 2)]))

@@ -116,9 +116,6 @@ def _of_comparison(measured: MeasuredExperiment, comparison: ComparisonResult | 
             "comparison",
             "Adding after a look makes wrong claims more likely than the tests say.",
         )
-    if measured.others:
-        text = f"Not shown: {', '.join(measured.others)}, whose runs with the same settings are in the store."
-        yield Finding("note", text, "comparison", "This experiment was started without them.")
 
 
 def _part_of_the_budget(summary: ExperimentSummary) -> list[str]:

@@ -2,16 +2,9 @@
 
 A training is cut off if it ended at the largest number of epochs while its validation score still rose. More epochs
 could raise its score, so a comparison of such trainings is also one of the methods' speed of learning. A setting at an
-end of the range that was searched could be better in a wider range. Where the two best trials of a search cannot be
-told apart, another setting could win if they were trained again.
-
-The score of a trial is one measurement. Its noise is the deviation between the validation scores of the reproductions,
-which train the winning setting again. The difference of two trials then has the deviation noise x sqrt(2). The
-runner-up lies within the noise if it is no further than this below the winner.
+end of the range that was searched could be better in a wider range.
 """
 
-import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -26,7 +19,7 @@ from results.statistics.comparison import ComparisonResult
 from results.statistics.finding import Finding, titles_of
 from results.statistics.primary_comparison import unit_of
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, joined, listed
+from results.wording import joined, listed
 
 NAMED = 8
 """Largest number of methods whose trainings were all cut off that are named. More are counted."""
@@ -63,7 +56,6 @@ def search_findings(measured: MeasuredExperiment, comparison: ComparisonResult |
             "search",
             "MLRC trains every trial on all folds.",
         )
-    yield from _close_trials(measured, titles)
     yield from _range_ends(measured, titles)
 
 
@@ -88,15 +80,6 @@ def _failed_searches(comparison: ComparisonResult, titles: Mapping[str, str]) ->
             best = f"less than half of its best, {100 * max(own.units):.1f}"
             text = f"{titles[key]}: {len(own.failed)} of {len(own.units)} searches failed ({reached}; {best})."
             yield Finding("limit", text, "search", "Failed searches count like the others.")
-
-
-def _close_trials(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:
-    compared = close_trials(measured)
-    close = Counter(titles[method] for (method, _), within_noise in compared.items() if within_noise)
-    if close:
-        text = f"In {close.total()} of {counted(len(compared), 'search')} the two best trials lie within the noise."
-        which = joined([title if count == 1 else f"{title} {count}" for title, count in close.items()])
-        yield Finding("warning", text, "search", f"Trained again, another setting could win: {which}.")
 
 
 def _range_ends(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:
@@ -231,23 +214,6 @@ def range_ends(measured: MeasuredExperiment) -> list[RangeEnd]:
                 if end in found
             ]
     return ends
-
-
-def close_trials(measured: MeasuredExperiment) -> dict[tuple[str, int], bool]:
-    """Tell by method and search whether the second-best trial lies within the noise of the best.
-
-    Only searches whose setting has two reproductions with validation scores are in it.
-    """
-    close = {}
-    for method in measured.summary.methods:
-        for search in sorted(number for key, number in measured.searches if key == method):
-            scores = sorted(measured.searches[method, search].scores, reverse=True)
-            runs = [run for run in measured.records if (run.method, run.search) == (method, search)]
-            validated = validation_scores(measured, runs)
-            if len(scores) > 1 and len(validated) > 1:
-                noise = float(np.std(validated, ddof=1))
-                close[method, search] = scores[0] - scores[1] <= math.sqrt(2) * noise
-    return close
 
 
 def validation_scores(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> list[float]:

@@ -172,15 +172,6 @@ def test_other_datasets_answer_only_if_asked_and_after_the_claims_own():
     assert answered(on_glyphs(), of_paper([0.7], [0.6]), any_dataset=True).runs.dataset == "cub200"
 
 
-def test_runs_in_the_store_on_the_same_whole_dataset_give_the_noise_where_no_paper_prints_one():
-    separated = {"score": "MAP@R separated", "setting": ""}
-    source = answered(of_paper(), **separated).printed.source
-    assert (source.name, source.degrees) == ("proxy_isa_table1/cub200", 4)
-    assert answered(of_paper(dataset={"subset": True}), **separated).printed.verdict == "no fitting deviation"
-    assert answered(**separated).printed.verdict == "no fitting deviation"
-    assert {spread.table for spread in answered(of_paper()).printed.source} > {"nir_table1"}
-
-
 def test_equal_values_of_other_networks_are_not_taken():
     (nir,) = [c for c in shipped_claims() if (c.setting, c.dataset) == ("nir_table2", "sop")]
     (row_a, _), (row_b, _) = claimed_cells(nir)

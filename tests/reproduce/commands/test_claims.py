@@ -104,7 +104,7 @@ def test_a_file_that_cannot_be_used_gives_one_line(say, tmp_path):
     (tmp_path / "bad.csv").write_text("a,b,dataset,score,difference\none,other,cub200,R@1,much\n")
     (tmp_path / "picture.csv").write_bytes(b"\xff\xfe\x00")
     for arguments, said in (
-        (["bad.csv"], "bad.csv, line 2: difference 'much' is not a number; write points such as 1.5"),
+        (["bad.csv"], "bad.csv, line 2: difference: Input should be a valid number"),
         (["absent.csv"], "absent.csv: cannot be read (No such file or directory)"),
         (["picture.csv"], "picture.csv: not text in UTF-8"),
         (["--format", "pdf"], "--format 'pdf': use terminal, markdown"),

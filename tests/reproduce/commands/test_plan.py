@@ -1,7 +1,6 @@
 """What `plan` prints: trainings, the time if it is known, and the differences that the runs can show."""
 
 import io
-import re
 from types import SimpleNamespace
 
 import pytest
@@ -135,22 +134,9 @@ def said_of_budget(store=None, name="quickstart", **overrides):
 REPEATED = {"search.trials": 15, "search.searches": 3}
 
 
-def test_ways_to_spend_the_trials_show_their_cost_and_what_they_can_show():
-    text = said_of_budget(**REPEATED, reproductions=1)
-    assert re.search(r"1 x 45 .* 184 .* \d+\.\d points", text)
-    assert re.search(r"3 x 15 \(planned\) .* 192 .* \d+\.\d points", text)
-    assert "80 %: from searches in results/measured." in text
-    given = said_of_budget(**{"search.trials": 0})
-    assert given
-    assert "ways to spend" not in given
-    assert said_of_budget(methods=["contrastive"]) == "", "a single method has nothing to see"
-
-
-def test_searches_that_are_too_short_are_not_proposed_and_what_is_not_known_is_said():
-    assert "ways to spend" not in said_of_budget(**{"search.trials": 6, "search.searches": 1})
-    text = said_of_budget(**{"search.trials": 6, "search.searches": 3})
-    assert re.search(r"3 x 6 \(planned\) .* not known", text)
-    assert "1 x 18" in text
+def test_a_single_method_has_no_difference_to_see():
+    assert said_of_budget(**{"search.trials": 0})
+    assert said_of_budget(methods=["contrastive"]) == ""
 
 
 def test_searches_in_the_store_say_how_far_searches_differ(tmp_path):

@@ -3,15 +3,13 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from results.records.records import CurvePoint
-from results.records.trials import SearchTrials
 from results.spec.search_settings import SearchedRange
-from results.statistics.search_findings import RangeEnd, close_trials, cut_offs, range_ends, validation_scores
+from results.statistics.search_findings import RangeEnd, cut_offs, range_ends, validation_scores
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.measured_experiment import VALUES, measured, specs_of, with_trainings
+from tests.support.measured_experiment import measured, specs_of, with_trainings
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
 
 
@@ -118,20 +116,6 @@ def test_searches_that_find_an_end_are_counted():
 
 def test_values_that_were_set_have_no_ends():
     assert range_ends(experiment({"loss.alpha": 32})) == []
-
-
-def test_two_trials_are_close_if_they_differ_by_no_more_than_the_noise_of_their_difference():
-    world, noise = with_trainings(), np.std(VALUES["contrastive"], ddof=1) / 4
-    lead = 2**0.5 * noise
-    for second, close in ((0.16 - 0.999 * lead, True), (0.16 - 1.001 * lead, False)):
-        searches = {("contrastive", 0): SearchTrials((0.1, 0.16, second)), ("cosface", 0): SearchTrials((0.2,))}
-        assert close_trials(replace(world, searches=searches)) == {("contrastive", 0): close}
-
-
-def test_a_single_reproduction_shows_no_noise():
-    world = with_trainings()
-    one = replace(world, records=world.records[:1], searches={("contrastive", 0): SearchTrials((0.1, 0.16))})
-    assert close_trials(one) == {}
 
 
 def test_runs_without_validation_scores_are_left_out():
