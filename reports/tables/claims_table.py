@@ -7,17 +7,12 @@ from typing import get_args
 
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer
 from reports.tables.differences import DISTANCE, P_VALUE, size_words
-from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value, cell_text
+from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table, cell_text
 from results.published.claims import Claim
 from results.published.print_alone import PrintVerdict
 from results.statistics.comparison import ComparedPair
 from results.wording import counted, listed, plural
 
-_HEADER = (
-    *("line", "source", "place", "a", "b", "dataset", "score", "claimed", "noise", "print_alone", "verdict"),
-    *("experiment", "experiment_dataset", "difference", "low", "high", "p_better", "size"),
-    "other_conditions",
-)
 _CAPTION = (
     "A claim says that the first method is better. Claimed: the printed difference in percentage points. Noise: two "
     "equal methods with these numbers of runs differ by more in 5 % of cases. It is from the ± of the two values, else "
@@ -43,7 +38,7 @@ def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
     """Build the table of claims.
 
     Returns:
-        One row per claim; columns about runs only if there are any. The sheet has percentage points too.
+        One row per claim; columns about runs only if there are any.
     """
     with_runs = any(one.runs for one in answered)
     names = (*_OF_CLAIM, *(_OF_RUNS if with_runs else ()))
@@ -52,7 +47,6 @@ def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
         caption=" ".join((_CAPTION, *([_CAPTION_OF_RUNS] if with_runs else []))),
         columns=tuple(Column(name, numeric=name in _NUMBERS) for name in names),
         rows=tuple(replace(row, cells=row.cells[: len(names)]) for row in map(_row, answered)),
-        sheet=Sheet(_HEADER, tuple(map(_sheet_line, answered))),
         first="Claim",
         notes=(_summary(answered), *dict.fromkeys(note for one in answered for note in _notes(one))),
         remarks=tuple(_remarks(answered)),
@@ -170,17 +164,3 @@ def _origin(one: AnsweredClaim) -> str:
     tables = listed(list(dict.fromkeys(spread.table for spread in printed.source)))
     deviation = f"s = {printed.deviation:.2f} points"
     return f"{len(printed.source)} printed ± for {claim.score} on {claim.dataset}: {deviation}, from {tables}."
-
-
-def _sheet_line(one: AnsweredClaim) -> tuple[Value, ...]:
-    claim, printed, answer = one.claim, one.printed, one.runs
-    head: tuple[Value, ...] = (
-        *(claim.line, claim.source, claim.place, claim.a.method, claim.b.method, claim.dataset, claim.score),
-        *(claim.difference, printed.noise, printed.verdict, one.verdict),
-    )
-    if answer is None:
-        return (*head, *(None,) * (len(_HEADER) - len(head)))
-    pair = answer.pair
-    differences = None if answer.differences is None else "; ".join(answer.differences) or "none"
-    points = [None if value is None else 100 * value for value in (pair.difference, pair.low, pair.high)]
-    return (*head, answer.experiment, answer.dataset, *points, pair.p_better, pair.size, differences)

@@ -39,7 +39,7 @@ def differences(measured: MeasuredExperiment) -> Table:
         rows=tuple(
             Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(comparison, pair, titles)) for pair in comparison.pairs
         ),
-        sheet=Sheet(_HEADER, tuple(_values(comparison, pair, score) for pair in comparison.pairs)),
+        own_sheet=Sheet(_HEADER, tuple(_values(comparison, pair, score) for pair in comparison.pairs)),
         first="Methods",
         notes=tuple(finding.sentences for finding in shown),
         remarks=(*_reading(comparison), *_groups(comparison, titles)),

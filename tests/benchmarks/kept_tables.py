@@ -7,12 +7,10 @@ other datasets, and `board` the pairs that several records tell apart.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from reports.board.board_table import board_table, sorted_pairs
-from reports.board.boards import Board, boards_of
-from reports.board.sources import Source
+from reports.board.board_table import pairs_table, ranking_table
+from reports.board.boards import Board, Source, boards_of
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, answer_claims
 from reports.published.eligibility import StoredExperiment
 from reports.tables.claims_table import difference_words, verdict_counts
@@ -30,8 +28,6 @@ from results.wording import counted
 ROOT = Path(__file__).resolve().parents[2]
 SCRATCH = ("reality_check_glyphs", "reality_check_handwriting")
 """The records of networks that learn from scratch."""
-TRUNKS = ("mlrc_frozen_cub200_subset", "all_methods_glyphs")
-"""Two records that differ in their trunks."""
 
 
 def pages_with_tables() -> list[Path]:
@@ -59,17 +55,16 @@ def _table(name: str) -> str:
     return to_markdown(with_notes(table_of(MeasuredExperiment.kept(name)), "short")).strip()
 
 
-def kept_board(records: Sequence[str] = TRUNKS) -> Board:
-    """The board of kept records, by default of two that differ in their trunks."""
+def kept_board(records: Sequence[str] = SCRATCH) -> Board:
+    """The board of kept records."""
     sources = [Source(name, f"{name}.json.xz", MeasuredExperiment.kept(name)) for name in records]
-    return boards_of(sources, mixed=True).boards[0]
+    return boards_of(sources).boards[0]
 
 
 def _board(records: str) -> str:
     board = kept_board(records.split(", "))
-    table = board_table(board)
-    pairs = zip(table.rows, sorted_pairs(board.pairs()), strict=True)
-    return to_markdown(replace(table, rows=tuple(row for row, pair in pairs if pair.verdict != "cannot tell"))).strip()
+    tables = (ranking_table(board), pairs_table(board, told=True))
+    return "\n".join(map(to_markdown, tables)).strip()
 
 
 _Alike = list[tuple[AnsweredClaim, ExperimentAnswer]]
