@@ -5,8 +5,8 @@ t-SNE takes seconds and a gallery takes space, so both are made for the best few
 
 import base64
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from reports.figures.curves import FoldCurve, MethodCurves
 from reports.figures.intervals import MethodRuns
 from reports.figures.style import PAGE_WIDTH, FigureError, UndrawableError, png_of, svg_of
 from reports.page.material import Material
-from reports.page.sweeps import own_sweeps
+from reports.page.sweeps import sweeps_of
 from results.atomic_files import file_name, write_atomically
 from results.records.artifacts import FigureData
 from results.records.records import RunRecord
@@ -38,6 +38,7 @@ class Drawn:
         svg: Content of the SVG file; None, as `png`, if the figure cannot be drawn.
         caption: Explains how to read the figure, or why it cannot be drawn.
         fold: Heading of the collapsed group that the figure belongs to; empty for a figure that is always visible.
+        csv: The drawn numbers as CSV; empty for figures whose numbers are in tables.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Drawn:
     png: bytes | None
     caption: str = ""
     fold: str = ""
+    csv: str = ""
 
     @property
     def image(self) -> str:
@@ -54,8 +56,8 @@ class Drawn:
 
     def save(self, folder: Path) -> list[str]:
         """Write the files into `folder`, and return their names."""
-        contents = {f"{self.name}.svg": self.svg, f"{self.name}.png": self.png}
-        written = {name: content for name, content in contents.items() if content is not None}
+        contents = {f"{self.name}.svg": self.svg, f"{self.name}.png": self.png, f"{self.name}.csv": self.csv}
+        written = {name: content for name, content in contents.items() if content}
         for name, content in written.items():
             write_atomically(folder / name, content)
         return list(written)
@@ -65,7 +67,7 @@ def page_figures(material: Material) -> Iterator[Drawn]:
     """Draw all figures for which there are data."""
     if material.records:
         yield from _intervals(material)
-        yield from _sweeps(material)
+        yield from sweep_figures([material])
         yield from _validation_curves(material)
         yield from _test_curves(material)
         for key in material.searches:
@@ -98,15 +100,18 @@ def _intervals(material: Material) -> Iterator[Drawn]:
     return _drawn("intervals", f"{capitalized(material.score_name)} by method", draw, intervals.caption(unit))
 
 
-def _sweeps(material: Material) -> Iterator[Drawn]:
-    materials = {"": material}
-    for sweep in own_sweeps(material):
+def sweep_figures(materials: Sequence[Material]) -> Iterator[Drawn]:
+    """Draw the sweeps of an experiment, or those over the panels of its file."""
+    for sweep in sweeps_of(materials):
         try:
-            frame = sweep.frame(materials)
+            frame = sweep.frame()
         except FigureError:
             continue
-        name, title = f"sweep_{file_name(sweep.parameter)}", f"{capitalized(material.score_name)} and {sweep.label}"
-        yield from _drawn(name, title, partial(sweep.draw, frame), sweep.note(frame, materials))
+        values = frame["values"].map(lambda values: " ".join(map(repr, values)))
+        csv = frame.assign(values=values).to_csv(index=False, lineterminator="\n")
+        name, title = f"sweep_{file_name(sweep.parameter)}", f"{HEADLINE_METRICS[sweep.metric]} and {sweep.parameter}"
+        for drawn in _drawn(name, title, partial(sweep.draw, frame), sweep.note(frame)):
+            yield replace(drawn, csv=csv)
 
 
 def _validation_curves(material: Material) -> Iterator[Drawn]:

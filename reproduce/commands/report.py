@@ -1,18 +1,15 @@
-"""`report` writes the page of an experiment, `figure` draws a figure of a paper from the runs in the store."""
+"""`report` writes the page of an experiment, `figure` draws its figures alone."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.commands.terminal import output_console, say, show_rows
 from reproduce.errors import InputError
-
-if TYPE_CHECKING:
-    from results.store.store import Store
 
 
 def report(
@@ -51,11 +48,7 @@ def report(
 
 def figure(
     name: Annotated[
-        str | None,
-        typer.Argument(
-            help="Name of a paper's figure, or of an experiment in the store, whose figures are all drawn. Without a "
-            "name, both are listed."
-        ),
+        str | None, typer.Argument(help="Name or identity of an experiment in the store. Without it, all are listed.")
     ] = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
@@ -63,44 +56,22 @@ def figure(
         Path | None, typer.Option("--to", help="Folder for the files. Default: the folder `figures` beside the store.")
     ] = None,
 ) -> None:
-    """Draw a figure of a paper, or the figures of an experiment, from the runs in the store, as PNG and SVG.
+    """Draw the figures of an experiment's page from the runs in the store, as PNG and SVG.
 
-    A paper's figure comes with a CSV file of the drawn scores. The figures of an experiment are those of its page, with
-    one for each number in which rows of a sweep differ.
+    One of them is a score against a number, if rows of a sweep or panels of the file differ in it; a CSV file has its
+    points. Where the suite's experiment makes a paper's figure, the published values that are known stand beside.
     """
-    from reports.paper_figures import PAPER_FIGURES
     from reproduce.outputs.find_runs import find_experiments
-    from reproduce.outputs.paper_figures import draw_own_figures, draw_paper_figure, run_commands
-    from reproduce.storage import existing_store, storage_paths
+    from reproduce.outputs.page import draw_figures
+    from reproduce.storage import opened_store, storage_paths
 
-    opened, folder = existing_store(store, artifacts), to or storage_paths(store).store.parent / "figures"
+    opened = opened_store(store, artifacts)
     if name is None:
-        _list_figures(opened)
-    elif opened is None:
-        commands = run_commands(PAPER_FIGURES[name]) if name in PAPER_FIGURES else "`reproduce run`"
-        raise InputError(f"{store}: there is no store yet; make one with {commands}, or name another with --store")
-    elif name in PAPER_FIGURES:
-        files, caption = draw_paper_figure(name, opened, folder)
-        for line in (*map(str, files), caption):
-            say(output_console(), line)
-    else:
-        for found in find_experiments(opened, [name], f"; figures of papers: {', '.join(PAPER_FIGURES)}"):
-            own = folder / found.name.replace("/", "_")
-            drawn = draw_own_figures(found, opened, own)
-            for file, title in drawn:
-                say(output_console(), f"{own / file}.png: {title}")
-
-
-def _list_figures(store: Store | None) -> None:
-    """List the figures of all papers with their experiments, and the experiments in the store."""
-    from reports.paper_figures import PAPER_FIGURES
-
-    latest = {} if store is None else store.latest_experiments()
-    rows = []
-    for name, entry in PAPER_FIGURES.items():
-        count = 0 if store is None else sum(len(store.experiment_runs(latest[own])) for own in entry.own_of(latest))
-        rows.append((name, f"{entry.paper}, {entry.number}", entry.experiment, str(count or "none")))
-    columns = ("figure", "paper", "experiment", "runs")
-    show_rows("figures of the papers", columns, rows, right={"runs"}, whole={"figure", "experiment"})
-    say(output_console(), f"experiments in the store: {', '.join(sorted(latest)) or 'none'}")
-    say(output_console(), "`reproduce figure NAME` draws a paper's figure, or all figures of an experiment.")
+        latest = opened.latest_experiments()
+        rows = [(own, str(len(opened.experiment_runs(latest[own])))) for own in sorted(latest)]
+        show_rows("experiments with figures", ("experiment", "runs"), rows, right={"runs"}, whole={"experiment"})
+        say(output_console(), "`reproduce figure EXPERIMENT` draws its figures.")
+        return
+    folder = to or storage_paths(store).store.parent / "figures"
+    for path, title in draw_figures(find_experiments(opened, [name]), opened, folder):
+        say(output_console(), f"{path}: {title}")

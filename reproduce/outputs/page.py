@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -21,8 +21,9 @@ from reports.page.material import Material, MethodSource
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import suite_card
 from reproduce.errors import writing_to
+from reproduce.outputs.find_runs import NamedExperiment
 from reproduce.outputs.rerun_commands import rerun_commands
-from reproduce.outputs.result_files import link_latest, own_name
+from reproduce.outputs.result_files import latest_name, link_latest, own_name
 from reproduce.outputs.tables import published_names
 from results.atomic_files import write_atomically
 from results.records.artifacts import FigureData, figure_data_path
@@ -168,6 +169,23 @@ def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
     for path in folder.iterdir():
         if path.suffix in (".svg", ".png") and path.name not in written:
             path.unlink()
+
+
+def draw_figures(experiments: Sequence[NamedExperiment], store: Store, folder: Path) -> Iterator[tuple[Path, str]]:
+    """Draw the figures of experiments, and those over the panels of a file; yield each PNG file with its title."""
+    from reports.page.figures import page_figures, sweep_figures
+
+    found = {one.name: gather(one.name, one.fingerprint, store) for one in experiments}
+    drawn = {name: tuple(page_figures(material)) for name, material in found.items()}
+    if len(found) > 1:
+        drawn[next(iter(found)).partition("/")[0]] = tuple(sweep_figures(list(found.values())))
+    for name, figures in drawn.items():
+        own = folder / latest_name(name)
+        for figure in figures:
+            if figure.png:
+                with writing_to(own):
+                    figure.save(own)
+                yield own / f"{figure.name}.png", figure.title
 
 
 def answer(fingerprint: str, store: Store) -> str:
