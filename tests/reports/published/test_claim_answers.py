@@ -128,7 +128,7 @@ def test_answers_are_those_of_the_experiments_own_table():
     settings = changed(PAPER, primary={"metric": "precision_at_1", "embeddings": "separated", "margin": 2.0})
     stored = experiment("mine", settings, runs)
     answer, table = answered(stored, setting="").runs, read(differences(stored.measured)).set_index(["a", "b"])
-    row = table.loc["proxy_isa", "proxy_anchor"]
+    row = table.loc["proxy_anchor", "proxy_isa"]
     assert (answer.pair.p_better, answer.pair.size) == (pytest.approx(row["p_better"]), row["size"])
     assert (answer.comparison.alpha, answer.comparison.margin) == (0.05, 0.02)
     further = answered(stored, score="MAP@R", setting="").runs.comparison
