@@ -87,6 +87,7 @@ ADDED_OPTIONS = {
     "python -m reproduce claims --format latex": [],
     "python -m reproduce coverage": [],
     "python -m reproduce coverage proxy_isa_table1": [],
+    "python -m reproduce coverage proxy_isa_table1 --settings": [],
     "python -m reproduce report quickstart": [],
     "python -m reproduce export runs --to exported": [],
     "python -m reproduce export embeddings frozen --method contrastive --data my_images --to embeddings": [

@@ -125,12 +125,6 @@ def test_numbers_stand_at_equal_distances_with_intervals():
     assert of_searches.get_supxlabel() == "mean and 95 % interval, n = 3 searches"
 
 
-def test_single_runs_are_points_if_there_are_few():
-    axes = against(points("few", {1: RUNS, 2: (0.5,) * 6})).axes[0]
-    dots = [one for one in axes.lines if one.get_marker() == "."]
-    assert [list(one.get_ydata()) for one in dots] == [pytest.approx([50, 54, 61])]
-
-
 def test_published_scores_are_hollow_markers_beside_the_runs():
     figure = against(points("r = 1", {1: RUNS}, {1: 0.5, 4: 0.6}))
     (hollow,) = lines_labelled(figure.axes[0], "_published")

@@ -88,16 +88,6 @@ def test_under_other_conditions_no_claim_holds_or_is_contradicted():
     assert (less.verdict, less.runs.pair.size) == ("cannot tell", "within"), "no more than the margin is claimed"
 
 
-def test_claims_that_are_one_comparison_are_known():
-    claims = claim() + claim(values="69.4,68.4", setting="proxy_isa_table4") + claim(score="MAP@R", setting="")
-    first, second, further = (one.runs for one in answer_claims(claims, [of_paper()]))
-    assert first.identity == second.identity != further.identity
-    (turned,) = answer_claims(claim("proxy_anchor", "proxy_isa", setting=""), [of_paper()])
-    assert (turned.runs.identity, turned.verdict) == (first.identity, "the other way here")
-    (other,) = answer_claims(claim(), [of_paper(name="mine")])
-    assert other.runs.identity != first.identity
-
-
 def test_the_experiment_is_chosen_by_conditions_then_runs_and_never_by_scores():
     other = of_paper(LOW * 2, HIGH * 2, name="mine")
     assert answered(other, of_paper()).runs.experiment == "proxy_isa_table1/cub200"

@@ -2,7 +2,6 @@
 
 import io
 import math
-import re
 
 import pandas as pd
 import pytest
@@ -11,7 +10,6 @@ from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import cell_text, with_notes
-from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.findings import findings_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
@@ -98,32 +96,6 @@ def test_csv_loses_no_digit():
     read = {(r.method, r.variant, r.metric): (r.mean, r.ci95_half_width) for r in frame.itertuples()}
     assert read == {key: (cell.value, cell.half_width) for key, cell in cells_of(drawn).items()}
     assert set(frame["n"]) == {3}
-
-
-def test_csv_says_the_dimensions_of_each_variant():
-    frame = pd.read_csv(io.StringIO(to_csv(table()))).set_index(["method", "variant"])
-    assert set(frame.loc[("triplet", "separated"), "dimensions"]) == {128}
-    assert set(frame.loc[("triplet", "concatenated"), "dimensions"]) == {512}
-    assert set(frame.loc[("untrained", "concatenated"), "dimensions"]) == {5120}
-
-
-def markdown_frame(text: str) -> pd.DataFrame:
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    head, rule, *body = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-    assert all(set(cell) <= set("-:") for cell in rule)
-    assert {len(cells) for cells in [head, rule, *body]} == {8}
-    return pd.DataFrame(body, columns=head).set_index("Method")
-
-
-def test_markdown_shows_percentages_of_the_cells():
-    frame = markdown_frame(to_markdown(table()))
-    for (key, variant, metric), cell in cells_of(table()).items():
-        shown = frame.loc[row(table(), key).head, f"{variant} {HEADLINE_METRICS[metric]}"]
-        numbers = [float(part) for part in shown.strip("*?").split(" ± ")]
-        assert cell_text(cell) in shown
-        expected = [100 * cell.value] if cell.half_width is None else [100 * cell.value, 100 * cell.half_width]
-        assert numbers == pytest.approx(expected, abs=0.00501)
-    assert frame.loc["Triplet", "n"] == "3"
 
 
 NEAR = [some_run("cosface", run, value) for run, value in enumerate((0.51, 0.53, 0.60))]
@@ -213,13 +185,6 @@ def test_searches_and_their_runs_are_counted_apart():
     assert cell_of(repeated(runs=1), "triplet", "separated", "precision_at_1").half_width is None
 
 
-def test_the_last_epoch_has_the_unit_of_the_other_scores():
-    drawn = repeated(last_epoch=True)
-    chosen = [cell for (kind, _), cell in result_cells(row(drawn, "triplet")).items() if kind == "separated"]
-    beside = cells_beside(row(drawn, "triplet"))
-    assert [(cell.value, cell.half_width) for cell in beside] == [(cell.value, cell.half_width) for cell in chosen]
-
-
 def with_last_epoch():
     """Runs of the protocol `standard` with one model: the last epoch's scores are 0.1 below the chosen one's."""
     changes = {"protocol": "standard", "fold_fingerprints": ("f",), "chosen_by": ("a", "b")}
@@ -242,16 +207,6 @@ def test_the_last_epoch_is_shown_beside_without_marks():
     last = frame[(frame["method"] == "triplet") & (frame["variant"] == "last_epoch")].set_index("metric")
     assert last.loc["map_at_r", "mean"] == pytest.approx(0.1125)
     assert (last["n"] == 3).all()
-
-
-def test_methods_and_runs_without_a_last_epoch_stay_empty_there():
-    given = with_last_epoch()
-    given[0] = given[0].model_copy(update={"last_epoch": None})
-    drawn = table(given=[*given, records()[-1]])
-    assert all(cell.empty for cell in cells_beside(row(drawn, "untrained")))
-    assert [cell.note for cell in cells_beside(row(drawn, "triplet"))] == ["(2 of 3 runs)"] * 3
-    frame = pd.read_csv(io.StringIO(to_csv(drawn)))
-    assert set(frame[frame["variant"] == "last_epoch"]["method"]) == {"triplet"}
 
 
 def test_findings_stand_below_the_table_what_must_be_known_first():
