@@ -85,11 +85,6 @@ def metric_title(name: str) -> str:
     return _TITLES.get(name, name.replace("recall", "R"))
 
 
-def result_cells(row: Row) -> dict[ResultColumn, Cell]:
-    """Return the cells of a row of results, by column."""
-    return dict(zip(RESULT_COLUMNS, row.cells[1:], strict=False))
-
-
 def table_of(measured: MeasuredExperiment) -> Table:
     """Build the table of results: percentages with the half width of the 95 % interval.
 
@@ -123,7 +118,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
         caption=_caption(measured, comparison),
         columns=(Column(count), *(one.column for one in scores)),
         rows=tuple(rows),
-        sheet=Sheet(_HEADER, tuple(values)),
+        own_sheet=Sheet(_HEADER, tuple(values)),
         notes=(
             *notes,
             *(finding.sentences for finding in findings if finding.level != "note"),

@@ -69,7 +69,7 @@ Format = Annotated[
     str,
     typer.Option(
         "--format",
-        help="terminal, markdown, csv, latex, latex-document, html, or json (the records or cells of the table).",
+        help="terminal, markdown, csv, latex, html, or json (the records or cells of the table).",
     ),
 ]
 

@@ -207,7 +207,7 @@ def test_a_repeated_search_adds_to_the_first_one(tmp_path):
     table = reproduce(tmp_path, "table", "tiny", "--format", "markdown").out
     assert "Single searches, concatenated MAP@R: Contrastive" in table
     assert "added after results were known (1 search)" in table
-    answer = reproduce(tmp_path, "table", "tiny", "--what", "uncertainty", "--format", "csv")
+    answer = reproduce(tmp_path, "table", "tiny", "--what", "differences", "--format", "csv")
     assert pd.read_csv(io.StringIO(answer.out)).empty, "a single method has no pair"
 
 
