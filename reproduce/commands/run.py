@@ -118,6 +118,9 @@ def run(
         from reproduce.outputs.page import answer, page_or_reason  # Imports what draws figures.
 
         say(console, answer(session.fingerprint, session.store))
+        if session.experiment.search.until_decided:
+            outcome = "decided" if finished.decided else "not decided"
+            say(console, f"{outcome} after {session.experiment.search.searches} searches of each method")
         done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
         say(console, f"{done}, {finished.found} found in the store; written: {', '.join(map(str, finished.files))}")
         say(console, page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports))
