@@ -221,7 +221,8 @@ class _Training:
         images, batch, method = len(self.targets), self.settings.batch_size, self.spec.method
         shuffled = method.whole_passes and not method.samples_per_class
         passes = self.iterations // max(1, images // batch) if shuffled else self.iterations * batch // images
-        return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes))
+        total = self.steps_per_epoch * self.settings.max_epochs
+        return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes), total)
 
     def _warming_up(self, passes: int) -> bool:
         method = self.spec.method

@@ -19,7 +19,6 @@ from reproduce.commands.options import (
     Ray,
     StoreAt,
     Tables,
-    Track,
     Workers,
     Yes,
     with_choices,
@@ -78,7 +77,6 @@ def run(
     artifacts: Artifacts = None,
     cache: Cache = None,
     tables: Tables = None,
-    track: Track = None,
     yes: Yes = False,
 ) -> None:
     """Run an experiment, print its table and write its page. Trainings that are in the store are not repeated.
@@ -89,7 +87,6 @@ def run(
     from reports.tables.table import with_notes
     from reproduce.commands.terminal import show_table
     from reproduce.forecast import in_words
-    from reproduce.monitoring.trackers import open_trackers
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device, default_workers
     from reproduce.run.open_sessions import open_sessions
@@ -100,7 +97,6 @@ def run(
     if ray is not None:
         where = where.absolute()
     start_executor = _executor_factory(device, workers, ray, where)
-    tracked = open_trackers(track or [], where.store.parent / "tensorboard")
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device(device if ray is None else "auto")
     failed: dict[str, str] = {}
@@ -110,7 +106,7 @@ def run(
             # A cluster's number of workers and their speed are not known before it is open.
             if ray is None:
                 ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
-            finished = run_experiment.run(session, start_executor, console, tracked)
+            finished = run_experiment.run(session, start_executor, console)
             made += finished.made
             if finished.decided or finished.failed:
                 break

@@ -18,9 +18,7 @@ from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from reproduce import interrupts
-from reproduce.monitoring.observer import Observers
 from reproduce.monitoring.progress import RunProgress
-from reproduce.monitoring.trackers import Tracking
 from reproduce.outputs.result_files import link_latest, own_name
 from reproduce.run.devices import prepare_process
 from reproduce.run.lab import MethodSearch, SharedLab
@@ -93,11 +91,10 @@ def run(
     session: Session,
     start: Callable[[], Executor],
     console: Console,
-    tracked: Path | None = None,
 ) -> Finished:
     """Run the part of an experiment that is not in the store, and write the experiment's table.
 
-    `start` opens the executor, which is closed at the end. `tracked` is the folder of TensorBoard's files, if any.
+    `start` opens the executor, which is closed at the end.
 
     Raises:
         InputError: Another process runs this experiment with this store.
@@ -122,7 +119,7 @@ def run(
             lab = SharedLab(
                 store,
                 executor,
-                Observers(progress, Tracking(session.name, tracked, console)),
+                progress,
                 session.fingerprint,
                 test_curves=experiment.test_curves,
                 recordings=experiment.recordings,

@@ -15,10 +15,9 @@ from protocols.images.batch_source import BatchSource
 from protocols.splits import mlrc_split
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_card import card_names
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, open_method
 from results.records.records import FoldResult
 from results.spec.conditions import ImageSettings
 from results.spec.training_spec import MethodSpec

@@ -9,10 +9,9 @@ from torch import Tensor
 
 import losses
 from protocols.training.build_method import BuiltMethod, build_method
-from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_card import card_names
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, open_method
 
 pytestmark = pytest.mark.late
 
