@@ -55,17 +55,6 @@ def to_latex(table: Table) -> str:
     return "\n".join([*write(alignment, caption, head, _rows(table)), *_notes(table), _end(table), ""])
 
 
-def to_latex_document(table: Table) -> str:
-    """Write a whole document that holds only the table, on landscape pages with small margins."""
-    head = (
-        r"\documentclass{article}",
-        r"\usepackage[T1]{fontenc}",
-        r"\usepackage[a4paper,landscape,margin=1cm]{geometry}",
-        r"\usepackage{booktabs,graphicx,longtable}",
-    )
-    return "\n".join([*head, r"\begin{document}", to_latex(table) + r"\end{document}", ""])
-
-
 def is_long(table: Table) -> bool:
     """Return whether the table has too many lines for one page."""
     return len(table.rows) > _LONG

@@ -35,7 +35,7 @@ def table(
         str | None,
         typer.Option(
             "--what",
-            help="Kind of table. published: a paper's table beside your own runs; results, differences, uncertainty, "
+            help="Kind of table. published: a paper's table beside your own runs; results, differences, "
             "peeking, hyperparameters, costs: tables of an experiment. Default: published for the name of a published "
             "table, results for an experiment.",
         ),
@@ -119,7 +119,8 @@ def claims(
     any_dataset: Annotated[
         bool,
         typer.Option(
-            "--any-dataset", help="Where a claim's dataset was not run, show runs of the two methods on other datasets."
+            "--any-dataset",
+            help="Let runs on other datasets answer where a claim's own was not run.",
         ),
     ] = False,
     store: StoreAt = STORE,
@@ -194,12 +195,6 @@ def board(
     to: Annotated[
         Path | None, typer.Option("--to", help="Write the page and the table in every format into this folder.")
     ] = None,
-    mixed: Annotated[
-        bool,
-        typer.Option(
-            "--mixed", help="Put unlike protocols, trunks and embedding sizes on one board, which names them."
-        ),
-    ] = False,
     store: Annotated[
         list[str],
         typer.Option("--store", help="A store, or a file that `store export` wrote; repeat the option for several."),
@@ -208,23 +203,22 @@ def board(
 ) -> None:
     """Draw what several datasets say together: each difference on each dataset, and whether it is the same on all.
 
-    Experiments under unlike conditions stand on separate boards. Experiments of one dataset that differ in their
-    methods alone, such as those of two labs, are joined.
+    The ranking comes first. Experiments under unlike conditions stand on separate boards. In another format than that
+    of the terminal the table of pairs is printed.
     """
-    from reports.board.board_table import board_table
+    from reports.board.board_table import pairs_table, ranking_table
     from reports.board.boards import boards_of
     from reproduce.outputs.tables import latest_sources, named_sources, opened_places
 
     check_format(output)
     with opened_places(store, artifacts) as stores:
         sources = named_sources(stores, name) if name else latest_sources(stores)
-        found = boards_of(sources, mixed=mixed)
+        found = boards_of(sources)
         for line in found.left_out:
             typer.echo(line, err=True)
         if not found.boards:
             raise InputError(
-                "no two datasets can stand on one board; run an experiment on a second one, name more with --store, or "
-                "put unlike ones together with --mixed"
+                "no two datasets can stand on one board; run an experiment on a second one, or name more with --store"
             )
         for one in found.boards:
             if compare not in ("all", "best", *one.methods):
@@ -232,7 +226,9 @@ def board(
                 raise InputError(f"--compare {compare}: is not on all datasets; use all, best, or one of {methods}")
         for number, one in enumerate(found.boards, start=1):
             if to is None:
-                print_table(board_table(one, compare), output)
+                if output == "terminal":
+                    print_table(ranking_table(one), output)
+                print_table(pairs_table(one, compare, told=output == "terminal" and compare == "all"), output)
             else:
                 _write_board(one, compare, to / f"board_{number}" if len(found.boards) > 1 else to)
 

