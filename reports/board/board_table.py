@@ -10,13 +10,20 @@ from reports.board.boards import Board, BoardDataset
 from reports.tables.formats import to_html
 from reports.tables.table import PERCENT, POINTS, Cell, Column, NumberFormat, Row, Table, measured_cell
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.across_datasets import FEWEST_FOR_A_MEAN, BoardVerdict, OverDatasets, PairOverDatasets
+from results.statistics.across_datasets import (
+    FEWEST_FOR_A_MEAN,
+    BoardVerdict,
+    OverDatasets,
+    PairOverDatasets,
+    surviving,
+)
+from results.statistics.comparison import rank_words
 from results.statistics.deviations import WIDENING
 from results.statistics.finding import origin_findings
 from results.statistics.intervals import Interval
 from results.wording import counted, joined, listed
 
-ORDER: tuple[BoardVerdict, ...] = ("consistent", "same on both", "depends on the dataset", "cannot tell")
+ORDER: tuple[BoardVerdict, ...] = ("consistent", "hint: same on both", "depends on the dataset", "cannot tell")
 """The verdicts, answers first."""
 
 _NAMED = 3
@@ -43,8 +50,9 @@ def ranking_table(board: Board) -> Table:
         for dataset in board.datasets:
             own = dataset.values[key]
             cells += [measured_cell(Interval(own.mean, None, len(own.units)), PERCENT)]
-            cells += [Cell(_ranks(key, dataset.claims(), count))]
-        over = (Cell(mean_rank, form=NumberFormat(digits=1)), Cell(_ranks(key, on_all, count)))
+            cells += [Cell(_places(dataset.comparison.rank_intervals.get(key, (1, count))))]
+        worse, better = (sum(pair[of] == key for pair in on_all) for of in (1, 0))
+        over = (Cell(mean_rank, form=NumberFormat(digits=1)), Cell(_places((1 + worse, count - better))))
         rows.append(Row(board.methods[key], (*cells, *over), key))
     over_columns = (Column("mean rank"), Column("rank on all"))
     common = joined([f"{key} {text}" for key, text in board.conditions.items() if key != "score"])
@@ -76,18 +84,23 @@ def headline(board: Board) -> str:
 
 def pairs_table(board: Board, compare: str = "all", *, told: bool = False) -> Table:
     """Build the table of pairs: the difference on each dataset, answers first. `told` leaves out "cannot tell"."""
-    pairs = sorted(board.pairs(compare), key=lambda pair: ORDER.index(pair.verdict))
-    shown = [pair for pair in pairs if not told or pair.verdict != "cannot tell"]
+    found = board.pairs(compare)
+    pairs = sorted(zip(found, surviving(found), strict=True), key=lambda one: ORDER.index(one[0].verdict))
     means = [Column("mean"), Column("predicted")] if len(board.datasets) >= FEWEST_FOR_A_MEAN else []
     columns = (*(Column(one.title) for one in board.datasets), *means, Column("verdict", numeric=False))
     return Table(
         title="Which differences hold on all datasets?",
         caption=f"Differences of {board.score.embeddings} {_metric(board)} in percentage points, with 95 % intervals. "
-        f"{_OVER_ALL if means else _OVER_TWO} Intervals and verdicts are for one row alone.",
+        f"{_OVER_ALL if means else _OVER_TWO} Intervals and verdicts are for one row alone. * survives Holm's "
+        f"correction over the {len(pairs):,} rows.",
         columns=columns,
-        rows=tuple(Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair)) for pair in shown),
+        rows=tuple(
+            Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair), sign="*" if survives else "")
+            for pair, survives in pairs
+            if not told or pair.verdict != "cannot tell"
+        ),
         first="Methods",
-        notes=(_counts(pairs),),
+        notes=(_counts(pairs), *_failed(board)),
         remarks=(*_limits(board), *_origins(board)),
     )
 
@@ -111,11 +124,8 @@ def _datasets(board: Board) -> str:
     return joined([one.title for one in board.datasets])
 
 
-def _ranks(key: str, claims: set[tuple[str, str]], count: int) -> str:
-    """The places that a method can have, as in `1 to 3`: behind all that are better, before all that are worse."""
-    low = 1 + sum(worse == key for _, worse in claims)
-    high = count - sum(better == key for better, _ in claims)
-    return str(low) if low == high else f"{low} to {high}"
+def _places(places: tuple[int, int]) -> str:
+    return rank_words(places).removeprefix("rank ")
 
 
 def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:
@@ -133,10 +143,18 @@ def _mean_cells(mean: OverDatasets | None) -> list[Cell]:
     return [Cell(mean.mean, width, form=POINTS, kind="measured") for width in (mean.half_width, mean.prediction)]
 
 
-def _counts(pairs: Sequence[PairOverDatasets]) -> str:
-    counts = Counter(pair.verdict for pair in pairs)
+def _counts(pairs: Sequence[tuple[PairOverDatasets, bool]]) -> str:
+    counts, holding = Counter(pair.verdict for pair, _ in pairs), sum(survives for _, survives in pairs)
     said = [f"{counts[verdict]:,} {verdict}" for verdict in ORDER if counts[verdict]]
-    return f"Of {counted(len(pairs), 'pair')}: {listed(said)}."
+    many = f" {holding or 'None'} survive a correction over all {len(pairs):,}." if len(pairs) > 1 else ""
+    return f"Of {counted(len(pairs), 'pair')}: {listed(said)}.{many}"
+
+
+def _failed(board: Board) -> Iterator[str]:
+    for dataset in board.datasets:
+        for key, failed in dataset.comparison.failed.items():
+            units = counted(len(dataset.values[key].units), "search")
+            yield f"On {dataset.title}, {len(failed)} of {units} of {board.methods[key]} failed; means count it."
 
 
 def _agreement(board: Board) -> Iterator[str]:
@@ -150,11 +168,11 @@ def _agreement(board: Board) -> Iterator[str]:
 
 _OVER_ALL = (
     "Consistent: all intervals and that of the mean lie on one side of zero. Mean: all datasets count equally. "
-    "Predicted: where a difference newly measured on another such dataset, with the same budget, lies in 95 % of "
+    "Predicted: where a difference newly measured on another such dataset, with the same budget, lies in about 95 % of "
     "cases. Depends on the dataset: two intervals lie on opposite sides of zero."
 )
 _OVER_TWO = (
-    "Same on both: both intervals lie on the same side of zero; two datasets give a hint and no mean. Depends on the "
+    "Hint: both intervals lie on the same side of zero, which a third dataset can still turn around. Depends on the "
     "dataset: the intervals lie on opposite sides."
 )
 

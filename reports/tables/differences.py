@@ -9,6 +9,7 @@ from itertools import combinations
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.statistics.compare import power_words
 from results.statistics.comparison import ComparedPair, ComparisonResult
 from results.statistics.finding import titles_of
 from results.statistics.findings import findings_of
@@ -41,7 +42,7 @@ def differences(measured: MeasuredExperiment) -> Table:
         own_sheet=Sheet(_HEADER, tuple(_values(comparison, pair, score) for pair in pairs)),
         first="Methods",
         notes=tuple(finding.sentences for finding in shown),
-        remarks=(*_reading(comparison), *_groups(comparison, titles)),
+        remarks=tuple(_reading(comparison)),
     )
 
 
@@ -80,15 +81,6 @@ def size_words(pair: ComparedPair, margin: float) -> str:
     return pair.size if pair.size == "cannot tell" else f"{pair.size} {100 * margin:g}"
 
 
-def _groups(comparison: ComparisonResult, titles: Mapping[str, str]) -> list[str]:
-    if comparison.interim or len(comparison.methods) < 3:
-        return []
-    groups = [f"({'; '.join(titles[key] for key in group)})" for group in comparison.groups]
-    return (
-        [f"Groups of methods of which none is shown to be better than another: {', '.join(groups)}."] if groups else []
-    )
-
-
 def _reading(comparison: ComparisonResult) -> list[str]:
     sentences, margin = [], f"{100 * comparison.margin:g} points"
     if comparison.assumed is not None:
@@ -98,12 +90,14 @@ def _reading(comparison: ComparisonResult) -> list[str]:
             f"{assumed.record} ({assumed.setting})."
         )
     if comparison.tested:
+        in_search = "" if comparison.unit == "run" else " in a typical search, one that does not fail"
         sentences += [
-            f"Verdict: which method is better. Size: whether the difference is beyond {margin} or within. The "
-            f"probability of any wrong claim in these two columns is at most {100 * comparison.alpha:g} % "
+            f"Verdict: which method is better{in_search}. Size: whether the difference is beyond {margin} or within. "
+            f"The probability of any wrong claim in these two columns is at most {100 * comparison.alpha:g} % "
             "(exceptions: docs, How methods are compared); p is adjusted for all these pairs.",
             "The 95 % intervals hold for one pair alone.",
-            "Could have seen: the smallest true difference that would be called better with a probability of 80 %.",
+            "Could have seen: the smallest true difference that would be called better with a probability of "
+            f"{power_words(comparison.compare)}.",
         ]
     if comparison.settings is not None:
         sentences.append(

@@ -22,7 +22,7 @@ from results.records.records import RunRecord
 from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.source_names import SourceName
-from results.statistics.comparison import ComparisonResult, MethodValues
+from results.statistics.comparison import ComparisonResult, MethodValues, rank_words
 from results.statistics.finding import titles_of
 from results.statistics.findings import findings_of
 from results.statistics.intervals import Interval
@@ -45,7 +45,19 @@ RESULT_COLUMNS: tuple[ResultColumn, ...] = tuple(
 )
 """The columns of results in the order of the table. The number of runs is in a column before them."""
 
-_HEADER = ("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n", "unit", "runs")
+_HEADER = (
+    "method",
+    "variant",
+    "metric",
+    "dimensions",
+    "mean",
+    "ci95_half_width",
+    "n",
+    "unit",
+    "runs",
+    "rank_low",
+    "rank_high",
+)
 _TITLES = {
     **HEADLINE_METRICS,
     "map@1000": "mAP@1000",
@@ -99,7 +111,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
         row = Row(titles[key] + suffix, (_count(measured, key, units[key]), *cells), key, sign + flagged)
         rows.append(row)
         notes += [f"{sign} {row.head}: {summary.left_out[key].note}"] if sign else []
-        values += _values(own, scores, "search" if _is_by_search(measured, key) else "run")
+        values += _values(measured, own, scores, _ranks(comparison).get(key, (None, None)))
     count = "searches × runs" if unit_of(summary.experiment) == "search" else "n"
     return Table(
         title=summary.title,
@@ -168,20 +180,34 @@ def _score_cell(
     key, primary, note = own[0].method, primary_score(measured), ""
     is_primary = (scores.variant, scores.metric) == (primary.embeddings, primary.metric)
     mark = _marks(comparison).get(key, "") if is_primary else ""
+    if is_primary and (places := _ranks(comparison).get(key)):
+        note = rank_words(places)
     if scores.variant == "last_epoch":
         known = sum(run.last_epoch is not None for run in own)
         note = f"({known} of {len(own)} runs)" if 0 < known < len(own) else ""
     return measured_cell(scores.intervals.get(key), scores.form, mark, note)
 
 
-def _values(own: Sequence[RunRecord], scores: Sequence[_Scores], unit: str) -> Iterator[tuple[Value, ...]]:
+def _values(
+    measured: MeasuredExperiment,
+    own: Sequence[RunRecord],
+    scores: Sequence[_Scores],
+    ranks: tuple[int | None, int | None],
+) -> Iterator[tuple[Value, ...]]:
     """Return the sheet's rows of a method, without those that have no value."""
-    models, dimensions = len(own[0].fold_fingerprints), own[0].dimensions
+    models, dimensions, primary = len(own[0].fold_fingerprints), own[0].dimensions, primary_score(measured)
+    unit = "search" if _is_by_search(measured, own[0].method) else "run"
     for one in scores:
         if interval := one.intervals.get(own[0].method):
             size = dimensions * (models if one.variant == "concatenated" else 1)
             numbers = (*mean_and_half_width(interval), interval.n, unit, len(own))
-            yield (own[0].method, one.variant, one.metric, size, *numbers)
+            is_primary = (one.variant, one.metric) == (primary.embeddings, primary.metric)
+            yield (own[0].method, one.variant, one.metric, size, *numbers, *(ranks if is_primary else (None, None)))
+
+
+def _ranks(comparison: ComparisonResult | None) -> dict[str, tuple[int, int]]:
+    """The places that methods can have; none while searches or runs are missing."""
+    return {} if comparison is None or comparison.interim else comparison.rank_intervals
 
 
 def _units(measured: MeasuredExperiment) -> dict[str, MethodValues]:
@@ -260,6 +286,8 @@ def _reading(measured: MeasuredExperiment, *, last_epoch: bool) -> list[str]:
             "An interval takes the mean of a search's runs as one value. Its variance is pooled over the methods, or "
             "the method's own if that is larger."
         )
+    if _ranks(primary_comparison(measured)):
+        sentences.append("Rank: the places that a method can have by this comparison, all of them at once at 95 %.")
     if last_epoch:
         sentences.append("Last epoch: the same trainings at their end, without a choice of the epoch.")
     return sentences

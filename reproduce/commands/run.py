@@ -104,18 +104,22 @@ def run(
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device(device if ray is None else "auto")
     failed: dict[str, str] = {}
-    for session in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
-        # A cluster's number of workers and their speed are not known before it is open.
-        if ray is None:
-            ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
-        started = time.perf_counter()
-        finished = run_experiment.run(session, start_executor, console, tracked)
+    for opened in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
+        started, made = time.perf_counter(), 0
+        for session in opened.looks():
+            # A cluster's number of workers and their speed are not known before it is open.
+            if ray is None:
+                ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
+            finished = run_experiment.run(session, start_executor, console, tracked)
+            made += finished.made
+            if finished.decided or finished.failed:
+                break
         show_table(with_notes(finished.table, "short"), console)
         from reproduce.outputs.page import answer, page_or_reason  # Imports what draws figures.
 
         say(console, answer(session.fingerprint, session.store))
-        made = f"{finished.made} trainings made in {in_words(time.perf_counter() - started)}"
-        say(console, f"{made}, {finished.found} found in the store; written: {', '.join(map(str, finished.files))}")
+        done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
+        say(console, f"{done}, {finished.found} found in the store; written: {', '.join(map(str, finished.files))}")
         say(console, page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports))
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
     if failed:

@@ -29,6 +29,7 @@ from reproduce.run.tasks import Executor
 from reproduce.storage import only_run_of
 from results.atomic_files import try_out, write_atomically
 from results.spec.data_choice import FEATURES, OWN_DATA, DrawnSplit
+from results.statistics.primary_comparison import primary_comparison
 from results.store.experiment_results import MeasuredExperiment
 
 
@@ -36,20 +37,24 @@ def interim_looks(session: Session) -> tuple[str, ...]:
     """Return with how many searches or runs the experiment was complete before, as phrases such as `2 searches`.
 
     Somebody who adds searches or runs because of the results is peeking. The suite cannot tell why they are added, so
-    it notes all cases. Another comparison, or other methods, make no other experiment here.
+    it notes all cases. Another comparison, or other methods, make no other experiment here. Looks that were planned
+    are none, but a fixed number of searches before the plan is one.
     """
     ours, looks = session.experiment, set()
     for start in session.store.starts():
         summary = start.summary
-        if start.name != session.name:
+        if start.name != session.name or start.fingerprint == session.fingerprint:
             continue
         search = summary.experiment.search
-        if (search.searches, summary.reproductions) >= (ours.search.searches, ours.reproductions):
+        planned_now = ours.search.until_decided and not search.until_decided
+        if not planned_now and (search.searches, summary.reproductions) >= (ours.search.searches, ours.reproductions):
             continue
         raised = summary.experiment.model_copy(
             update={
                 "reproductions": ours.reproductions,
-                "search": search.model_copy(update={"searches": ours.search.searches}),
+                "search": search.model_copy(
+                    update={"searches": ours.search.searches, "until_decided": ours.search.until_decided}
+                ),
                 "primary": ours.primary,
                 "methods": ours.methods,
                 "variants": ours.variants,
@@ -57,7 +62,7 @@ def interim_looks(session: Session) -> tuple[str, ...]:
         )
         same = raised.fingerprint(session.name, session.setup.dataset.fingerprint) == session.fingerprint
         if same and len(session.store.experiment_runs(start.fingerprint)) >= sum(summary.runs.values()) > 0:
-            more_searches = search.searches < ours.search.searches
+            more_searches = planned_now or search.searches < ours.search.searches
             looks.add((search.searches, "search") if more_searches else (summary.reproductions, "run"))
     plural = {"search": "searches", "run": "runs"}
     return tuple(f"{count} {unit if count == 1 else plural[unit]}" for count, unit in sorted(looks))
@@ -73,6 +78,7 @@ class Finished:
         made: Number of trainings made in this run.
         found: Number of trainings that were in the store before.
         failed: Why methods have no results, by method.
+        decided: Whether every comparison that was asked for has an answer.
     """
 
     table: Table
@@ -80,6 +86,7 @@ class Finished:
     made: int
     found: int
     failed: Mapping[str, Exception]
+    decided: bool
 
 
 def run(
@@ -128,9 +135,11 @@ def run(
                 for search in study.searches()
             )
     interrupts.stop_if_requested()
-    table = table_of(MeasuredExperiment.from_store(store, session.fingerprint, trainings=True))
+    measured = MeasuredExperiment.from_store(store, session.fingerprint, trainings=True)
+    table, comparison = table_of(measured), primary_comparison(measured)
     files = write_table(table, session)
-    return Finished(table, files, progress.made.total(), progress.found.total(), failed)
+    decided = comparison is not None and comparison.decided
+    return Finished(table, files, progress.made.total(), progress.found.total(), failed, decided)
 
 
 def _identities(study: Study) -> list[tuple[str, dict[str, JsonValue]]]:

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from results.spec.conditions import Conditions
+from results.spec.data_choice import OWN_DATA
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
@@ -105,20 +107,25 @@ def repeated_searches(measured: MeasuredExperiment, score: PrimaryScore) -> dict
 def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> SearchDeviation | None:
     """Return the deviation of the kept record that is nearest to an experiment; None if none is near.
 
-    A record is near if it trains a network as the experiment does, or works on features as it does. Of these, the one
-    on the same data and trunk comes first, then the one with the nearest number of trials, then that of most searches.
-    The first trials of a longer search are a search too: its deviation is that of the record, times the ratio of the
-    deviations of the best validation scores, and not below that of the record.
+    A record is near if it is on the same dataset, or has the same trunk and kind of training: deviations differ by a
+    factor of 2 to 3 between others. Of these, the one on the same data and trunk comes first, then the one with the
+    nearest number of trials, then that of most searches, then the larger deviation. The first trials of a longer search
+    are a search too: its deviation is that of the record, times the ratio of the deviations of the best validation
+    scores, and not below that of the record.
     """
-    trials, trunk = experiment.search.trials, experiment.conditions.trunk
-    kept = _kept(score.metric, score.embeddings, on_features=trunk.is_input_features)
-    near = kept[kept["dataset"] != ""]
+    trials, conditions = experiment.search.trials, experiment.conditions
+    kept = _kept(score.metric, score.embeddings, on_features=conditions.trunk.is_input_features)
+    # Two folders of users are two datasets.
+    same_data = (kept["dataset"] == experiment.dataset.name) & ~kept["dataset"].isin(OWN_DATA)
+    same_trunk = kept["trunk"] == conditions.trunk.name
+    near = kept[(same_data | (same_trunk & (kept["training"] == training_kind(conditions)))) & (kept["dataset"] != "")]
     if trials < FEWEST_TRIALS or near.empty:
         return None
 
-    def distance(line: Mapping[Any, Any]) -> tuple[bool, bool, int, int]:
-        other = line["dataset"] != experiment.dataset.name, line["trunk"] != trunk.name
-        return *other, abs(int(line["trials"]) - trials), -int(line["degrees"])
+    def distance(line: Mapping[Any, Any]) -> tuple[bool, bool, int, int, float]:
+        data = line["dataset"] != experiment.dataset.name or experiment.dataset.name in OWN_DATA
+        apart = data, line["trunk"] != conditions.trunk.name, abs(int(line["trials"]) - trials)
+        return *apart, -int(line["degrees"]), -float(line["deviation"])
 
     line = min(near.to_dict("records"), key=distance)
     deviation, length = float(line["deviation"]), int(line["trials"])
@@ -127,6 +134,13 @@ def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> Sea
     return SearchDeviation(
         deviation, int(line["degrees"]), float(line["largest"]), line["record"], length, line["setting"]
     )
+
+
+def training_kind(conditions: Conditions) -> str:
+    """Return what is trained: an embedder on features, or a network that starts from weights or from scratch."""
+    if conditions.trunk.is_input_features:
+        return "frozen"
+    return "from scratch" if conditions.trunk.weights == "random" else "fine-tuned"
 
 
 def measured_deviation(

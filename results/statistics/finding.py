@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from results.records.provenance import DECIDING_PACKAGES
@@ -73,7 +74,7 @@ def _differences(
         yield f"Runs were made on different devices ({listed(found)}). Devices round differently."
     for name, things in (("host_system", "systems"), ("processor", "processors"), ("threads", "numbers of threads")):
         # The arithmetic of a GPU does not depend on them.
-        if found := differing(lambda origin, name=name: str(getattr(origin, name)) if origin.device == "cpu" else ""):
+        if found := differing(partial(_on_cpu, name)):
             yield f"Runs on a CPU were made with different {things} ({listed(found)}). They round differently."
     precisions = sorted({_precision(one, run) for one, run in runs})
     if len(precisions) > 1:
@@ -81,16 +82,24 @@ def _differences(
         yield f"Runs were made in different precision ({words}). They round differently."
     else:  # Otherwise these settings follow from it.
         for name in sorted({name for of_kind in origins for origin in of_kind for name in origin.math}):
-            if found := differing(lambda origin, name=name: origin.math.get(name, "")):
+            if found := differing(partial(_in, "math", name)):
                 text = f"Runs on a GPU were made with different settings of {name} ({listed(found)})."
                 yield f"{text} They round differently."
     for package in DECIDING_PACKAGES:
-        if found := differing(lambda origin, package=package: origin.versions.get(package, "")):
+        if found := differing(partial(_in, "versions", package)):
             yield f"Runs were made with different versions of {package} ({listed(found)}). They can give other numbers."
     if any(origin.tree_dirty for of_kind in origins for origin in of_kind):
         yield "Some runs were made with uncommitted changes. Their commit alone is not enough to repeat them."
     if found := differing(lambda origin: origin.commit[:7]):
         yield f"Runs were made with {len(found)} commits of the code ({listed(found)})."
+
+
+def _on_cpu(name: str, origin: Provenance) -> str:
+    return str(getattr(origin, name)) if origin.device == "cpu" else ""
+
+
+def _in(field: str, key: str, origin: Provenance) -> str:
+    return str(getattr(origin, field).get(key, ""))
 
 
 def _precision(one: MeasuredExperiment, run: RunRecord) -> str:

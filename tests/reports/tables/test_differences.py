@@ -1,7 +1,5 @@
 """The table of differences between methods."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -123,12 +121,6 @@ def test_one_search_with_a_record_names_it_and_tells_nothing_apart_on_frozen_fea
     assert set(searched["direction"]) == {"cannot tell"}
     assert (searched["settings_direction"] != "cannot tell").sum() > 100
     assert "assumed to be twice the 0.61 points of results/measured/search_variance_birds_subset" in table.remarks[0]
-
-
-def test_groups_are_named_for_all_pairs_of_a_complete_table():
-    said = "Groups of methods of which none is shown to be better than another: (Proxy-Anchor; Normalized Softmax"
-    assert differences(THREE).remarks[-1].startswith(said)
-    assert not any("Groups" in text for text in differences(replace(THREE, records=THREE.records[:-1])).remarks)
 
 
 def test_given_settings_are_compared_by_their_runs():

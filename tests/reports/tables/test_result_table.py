@@ -91,7 +91,8 @@ def test_csv_loses_no_digit():
     drawn = table(given=[some_run("triplet", run, value) for run, value in enumerate((1 / 3, 2 / 7, 0.1 + 0.2))])
     frame = pd.read_csv(io.StringIO(to_csv(drawn)))
     assert list(frame.columns) == [
-        *("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n", "unit", "runs")
+        *("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n", "unit", "runs"),
+        *("rank_low", "rank_high"),
     ]
     read = {(r.method, r.variant, r.metric): (r.mean, r.ci95_half_width) for r in frame.itertuples()}
     assert read == {key: (cell.value, cell.half_width) for key, cell in cells_of(drawn).items()}
@@ -139,7 +140,7 @@ def test_nothing_is_marked_while_nothing_is_claimed():
     assert "Interim: searches or runs are missing, so no value is marked." in interim.caption
     unknown = table(given=given, **{**PAIR, "trials": 5})
     assert marks_of(unknown) == set()
-    assert "How far two searches of this size differ is not known" in " ".join(unknown.notes)
+    assert "How far searches of this kind vary is not known" in " ".join(unknown.notes)
     single = table(given=[given[0], given[3]], **PAIR, reproductions=1)
     assert marks_of(single) == set()
     named = table(given=given, **PAIR, settings={"primary": {"compare": "cosface"}})

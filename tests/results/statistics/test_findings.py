@@ -119,7 +119,7 @@ def test_a_single_search_says_what_is_not_known_or_names_the_record():
         next(one for one in findings_of(world) if one.text == "One search of each method.")
         for world in (measured(), MeasuredExperiment.kept("mlrc_frozen_cub200_subset"))
     )
-    assert unknown.detail.startswith("How far two searches of this size differ is not known")
+    assert unknown.detail.startswith("How far searches of this kind vary is not known")
     assert "about 0.9 points (results/measured/search_variance_birds_subset.json.xz: a part of cub200" in known.detail
     assert "One search of each method." not in texts(measured(hyperparameters={}))
     assert "One search of each method." not in texts(given(a=A, b=B))
@@ -127,7 +127,7 @@ def test_a_single_search_says_what_is_not_known_or_names_the_record():
 
 def test_a_failed_search_is_named_and_a_failed_run_is_none():
     found = texts(searched(a=(29.26, 28.01, 8.13), b=(40, 39, 38)).measured, "limit", "search")
-    assert found == ["A: 1 of 3 searches failed (8.1; less than half of its best, 29.3)."]
+    assert found == ["A: 1 of 3 searches failed (8.1; median 28.0)."]
     assert not any("failed" in text for text in texts(given(a=[0.9, 0.9, 0.1, 0.9], b=B)))
 
 
