@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -111,8 +112,9 @@ def board_page(board: Board, compare: str = "all", made: str = "") -> str:
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     ranking, pairs = board_tables(board, compare)
+    tables = (replace(ranking, title="Ranking", notes=ranking.notes[1:]), pairs)  # The page begins with the others.
     return templates.get_template("board.html").render(
-        title=ranking.title, headline=headline(board), tables=[to_html(ranking), to_html(pairs)], made=made
+        title=ranking.title, headline=headline(board), tables=list(map(to_html, tables)), made=made
     )
 
 
