@@ -1,7 +1,7 @@
 """Losses of deep metric learning. They need torch and pytorch-metric-learning, and no other package of the suite."""
 
 from .angular_margins import ArcFaceLoss, CosFaceLoss
-from .attach import AttachedSchedule, attach
+from .attach import attach
 from .ccp import CCPLoss
 from .clustering import ClusteringLoss
 from .contextual import ContextualLoss
@@ -27,7 +27,6 @@ from .xbm import XBMLoss
 
 __all__ = [
     "ArcFaceLoss",
-    "AttachedSchedule",
     "CCPLoss",
     "Clock",
     "ClusteringLoss",

@@ -15,76 +15,6 @@ from .plugin import TrainingPlugin
 from .schedule import Schedule
 
 
-class AttachedSchedule(Schedule):
-    """The schedule of a loss in a trainer, made by `attach`, which has its arguments.
-
-    It stands in for the trainer's `train`. Nothing hangs on model or loss, so they can be copied, pickled and saved at
-    any time; at the end of every `trainer.train` the trainer is as before.
-    """
-
-    def __init__(
-        self,
-        loss: TrainingPlugin,
-        trainer: Any,
-        labels: NDArray[np.int64] | Sequence[int] | Tensor | None,
-        validate: Callable[[Any], Mapping[str, float]] | None,
-        seed: int,
-    ) -> None:
-        trunk = trainer.models["trunk"]
-        super().__init__(
-            loss,
-            nn.Sequential(trunk, trainer.models["embedder"]),
-            c_f.process_label(_labels(trainer, labels), trainer.label_hierarchy_level, trainer.label_mapper),
-            trainer.batch_size,
-            trunk=trunk,
-            images=partial(_inputs, trainer),
-            steps_per_epoch=trainer.iterations_per_epoch,
-            seed=seed,
-        )
-        self.trainer, self.validate = trainer, validate
-        self._validate()
-        link = trainer
-        while isinstance(link.train, AttachedSchedule):
-            if link.train.loss is loss:  # A loss that is attached again has the new schedule only.
-                link.train = link.train.train
-            else:
-                link = link.train
-        self.train: Callable[..., Any] = trainer.train
-        trainer.train = self
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Train with the hooks of the loss."""
-        trainer = self.trainer
-        before = trainer.calculate_loss, trainer.gradient_clippers, trainer.end_of_epoch_hook
-        calculate_loss, clippers, end_of_epoch = before
-
-        def step(batch: Any) -> None:
-            self.start_step()
-            calculate_loss(batch)
-
-        def ended(trainer: Any) -> Any:
-            self._validate()
-            return end_of_epoch(trainer)
-
-        trainer.calculate_loss, trainer.end_of_epoch_hook = step, ended
-        trainer.gradient_clippers = {f"hooks of loss {id(self.loss)}": self._after_backward, **(clippers or {})}
-        try:
-            return self.train(*args, **kwargs)
-        finally:
-            trainer.calculate_loss, trainer.gradient_clippers, trainer.end_of_epoch_hook = before
-            self.release()
-
-    def _validate(self) -> None:
-        if self.validate is not None:
-            self.evaluated(self.validate(self.trainer))
-
-    def _after_backward(self) -> None:
-        """Among the trainer's gradient clippers: a skipped step loses its gradients."""
-        if not self.gradients_ready():
-            for optimizer in self.trainer.optimizers.values():
-                optimizer.zero_grad(set_to_none=True)
-
-
 def attach(
     loss: TrainingPlugin,
     trainer: Any,
@@ -92,19 +22,19 @@ def attach(
     labels: NDArray[np.int64] | Sequence[int] | Tensor | None = None,
     validate: Callable[[Any], Mapping[str, float]] | None = None,
     seed: int = 0,
-) -> AttachedSchedule:
+) -> Schedule:
     """Call the hooks of a loss in a trainer of pytorch-metric-learning (PML).
 
-    Call it after the trainer is made, with model and loss on their device, and before `trainer.train`. Build the
-    optimizer of the loss from `loss.param_groups(lr, weight_decay)`.
+    Call it once, after the trainer is made, with model and loss on their device, and before `trainer.train`. Build the
+    optimizer of the loss from `loss.param_groups(lr, weight_decay)`. If a training ends within the loss's warm-up, call
+    `release` of the schedule. The hooks hang on the trainer, so model and loss can be copied and saved at any time.
 
     A step starts before the trainer computes its loss, `on_gradients` is the first of the trainer's gradient clippers,
     and validation runs in its hook at the end of an epoch, before the one that it had. A step that the loss skips gets
     no gradients, which torch's optimizers leave out.
 
     Args:
-        loss: the loss with hooks; it may be part of the trainer's loss function. If it is attached to this trainer
-            already, the new schedule takes the place of the old one.
+        loss: the loss with hooks; it may be part of the trainer's loss function.
         trainer: a trainer of PML whose models are `trunk` and, if any, `embedder`.
         labels: class of every training image as 0..C-1, (n,); default None, which takes the dataset's `targets`,
             `labels` or second tensor.
@@ -116,11 +46,47 @@ def attach(
         The schedule that calls the hooks.
 
     Raises:
-        ValueError: if the labels are not known, or the loss needs `validate`.
+        ValueError: if the labels are not known, the loss needs `validate`, or it is attached to this trainer already.
     """
+    clippers, key = trainer.gradient_clippers or {}, f"hooks of loss {id(loss)}"
     if loss.needs.validation and validate is None:
         raise ValueError(f"{type(loss).__name__} acts on validation scores; give validate=")
-    return AttachedSchedule(loss, trainer, labels, validate, seed)
+    if key in clippers:
+        raise ValueError(f"{type(loss).__name__} is attached to this trainer already; make another trainer")
+    trunk = trainer.models["trunk"]
+    schedule = Schedule(
+        loss,
+        nn.Sequential(trunk, trainer.models["embedder"]),
+        c_f.process_label(_labels(trainer, labels), trainer.label_hierarchy_level, trainer.label_mapper),
+        trainer.batch_size,
+        trunk=trunk,
+        images=partial(_inputs, trainer),
+        steps_per_epoch=trainer.iterations_per_epoch,
+        seed=seed,
+    )
+    calculate_loss, end_of_epoch = trainer.calculate_loss, trainer.end_of_epoch_hook
+
+    def evaluated() -> None:
+        if validate is not None:
+            schedule.evaluated(validate(trainer))
+
+    def step(batch: Any) -> None:
+        schedule.start_step()
+        calculate_loss(batch)
+
+    def after_backward() -> None:
+        if not schedule.gradients_ready():
+            for optimizer in trainer.optimizers.values():
+                optimizer.zero_grad(set_to_none=True)
+
+    def ended(trainer: Any) -> Any:
+        evaluated()
+        return end_of_epoch(trainer)
+
+    evaluated()
+    trainer.calculate_loss, trainer.end_of_epoch_hook = step, ended
+    trainer.gradient_clippers = {key: after_backward, **clippers}
+    return schedule
 
 
 def _labels(trainer: Any, labels: Any) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from losses.checks import values_are_checked
 from losses.plugin import Clock, Normalization, TrainingContext
-from losses.sample_pool import SamplePool
+from losses.schedule import SamplePool
 from protocols.images.batch_source import labelled_batches
 from protocols.metrics.retrieval import normalized, retrieval_scores
 from protocols.samples import evaluation_batches_of, training_batches_of
