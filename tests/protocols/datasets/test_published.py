@@ -45,25 +45,6 @@ def test_birds_are_ranked_by_number_and_images_in_the_order_of_the_list(cub: Pat
     assert listing.labels.tolist() == np.arange(8).repeat(2).tolist()
 
 
-def test_the_same_folder_by_another_name_is_not_packed_again(
-    cub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = open_dataset(data_request(cub, tmp_path / "cache", "cub200"))
-    monkeypatch.chdir(tmp_path)
-    again = open_dataset(data_request(Path("CUB_200_2011"), tmp_path / "cache", "cub200"))
-    assert again.images.images.folder == first.images.images.folder
-    assert again.fingerprint == first.fingerprint
-
-
-def test_the_fingerprint_changes_with_a_class_name_alone(cub: Path, tmp_path: Path) -> None:
-    before = open_dataset(data_request(cub, tmp_path / "cache", "cub200"))
-    classes = cub / "classes.txt"
-    classes.write_text(classes.read_text().replace(BIRDS[3], "004.Penguin"))
-    after = open_dataset(data_request(cub, tmp_path / "cache", "cub200"))
-    assert after.class_names[3] == "004.Penguin"
-    assert after.fingerprint != before.fingerprint
-
-
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
@@ -110,14 +91,6 @@ def test_ranks_close_the_gaps_of_a_part(shop: Path) -> None:
     assert listing.class_names == ("2", "3", "5", "7", "9")
     assert listing.labels.tolist() == [2, 2, 1, 1, 0, 0, 4, 4, 3, 3]
     assert listing.trainval_classes == 3
-
-
-@pytest.mark.parametrize("content", ["", "1 1 1 chair_final/1.JPG", "image_id class_id path"])
-def test_the_header_of_products_must_be_there(shop: Path, content: str) -> None:
-    (shop / "Ebay_test.txt").write_text(content)
-    with pytest.raises(DataError) as caught:
-        list_sop(shop)
-    assert_said(caught, str(shop / "Ebay_test.txt"), "expected the header `image_id class_id super_class_id path`")
 
 
 # In-Shop
@@ -200,26 +173,6 @@ def test_an_item_without_a_query_stays_in_the_gallery(clothes: Path, partition: 
     note = note_on_queries(opened(clothes))
     assert note is not None
     assert note.startswith("3 queries are searched for among 8 others in the gallery; 1 test class(es) have no query")
-
-
-def test_a_training_item_may_have_one_image(clothes: Path, partition: Path) -> None:
-    without_lines(partition, "id_00000007/02", "train")
-    assert np.bincount(opened(clothes).images.labels)[:5].tolist() == [2, 2, 2, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("", "expected the header"),
-        ("22\nname id status\nimg/a.jpg id_1 train", "expected the header"),
-        ("1\nimage_name item_id evaluation_status\nimg/a.jpg id_1 lost", "image img/a.jpg is 'lost', not train, query"),
-    ],
-)
-def test_a_malformed_partition(clothes: Path, partition: Path, content: str, said: str) -> None:
-    partition.write_text(content)
-    with pytest.raises(DataError) as caught:
-        list_inshop(clothes)
-    assert_said(caught, str(partition), said)
 
 
 # iNaturalist 2018

@@ -71,9 +71,3 @@ def test_unknown_names_are_refused_with_the_known_ones(name: str) -> None:
         assert known in message
     with pytest.raises(ValueError, match="is not known"):
         measure((name,), torch.eye(2), torch.zeros(2), None)
-
-
-def test_a_name_given_twice_is_refused() -> None:
-    check_metric_names(NAMES)
-    with pytest.raises(ValueError, match="'nmi' is named twice"):
-        check_metric_names(("nmi", "recall@1", "nmi"))

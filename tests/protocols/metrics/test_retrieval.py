@@ -1,8 +1,5 @@
 """Retrieval metrics against a query-by-query reference and pytorch-metric-learning (specification, section 8)."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -244,38 +241,6 @@ def test_parts_of_queries_do_not_matter(
     assert 0.01 < float(whole.map_at[9].mean()) < 0.99
 
 
-def test_queries_stay_in_order_though_large_and_small_classes_are_searched_apart() -> None:
-    embeddings, _ = _sample(60, 4, 1, 0)
-    labels = torch.tensor([0] * 30 + [1] * 2 + [2] * 9 + [3] + [4] * 18)[torch.randperm(60)]
-    apart = query_scores(embeddings, labels)
-    # recall@59 makes all queries need as many neighbours.
-    together = query_scores(embeddings, labels, recall_at=(59,))
-    assert torch.equal(apart.labels, labels[labels != 3])
-    assert torch.equal(apart.labels, together.labels)
-    assert torch.allclose(apart.mlrc, together.mlrc, atol=1e-12, rtol=0)
-
-
-PEAK_OF_A_SEARCH = """
-import torch
-from protocols.metrics.retrieval import retrieval_scores
-from tests.support.process_memory import process_memory
-torch.set_num_threads(1)
-labels = torch.cat([torch.zeros(4000, dtype=torch.int64), 1 + torch.arange(12000) % 3000])
-embeddings = torch.randn(16000, 8)
-retrieval_scores(embeddings[:100], labels[:100])
-before = process_memory("VmHWM")
-retrieval_scores(embeddings, labels)
-print(round(process_memory("VmHWM") - before))
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is read as Linux writes it")
-def test_the_memory_of_a_search_is_limited() -> None:
-    # All distances would take 977 MiB, and the neighbours of the class of 4,000 alone 122 MiB.
-    done = subprocess.run([sys.executable, "-c", PEAK_OF_A_SEARCH], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 400
-
-
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 @pytest.mark.parametrize("where", ["queries", "references"])
 def test_embeddings_that_are_not_finite_are_refused(bad: float, where: str) -> None:
@@ -297,12 +262,6 @@ def test_without_any_pair_there_is_no_score() -> None:
 def test_too_many_neighbours_are_refused(k: int) -> None:
     with pytest.raises(ValueError, match="neighbours among 4 references"):
         nearest(torch.eye(4), torch.eye(4), k, exclude_self=k > 1)
-
-
-def test_references_without_labels_are_refused() -> None:
-    embeddings, labels = torch.eye(4), torch.tensor([0, 0, 1, 1])
-    with pytest.raises(ValueError, match="together"):
-        retrieval_scores(embeddings, labels, embeddings)
 
 
 def _naive_map_at(queries: Tensor, labels: Tensor, references: Tensor, reference_labels: Tensor, k: int) -> float:
