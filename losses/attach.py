@@ -48,10 +48,10 @@ def attach(
     Raises:
         ValueError: if the labels are not known, the loss needs `validate`, or it is attached to this trainer already.
     """
-    clippers, key = trainer.gradient_clippers or {}, f"hooks of loss {id(loss)}"
+    key = f"hooks of loss {id(loss)}"
     if loss.needs.validation and validate is None:
         raise ValueError(f"{type(loss).__name__} acts on validation scores; give validate=")
-    if key in clippers:
+    if key in (trainer.gradient_clippers or {}):
         raise ValueError(f"{type(loss).__name__} is attached to this trainer already; make another trainer")
     trunk = trainer.models["trunk"]
     schedule = Schedule(
@@ -64,6 +64,12 @@ def attach(
         steps_per_epoch=trainer.iterations_per_epoch,
         seed=seed,
     )
+    _hook_in(trainer, schedule, key, validate)
+    return schedule
+
+
+def _hook_in(trainer: Any, schedule: Schedule, key: str, validate: Callable[[Any], Mapping[str, float]] | None) -> None:
+    """Let the trainer call the schedule, beside what it called before."""
     calculate_loss, end_of_epoch = trainer.calculate_loss, trainer.end_of_epoch_hook
 
     def evaluated() -> None:
@@ -85,8 +91,7 @@ def attach(
 
     evaluated()
     trainer.calculate_loss, trainer.end_of_epoch_hook = step, ended
-    trainer.gradient_clippers = {key: after_backward, **clippers}
-    return schedule
+    trainer.gradient_clippers = {key: after_backward, **(trainer.gradient_clippers or {})}
 
 
 def _labels(trainer: Any, labels: Any) -> Tensor:
