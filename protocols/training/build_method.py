@@ -32,7 +32,7 @@ _PLACEHOLDERS = ("$num_classes", "$embedding_size", "$training_images", "$batch_
 _SMALL = {"num_classes": 16, "embedding_size": 4, "training_images": 64, "batch_size": 32, "class_counts": [4] * 16}
 """The sizes with which a component is built on trial."""
 
-_NAMESPACES = {"loss": (losses, pml_losses), "miner": (miners,), "regularizer": (regularizers,)}
+_NAMESPACES = {"loss": (losses, pml_losses), "miner": (losses, miners), "regularizer": (regularizers,)}
 
 
 class MethodError(ValueError):
