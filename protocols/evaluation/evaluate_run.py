@@ -16,7 +16,7 @@ from protocols.evaluation.test_data import TestData
 from protocols.images.batch_source import BATCH
 from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import check_metric_names, measure
-from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
+from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores, sides
 from protocols.samples import evaluation_batches_of
 from protocols.training.build_method import RefusedError, component_class
 from protocols.training.principal_components import reduced_by_themselves
@@ -112,7 +112,7 @@ def _record(
         dimensions=embeddings[0].shape[1],
         test_classes=len(labels.unique()),
         test_images=len(labels),
-        flags=job.flags,
+        flags=(*job.flags, *_collapses(embedded)),
         steps=job.steps,
         iterations=job.iterations,
         metrics_separated={name: sum(fold[name] for fold in metrics) / len(metrics) for name in job.metrics},
@@ -123,6 +123,15 @@ def _record(
         wall_time=job.training_time + time.perf_counter() - started,
         provenance=torch_provenance(torch.device(device)),
     )
+
+
+def _collapses(embedded: Embedded) -> list[str]:
+    """Name the models whose test embeddings are equal up to rounding, which score 0."""
+    return [
+        f"fold {fold}: all its test embeddings are equal up to rounding, so its scores are 0"
+        for fold, rows in enumerate(embedded.by_model)
+        if is_collapsed(rows)
+    ]
 
 
 def _embedded_last(

@@ -3,6 +3,8 @@
 A reference is correct if it has the class of the query. For a query with R correct references: R-precision is the
 fraction of the R nearest references that is correct. MAP@R = (1/R) sum over i <= R of [i-th is correct] * precision@i.
 recall@K is 1 if one of the K nearest references is correct, else 0. All are averaged over the queries with R > 0.
+Of equally near references the wrong ones come first, so that no score depends on the order of the images. Where all
+embeddings are equal up to rounding, no neighbour counts as correct.
 
 mAP@1000 is that of Roth et al., Revisiting Training Strategies and Generalization Performance in Deep Metric Learning
 (2020), whose evaluation the NIR paper follows: AP@K = (1/n) sum over i <= K of [i-th is correct] * precision@i, where n
@@ -25,6 +27,9 @@ from results.records.records import Scores
 
 SCORED_ELEMENTS = 1 << 20
 """Largest number of neighbours that are scored at once."""
+
+_COLLAPSED = 8.0
+"""In units of eps: squared distances below are rounding errors of the products."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,12 @@ def normalized(embeddings: Tensor, kind: Normalization = "unit") -> Tensor:
     return embeddings / norms.clamp_min(1.0 if kind == "ball" else 1e-12)
 
 
+def is_collapsed(embeddings: Tensor) -> bool:
+    """Return whether embeddings (n, d) are equal up to rounding, so that their distances say nothing."""
+    spread, largest = (rows.square().sum(1).amax() for rows in (embeddings - embeddings[:1], embeddings))
+    return bool(spread <= _COLLAPSED * torch.finfo(embeddings.dtype).eps * largest)
+
+
 def retrieval_scores(
     queries: Tensor,
     query_labels: Tensor,
@@ -148,15 +159,19 @@ def query_scores(
     relevant = class_sizes - int(single_set)
     if not (relevant > 0).any():
         raise ValueError("no query has another image of its class among the references")
+    collapsed = is_collapsed(torch.cat([queries, references]))
     # R differs from class to class, and few neighbours are found sooner than many.
     depths = relevant.clamp_min(max([0, *recall_at, *map_at])).clamp_max(len(references) - int(single_set))
     depths[relevant == 0] = 0
     parts, order = [], []
-    for query_rows, neighbours in nearest_in_parts(queries, references, depths, exclude_self=single_set):
+    labels_of_both = query_labels, reference_labels
+    for query_rows, neighbours in nearest_in_parts(
+        queries, references, depths, exclude_self=single_set, labels=labels_of_both
+    ):
         rows_at_once = max(1, SCORED_ELEMENTS // neighbours.shape[1])
         for rows, nearest in zip(query_rows.split(rows_at_once), neighbours.split(rows_at_once), strict=True):
             labels = query_labels[rows]
-            correct = reference_labels[nearest] == labels[:, None]
+            correct = (reference_labels[nearest] == labels[:, None]) & (not collapsed)
             parts.append(_scored(correct, labels, relevant[rows], class_sizes[rows], recall_at, map_at))
         order.append(query_rows)
     return _joined(parts, torch.cat(order).argsort())

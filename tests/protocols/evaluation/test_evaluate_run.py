@@ -257,3 +257,12 @@ def test_the_last_epochs_model_is_scored_beside_that_of_the_chosen_one(dataset: 
     assert record.last_epoch != record.separated == evaluate_run(job, weights[:1], data).separated
     assert record.chosen_by == job.chosen_by
     assert RunRecord.model_validate_json(record.model_dump_json()) == record
+
+
+def test_a_collapsed_model_scores_nothing_and_is_named(dataset: Dataset) -> None:
+    job, weights, data, _ = _reproduction(dataset)
+    weights[1] = {**weights[1], "embedder.weight": torch.zeros_like(weights[1]["embedder.weight"])}
+    record = evaluate_run(job, weights, data)
+    assert set(record.fold_scores[1].model_dump().values()) == {0.0}
+    assert record.fold_scores[0].map_at_r > 0
+    assert record.flags[-1] == "fold 1: all its test embeddings are equal up to rounding, so its scores are 0"

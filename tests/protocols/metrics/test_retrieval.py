@@ -12,7 +12,14 @@ from torch import Tensor
 
 from protocols.metrics import neighbours, retrieval
 from protocols.metrics.neighbours import nearest
-from protocols.metrics.retrieval import RetrievalScores, normalized, query_scores, retrieval_scores, sides
+from protocols.metrics.retrieval import (
+    RetrievalScores,
+    is_collapsed,
+    normalized,
+    query_scores,
+    retrieval_scores,
+    sides,
+)
 
 METRICS = ("precision_at_1", "r_precision", "map_at_r")
 many = settings(deadline=None, max_examples=60)
@@ -107,18 +114,33 @@ def test_queries_against_a_gallery_agree_with_the_definitions(
     seed=st.integers(0, 10**6),
     dtype=st.sampled_from([torch.float32, torch.float64]),
 )
-def test_ties_and_duplicates_stay_between_the_best_and_the_worst_order(
+def test_of_equally_near_references_the_wrong_ones_count_first(
     n: int, side: int, classes: int, seed: int, dtype: torch.dtype
 ) -> None:
     # Points of a small grid: most coincide, and their distances are exact in both types.
     generator = torch.Generator().manual_seed(seed)
     embeddings = torch.randint(0, side, (n, 2), generator=generator).to(dtype)
     labels = torch.randint(0, classes, (n,), generator=generator)
-    best, worst = _naive(embeddings, labels, ties=1), _naive(embeddings, labels, ties=-1)
-    assume(best)
-    scores = retrieval_scores(embeddings, labels)
-    for name in METRICS:
-        assert worst[name] - 1e-12 <= getattr(scores, name) <= best[name] + 1e-12
+    assume(not is_collapsed(embeddings))
+    worst = _naive(embeddings, labels, recall_at=(2,), ties=-1)
+    assume(worst)
+    _assert_close(retrieval_scores(embeddings, labels, recall_at=(2,)), worst, 1e-12)
+    order = torch.randperm(n, generator=generator)
+    moved = retrieval_scores(embeddings[order], labels[order], recall_at=(2,))
+    _assert_close(moved, worst, 1e-12)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e-4, 1e37])
+@pytest.mark.parametrize("noise", [0.0, 1e-8])
+def test_collapsed_embeddings_score_nothing(scale: float, noise: float) -> None:
+    """With two classes of equal size the order of the rows, or rounding, would give every second neighbour right."""
+    labels = torch.arange(20) % 2
+    rows = scale * (torch.ones(20, 4) + noise * torch.randn(20, 4, generator=torch.Generator().manual_seed(0)))
+    scores = retrieval_scores(normalized(rows), labels, recall_at=(5,))
+    assert (scores.precision_at_1, scores.r_precision, scores.map_at_r, scores.recall_at[5]) == (0, 0, 0, 0)
+    apart = rows.clone()
+    apart[::2, 0] += max(scale, 1.0) * 0.01
+    assert not is_collapsed(normalized(apart)) or scale > 1e36
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
