@@ -199,6 +199,8 @@ def _board(groups: Sequence[Sequence[Source]]) -> Board:
     origins = [_origins(group) for group in groups]
     titles = {key: title for group in groups for one in group for key, title in one.measured.summary.methods.items()}
     common = [key for key in origins[0] if all(key in own for own in origins)]
+    # A key whose own code differs is another method.
+    common = [key for key in common if len({own[key].measured.code_of(key) for own in origins}) == 1]
     datasets = tuple(
         BoardDataset(
             tuple(one for one in group if any(own[key] is one for key in common)) or tuple(group),

@@ -6,6 +6,7 @@ import pytest
 
 from reports.board.boards import boards_of
 from reports.board.sources import with_all_methods
+from results.spec.training_spec import Component
 from results.statistics.across_datasets import side_of
 from tests.benchmarks.kept_tables import kept_board
 from tests.support.several_datasets import LEVELS, experiment, source
@@ -64,6 +65,31 @@ def test_experiments_that_differ_in_their_methods_are_one():
         **dict.fromkeys(LEVELS, "lab.zip"),
     }
     assert first.sources == (ours, theirs)
+
+
+def with_loss(measured, key, name):
+    """An experiment as if a method's loss were a user's class."""
+    runs = []
+    for run in measured.records:
+        specs = run.specs
+        if run.method == key:
+            specs = tuple(
+                one.changed(method=one.method.model_copy(update={"loss": Component(name=name)})) for one in specs
+            )
+        runs.append(run.model_copy(update={"specs": specs}))
+    return replace(measured, records=tuple(runs))
+
+
+def test_methods_of_one_key_whose_own_code_differs_are_kept_apart():
+    first, same, other = (source(name, {**LEVELS, "mine": 0.7}) for name in ("cub200", "cars196", "sop"))
+    codes = ("a", "a", "b")
+    first, same, other = (
+        replace(one, measured=with_loss(one.measured, "mine", f"mine.py:Mine (sha256 {16 * code})"))
+        for one, code in zip((first, same, other), codes, strict=True)
+    )
+    assert "mine" in boards_of([first, same]).boards[0].methods
+    (board,) = boards_of([first, same, other]).boards
+    assert (list(board.methods), board.left_out) == (list(LEVELS), {"mine": "mine"})
 
 
 def test_a_second_experiment_with_other_settings_is_named():
