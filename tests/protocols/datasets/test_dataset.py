@@ -34,6 +34,14 @@ def test_a_class_that_cannot_be_scored(folder: Path, tmp_path: Path, left: int, 
     assert not (tmp_path / "cache").exists(), "decoded before the classes were checked"
 
 
+def test_a_name_with_control_characters_is_refused(folder: Path, tmp_path: Path) -> None:
+    """In a terminal and on pages they are commands."""
+    (folder / "class_5").rename(folder / "class_\x1b[31m5")
+    with pytest.raises(DataError) as caught:
+        open_dataset(data_request(folder, tmp_path / "cache"))
+    assert_said(caught, r"folder: the name 'class_\x1b[31m5' is not UTF-8 or has control characters; rename it")
+
+
 def test_a_broken_image_can_be_left_out(tmp_path: Path) -> None:
     root = make_folder(tmp_path / "photos", per_class=3)
     whole = open_dataset(data_request(root, tmp_path / "cache"))
