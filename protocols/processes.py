@@ -59,8 +59,8 @@ def processes() -> ForkServerContext | SpawnContext:
 def threads_per_training(device: str = "cpu") -> int:
     """Return the number of threads of one training on a device of this machine: `GPU_THREADS` on a GPU.
 
-    On a CPU it depends only on the number of cores that are granted; `taskset` and containers give fewer. If it
-    depended on the number of workers, floats would be added in another order, and results would change with `--workers`.
+    On a CPU it depends only on the number of cores that are granted, which are fewer in a container. If it depended on
+    the number of workers, floats would be added in another order, and results would change with `--workers`.
     """
     return GPU_THREADS if device.startswith("cuda") else max(1, granted_cores() // FOLDS)
 

@@ -113,9 +113,10 @@ def without_small_classes(listing: ImageListing, least: int | None) -> tuple[Ima
 def check_listing(listing: ImageListing, sample: str = "image") -> None:
     """Raise DataError, with all faults, unless there are enough classes and every class has enough images.
 
-    Names must be UTF-8 without control characters, such as those that begin a terminal's escape sequences. If queries and gallery are separated, a test class with a query needs a gallery image, some
-    test class needs a query, and a training class needs one image: the validation skips queries without another image
-    of their class. A test class without a query only adds to the gallery. Otherwise every class needs two images.
+    Names must be UTF-8 without control characters, such as those that begin a terminal's escape sequences. If queries
+    and gallery are separated, a test class with a query needs a gallery image, some test class needs a query, and a
+    training class needs one image: the validation skips queries without another image of their class. A test class
+    without a query only adds to the gallery. Otherwise every class needs two images.
     """
     faults = [
         f"{listing.name}: the name {name!r} is not UTF-8 or has control characters; rename it"
