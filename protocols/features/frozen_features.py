@@ -5,8 +5,9 @@ only on the data, the trunk with its weights, the resize and the crop. An interr
 next call.
 """
 
+import csv
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,6 +64,26 @@ def featured(dataset: Dataset, features: PackedFeatures) -> Dataset:
     assert isinstance(dataset.images, LabelledImages)
     rows = np.arange(len(dataset.images))
     return replace(dataset, images=LabelledFeatures(features, rows, dataset.images.labels), pictures=dataset.images)
+
+
+def write_features(dataset: Dataset, to: Path) -> None:
+    """Write the features of a dataset as a folder of features: the rows, the classes and names, and a given split."""
+    features = dataset.images
+    assert isinstance(features, LabelledFeatures)
+    to.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(features.features.path, to / FEATURES_FILE)
+    classes = [dataset.class_names[label] for label in features.labels]
+    _write_table(to / "labels.csv", ("file", "label"), zip(dataset.names, classes, strict=True))
+    if dataset.is_split_given:
+        trains = features.labels < (dataset.trainval_classes or 0)
+        tests = ["test"] * len(trains) if dataset.is_query is None else np.where(dataset.is_query, "query", "gallery")
+        parts = np.where(trains, "train", tests)
+        _write_table(to / "split.csv", ("file", "split"), zip(dataset.names, parts.tolist(), strict=True))
+
+
+def _write_table(path: Path, header: tuple[str, str], rows: Iterable[tuple[str, str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
 
 
 def _compute(
