@@ -43,8 +43,7 @@ class ImageListing:
             dataset has no conventional split.
         is_query: (n,), whether an image is a query or in the gallery, if the publisher separates them; else None. It
             matters only for test classes.
-        is_split_given: Whether the user's split file, or a publisher's split that is the only one of its dataset, says
-            which classes are for the test. Every protocol then uses it.
+        is_split_given: Whether the user's split file says which classes are for the test. Every protocol then uses it.
         left_out: Phrases with number and names of images and classes that are no part of the data.
     """
 

@@ -21,7 +21,6 @@ class Counts:
         trainval_images: Number of their images.
         queries: Number of queries of the other classes; None if the publisher does not separate queries and gallery.
         gallery: Number of gallery images of the other classes, likewise.
-        is_split_given: Whether every protocol uses this split, as in `ImageListing`.
     """
 
     classes: int
@@ -30,7 +29,6 @@ class Counts:
     trainval_images: int
     queries: int | None = None
     gallery: int | None = None
-    is_split_given: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,6 @@ def stand_in(name: str, counts: Counts) -> Dataset:
         labels=labels,
         trainval_classes=first,
         is_query=None if counts.queries is None else images < counts.trainval_images + counts.queries,
-        is_split_given=counts.is_split_given,
         images=LabelledImages(PackedImages(Path()), images, labels),
         fingerprint="stand-in",
     )

@@ -2,10 +2,9 @@
 sections 1, 2 and 11.3.
 """
 
-import json
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,45 +65,6 @@ def list_inshop(root: Path) -> ImageListing:
     )
     is_query = np.asarray([row[2] == "query" for row in rows], dtype=np.bool_)
     return listed("inshop", images, names, items, order, trainval, is_query=is_query)
-
-
-def list_inat2018(root: Path) -> ImageListing:
-    """List the images of iNaturalist 2018 (Van Horn et al. 2018) that Smooth-AP's authors use (Brown et al. 2020).
-
-    Categories are classes, named by their folders. Each list of the authors has images of both of the competition's
-    files.
-    """
-    annotations = ("train2018.json", "val2018.json")
-    files, archive = ("Inaturalist_train_set1.txt", "Inaturalist_test_set1.txt"), "Inat_dataset_splits.zip"
-    folder = _folder_with(root, files[0], "Inat_dataset_splits", "put the lists of Smooth-AP's authors there")
-    category_of = {image: category for file in annotations for image, category in _categories(root / file).items()}
-    train, test = ([name for (name,) in rows_of(folder / file, "image", archive)] for file in files)
-    names = train + test
-    for name in names:
-        category, inner = category_of.get(name), PurePosixPath(name).parent.name
-        if str(category) != inner:
-            raise DataError(
-                f"{folder}: image {name!r} lies in folder {inner!r}, but {' and '.join(annotations)} give it the "
-                f"category {category}; unpack them and {archive} again"
-            )
-    order, trainval = _training_first(
-        folder / files[1], [category_of[name] for name in train], [category_of[name] for name in test]
-    )
-    folder_of = {category_of[name]: "/".join(PurePosixPath(name).parts[-3:-1]) for name in names}
-    keys, class_names = [category_of[name] for name in names], [folder_of[category] for category in order]
-    return listed("inat2018", root, names, keys, order, trainval, class_names, is_split_given=True)
-
-
-def _categories(path: Path) -> dict[str, int]:
-    """The category's id of each image of one of the competition's files."""
-    try:
-        content = json.loads(path.read_bytes())
-        category_of = {annotation["image_id"]: annotation["category_id"] for annotation in content["annotations"]}
-        return {image["file_name"]: int(category_of[image["id"]]) for image in content["images"]}
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise DataError(
-            f"{path}: missing, or not the competition's annotations; unpack {path.name}.tar.gz again"
-        ) from error
 
 
 def rows_of(path: Path, fields: str, archive: str, header_lines: int = 0) -> list[list[str]]:

@@ -22,7 +22,6 @@ _TITLES = {
     "cars196": "Cars196",
     "sop": "Stanford Online Products",
     "inshop": "In-Shop",
-    "inat2018": "iNaturalist 2018",
 }
 _OF_THE_METHODS = {"title", "methods", "variants", "settings", "changes", "primary", "peeking_metric", "recordings"}
 _CHANGES_NO_SCORE = {"metrics", "test_curves"}

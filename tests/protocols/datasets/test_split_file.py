@@ -142,7 +142,7 @@ def shop(tmp_path: Path) -> Path:
 def test_the_recipe_for_queries_and_gallery(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The snippet of the page on datasets, and all that follows from its file up to the intervals over classes."""
     monkeypatch.chdir(tmp_path)
-    (snippet,) = [code for code in blocks(ROOT / "docs" / "datasets.md", "python") if "split.csv" in code]
+    (snippet,) = [code for code in blocks(ROOT / "docs" / "datasets.md", "python") if "shop" in code]
     exec(snippet, {})
     dataset = opened(shop, tmp_path / "cache")
     assert dataset.class_names == tuple(f"p{product:x}" for product in range(13))
@@ -158,6 +158,24 @@ def test_the_recipe_for_queries_and_gallery(shop: Path, tmp_path: Path, monkeypa
     assert scores.of_classes(labels.unique())[0].tolist() == [1, 1, 1, 1, 0]
     right = torch.nn.functional.one_hot(labels).float()
     assert query_scores(*sides(right, labels, data.is_query)).mean().map_at_r == 1
+
+
+def test_the_recipe_for_inaturalist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lists: dict[str, list[str]] = {"train": [], "test": []}
+    for number, species in enumerate((90, 7, 12, 3, 10, 4, 9, 11)):
+        for image in range(2):
+            name = f"train_val2018/{'Aves' if species > 9 else 'Fungi'}/{species}/{image:032x}.jpg"
+            paint(tmp_path / "inat" / name, seed=10 * number + image)
+            lists["train" if number < 5 else "test"].append(name)
+    for part, names in lists.items():
+        (tmp_path / "inat" / f"Inaturalist_{part}_set1.txt").write_text("\n".join(names))
+    (snippet,) = [code for code in blocks(ROOT / "docs" / "datasets.md", "python") if "Inaturalist" in code]
+    exec(snippet, {})
+    listing = list_folder(tmp_path / "inat")
+    classes = ("Aves/10", "Aves/12", "Aves/90", "Fungi/3", "Fungi/7", "Aves/11", "Fungi/4", "Fungi/9")
+    assert listing.class_names == tuple(f"train_val2018/{name}" for name in classes)
+    assert listing.trainval_classes == 5
 
 
 def test_the_classes_of_files_replace_their_folders(folder: Path, tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_trainings_are_trials_and_reproductions_on_every_fold(where):
         ({"methods": ["tripet"]}, "unknown method 'tripet'"),
         (
             {"dataset__name": "birds"},
-            "unknown dataset 'birds'; known are cars196, cub200, features, folder, glyphs, inat2018, inshop, sop",
+            "unknown dataset 'birds'; known are cars196, cub200, features, folder, glyphs, inshop, sop",
         ),
         ({"dataset__name": "folder"}, "--data FOLDER"),
         ({"dataset__name": "cub200"}, "--data"),
