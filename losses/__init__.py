@@ -2,7 +2,6 @@
 
 from .angular_margins import ArcFaceLoss, CosFaceLoss
 from .anti_collapse import AntiCollapseLoss, SampleAnchorLoss
-from .attach import attach
 from .ccp import CCPLoss
 from .clustering import ClusteringLoss
 from .contextual import ContextualLoss
@@ -61,7 +60,6 @@ __all__ = [
     "TrainingContext",
     "TrainingPlugin",
     "XBMLoss",
-    "attach",
     "greedy_k_center",
     "version_of",
 ]

@@ -86,8 +86,7 @@ class HookReminder:
             name, package = type(self).__name__, __package__
             warnings.warn(
                 f"{name} was called {CALLS} times in training and its hooks were not: {missing}, so this is not the "
-                f"method of its paper; use {package}.attach(loss, trainer) with a trainer of pytorch-metric-learning, "
-                f"or {package}.Schedule in a loop of your own",
+                f"method of its paper; use {package}.Schedule in your loop or trainer",
                 stacklevel=2,
             )
 
