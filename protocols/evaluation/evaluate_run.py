@@ -95,7 +95,7 @@ def _record(
     embeddings, concatenated, several = embedded.by_model, embedded.concatenated, len(embedded.by_model) > 1
     queries = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
     concatenated_queries = query_scores(*sides(concatenated, labels, data.is_query)) if several else queries[0]
-    folds = [fold.mean().scores for fold in queries]
+    folds = [fold.mean() for fold in queries]
     last_folds = folds if last is embeddings else [_scores(e, labels, data) for e in last or ()]
     metrics = [_measured(job, e, labels, data) for e in embeddings]
     concatenated_metrics = _measured(job, concatenated, labels, data) if several else metrics[0]
@@ -108,7 +108,7 @@ def _record(
         study=job.study,
         seed=job.seed,
         fold_scores=tuple(folds),
-        concatenated=concatenated_queries.mean().scores,
+        concatenated=concatenated_queries.mean(),
         dimensions=embeddings[0].shape[1],
         test_classes=len(labels.unique()),
         test_images=len(labels),
@@ -213,7 +213,7 @@ def normalization_of(spec: FoldSpec) -> Normalization:
 
 
 def _scores(embeddings: Tensor, labels: Tensor, data: TestData) -> Scores:
-    return query_scores(*sides(embeddings, labels, data.is_query)).mean().scores
+    return query_scores(*sides(embeddings, labels, data.is_query)).mean()
 
 
 def _measured(job: EvaluateJob, embeddings: Tensor, labels: Tensor, data: TestData) -> dict[str, float]:

@@ -14,7 +14,7 @@ Textbooks divide by min(R, K) instead.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -33,27 +33,6 @@ _COLLAPSED = 8.0
 
 
 @dataclass(frozen=True)
-class RetrievalScores:
-    """Retrieval metrics, averaged over queries. All are fractions of 1.
-
-    Attributes:
-        n_queries: Number of queries with at least one correct reference; only these are averaged.
-    """
-
-    precision_at_1: float
-    r_precision: float
-    map_at_r: float
-    n_queries: int
-    recall_at: dict[int, float] = field(default_factory=dict)
-    map_at: dict[int, float] = field(default_factory=dict)
-
-    @property
-    def scores(self) -> Scores:
-        """The three metrics of MLRC as a record."""
-        return Scores(precision_at_1=self.precision_at_1, r_precision=self.r_precision, map_at_r=self.map_at_r)
-
-
-@dataclass(frozen=True)
 class QueryScores:
     """The metrics of each of the q queries that have a correct reference, in the order of the queries.
 
@@ -69,12 +48,10 @@ class QueryScores:
     recall_at: dict[int, Tensor]
     map_at: dict[int, Tensor]
 
-    def mean(self) -> RetrievalScores:
-        """Return the averages over the queries."""
+    def mean(self) -> Scores:
+        """Return the averages of MLRC's metrics over the queries."""
         first, r_precision, map_at_r = self.mlrc.mean(0).tolist()
-        recall = {k: values.mean().item() for k, values in self.recall_at.items()}
-        average_precision = {k: values.mean().item() for k, values in self.map_at.items()}
-        return RetrievalScores(first, r_precision, map_at_r, len(self.labels), recall, average_precision)
+        return Scores(precision_at_1=first, r_precision=r_precision, map_at_r=map_at_r)
 
     def of_classes(self, classes: Tensor) -> tuple[Tensor, Tensor]:
         """Average the scores of each class.
@@ -110,19 +87,6 @@ def is_collapsed(embeddings: Tensor) -> bool:
     """Return whether embeddings (n, d) are equal up to rounding, so that their distances say nothing."""
     spread, largest = (rows.square().sum(1).amax() for rows in (embeddings - embeddings[:1], embeddings))
     return bool(spread <= _COLLAPSED * torch.finfo(embeddings.dtype).eps * largest)
-
-
-def retrieval_scores(
-    queries: Tensor,
-    query_labels: Tensor,
-    references: Tensor | None = None,
-    reference_labels: Tensor | None = None,
-    *,
-    recall_at: Sequence[int] = (),
-    map_at: Sequence[int] = (),
-) -> RetrievalScores:
-    """Average `query_scores` over the queries. Arguments and errors are the same."""
-    return query_scores(queries, query_labels, references, reference_labels, recall_at=recall_at, map_at=map_at).mean()
 
 
 def query_scores(
