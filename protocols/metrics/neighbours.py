@@ -91,7 +91,7 @@ def nearest_in_parts(
     memory = references.new_empty(min(rows_of_a_part, len(queries)), len(norms))
     # Depths 1, 2, 3 to 4, 5 to 8, ... are one group each.
     group_of_query = depths.double().log2().ceil()
-    of_queries, of_references = (None, None) if labels is None else (each.to(queries.device) for each in labels)
+    classes = None if labels is None else [each.to(queries.device) for each in labels]
     for group in group_of_query[depths > 0].unique():
         of_group = (group_of_query == group).nonzero().flatten()
         k = int(depths[of_group].max())
@@ -103,7 +103,7 @@ def nearest_in_parts(
             distances = torch.add(norms, products, alpha=-2, out=products)[:, : len(references)]
             if exclude_self:
                 distances[torch.arange(len(rows), device=there.device), there] = torch.inf
-            late = None if of_queries is None else of_references == of_queries[there].unsqueeze(1)
+            late = None if classes is None else classes[1] == classes[0][there].unsqueeze(1)
             yield rows, smallest(distances, k, late).cpu()
 
 
