@@ -193,13 +193,13 @@ class MeanFieldClassWiseMultiSimilarityLoss(_MeanField):
         positive = _log_means(self.alpha * (self.base - own), codes, len(classes))
         negative = _log_means(self.beta * (similarity - self.base), codes, len(classes))
         between = negative[:, classes]
-        pairs = _log_one_plus(torch.logaddexp(between, between.T))
+        same = torch.eye(len(classes), dtype=torch.bool, device=labels.device)
+        pairs = _log_one_plus(torch.logaddexp(between, between.T).masked_fill(same, -torch.inf)).sum()
         # Pairs with a class outside the batch count twice and have one term.
         outside = _log_one_plus(negative.index_fill(1, classes, -torch.inf)).sum()
-        repulsion = pairs.sum() - pairs.diagonal().sum() + 2 * outside
         terms = already_reduced(
             pos_loss=_log_one_plus(positive).sum() / (self.alpha * len(classes)),
-            neg_loss=repulsion / (2 * self.beta * len(classes)),
+            neg_loss=(pairs + 2 * outside) / (2 * self.beta * len(classes)),
         )
         return self._with_regularizers(terms, embeddings.dtype)
 
