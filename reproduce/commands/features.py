@@ -10,7 +10,7 @@ import typer
 from reproduce.commands.data import CACHE
 from reproduce.commands.options import Device, Skip, Weights
 from reproduce.commands.terminal import output_console, say
-from reproduce.errors import InputError, as_input_errors
+from reproduce.errors import InputError, as_input_errors, writing_to
 from reproduce.monitoring.bars import Bars
 
 app = typer.Typer(name="features", help="Compute features of images.", no_args_is_help=True)
@@ -25,7 +25,7 @@ def _group() -> None:
 def extract(
     trunk: Annotated[str, typer.Option("--trunk", help="Name of a model of timm, or of a trunk as in a file.")],
     data: Annotated[Path, typer.Option("--data", help="Folder with one folder of images per class.")],
-    to: Annotated[Path, typer.Option("--to", help="Folder for the features, which must not hold any yet.")],
+    to: Annotated[Path, typer.Option("--to", help="New or empty folder for the features.")],
     weights: Weights = None,
     resize: Annotated[int, typer.Option("--resize", min=8, help="Pixels of the shorter side.")] = 256,
     crop: Annotated[int, typer.Option("--crop", min=8, help="Pixels of the centre crop.")] = 224,
@@ -39,7 +39,6 @@ def extract(
     """
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import open_dataset
-    from protocols.features.feature_rows import FEATURES_FILE
     from protocols.features.frozen_features import FrozenTrunk, with_features, write_features
     from protocols.trunks.embedding_model import check_images_fit
     from protocols.trunks.trunk_registry import TRUNKS, identified_trunk
@@ -49,8 +48,8 @@ def extract(
     from results.spec.trunk_spec import TrunkSpec
 
     console = output_console()
-    if (to / FEATURES_FILE).exists():
-        raise InputError(f"{to}: holds features already; name another folder with --to")
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise InputError(f"{to}: is there already; name a new or an empty folder with --to")
     if crop > resize:
         raise InputError(f"--crop {crop} is larger than --resize {resize}; make it smaller, or give a larger --resize")
     name = trunk if trunk in TRUNKS or ":" in trunk else f"timm:{trunk}"
@@ -64,7 +63,8 @@ def extract(
         use_gpu(where)
         frozen = FrozenTrunk(spec, images)
         featured = with_features(dataset, frozen, cache, where, bars.of("computing features"))
-        write_features(featured, to)
+        with writing_to(to):
+            write_features(featured, to)
     for phrase in featured.left_out:
         say(console, f"left out: {phrase}")
     width = featured.images.features.width  # type: ignore[union-attr]
