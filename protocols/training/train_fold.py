@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from losses.checks import values_are_checked
 from losses.plugin import Clock, Normalization, TrainingContext
-from losses.sample_pool import SamplePool
+from losses.schedule import SamplePool
 from protocols.images.batch_source import labelled_batches
-from protocols.metrics.retrieval import normalized, retrieval_scores
+from protocols.metrics.retrieval import normalized, query_scores
 from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
@@ -298,7 +298,7 @@ class _Training:
         embeddings = embed_crops(self.model, self.validation_crops)
         self._require_finite(embeddings, "validation embeddings")
         labels = torch.from_numpy(self.data.validation.labels)
-        return retrieval_scores(normalized(embeddings, self.normalization), labels).scores
+        return query_scores(normalized(embeddings, self.normalization), labels).mean()
 
     def _require_finite(self, values: Tensor, name: str) -> None:
         if not torch.isfinite(values).all():

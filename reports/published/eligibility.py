@@ -102,6 +102,8 @@ def objections(
     reasons = [] if of_mlrc else list(stored.deviations)
     if cell.key not in (*experiment.methods, *(variant.key for variant in experiment.variants)):
         reasons.append("a method card of its own")
+    if stored.measured.code_of(cell.key or ""):
+        reasons.append("a loss or miner of its own")
     if experiment.dataset.subset:
         reasons.append("a subset of the dataset")
     if row.trunk and trunk.name != _TRUNKS[row.trunk]:

@@ -19,6 +19,7 @@ import torch
 from protocols.images.batch_source import share_gpu
 from protocols.processes import GPU_THREADS, threads_per_training
 from reproduce.errors import InputError
+from results.records.provenance import granted_cores
 from results.spec.mlrc_constants import FOLDS
 
 LARGEST_BLOCK = 2**30
@@ -85,7 +86,7 @@ def default_workers(device: str) -> int:
     On GPUs four for each, since a training with small batches does not fill one, if there are `GPU_THREADS` cores for
     each training, and at least one for each GPU.
     """
-    cores = os.cpu_count() or 1
+    cores = granted_cores()
     if not device.startswith("cuda"):
         return min(FOLDS, cores)
     gpus = len(spread(device))

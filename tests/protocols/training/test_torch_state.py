@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from protocols.metrics.retrieval import retrieval_scores
+from protocols.metrics.retrieval import query_scores
 from protocols.training import torch_state
 from protocols.training.torch_state import exact_products, torch_provenance, use_precision
 from results.records.records import Provenance
@@ -53,7 +53,7 @@ def test_what_decides_ranks_is_computed_exactly(monkeypatch: pytest.MonkeyPatch)
 
     use_precision("amp")
     monkeypatch.setattr(torch, "mm", mm)
-    retrieval_scores(torch.randn(8, 3), torch.arange(8) // 2)
+    query_scores(torch.randn(8, 3), torch.arange(8) // 2)
     assert set(seen) == {"ieee"}
     assert flags() == ("tf32",) * 3
     with pytest.raises(ZeroDivisionError), exact_products():
