@@ -27,18 +27,10 @@ import numpy as np
 import torch
 from PIL import Image
 
-<<<<<<< HEAD
 from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.jobs import TrainJob
-from protocols.metrics.retrieval import normalized, retrieval_scores
-=======
-from losses import ProxyAnchorLoss
-from losses.checks import values_are_checked
-from protocols.images.batch_source import BatchSource
-from protocols.images.packed_images import LabelledImages
 from protocols.metrics.retrieval import normalized, query_scores
->>>>>>> h3-losses
 from protocols.training.embedding_recorder import EpochEnd
 from protocols.training.torch_state import torch_provenance
 from protocols.training.train_fold import train_fold
@@ -171,7 +163,6 @@ def pml(bench: Bench) -> Iterator[tuple[str, Any]]:
         yield "alone" if count == 1 else "four at once", {"steps_per_second": sum(rates)}
 
 
-<<<<<<< HEAD
 EXPERIMENT = """
 title: A small run
 dataset: {{name: folder}}
@@ -182,22 +173,6 @@ training: {{iterations_per_epoch: {steps}, max_epochs: {epochs}, validate_every:
 search: {{trials: {trials}}}
 reproductions: 1
 """
-=======
-def retrieval(setup: Setup) -> dict[str, Piece]:
-    """Seconds of the retrieval metrics at the size of the SOP test set: 60,502 images of 11,316 classes."""
-    images, classes, size = (200, 40, 16) if setup.smoke else (60_502, 11_316, 512)
-
-    def piece() -> dict[str, Any]:
-        rows = normalized(torch.randn(images, size, generator=torch.Generator().manual_seed(0))).to(setup.device)
-        seconds = []
-        for _ in range(3):
-            started = setup.finished()
-            scores = query_scores(rows, torch.arange(images) % classes).mean()
-            seconds.append(setup.finished() - started)
-        return {"seconds_each": seconds, "map_at_r": scores.map_at_r}
-
-    return {f"{images:,} x {size}": piece}
->>>>>>> h3-losses
 
 
 def run_command(bench: Bench) -> Iterator[tuple[str, Any]]:
@@ -253,7 +228,7 @@ def retrieval(bench: Bench) -> Iterator[tuple[str, Any]]:
     """Seconds of the retrieval metrics at the size of SOP's test set, and of faiss's search alone if it is there."""
     images, classes, size = (200, 40, 16) if bench.smoke else (60_502, 11_316, 512)
     rows = normalized(torch.randn(images, size, generator=torch.Generator().manual_seed(0))).to(bench.device)
-    yield f"{images:,} x {size}", {"seconds": timed(lambda: retrieval_scores(rows, torch.arange(images) % classes))}
+    yield f"{images:,} x {size}", {"seconds": timed(lambda: query_scores(rows, torch.arange(images) % classes))}
     try:
         import faiss
 

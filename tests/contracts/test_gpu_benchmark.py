@@ -1,12 +1,9 @@
 """`make bench-gpu` and the script that takes it to a machine without network work here, with tiny sizes."""
 
-<<<<<<< HEAD
 import json
 import os
 import subprocess
 from collections.abc import Iterator
-=======
->>>>>>> h3-losses
 from pathlib import Path
 
 import pytest
@@ -24,7 +21,6 @@ def test_without_cuda_one_line_says_so(capsys: pytest.CaptureFixture[str], tmp_p
     assert not (tmp_path / "out.json").exists()
 
 
-<<<<<<< HEAD
 def test_a_part_that_fails_is_named_and_costs_only_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def failing(bench: gpu.Bench) -> Iterator[tuple[str, object]]:
         yield "one", {"value": 2}
@@ -36,28 +32,12 @@ def test_a_part_that_fails_is_named_and_costs_only_itself(monkeypatch: pytest.Mo
     found = json.loads(out.read_text())["retrieval"]
     assert (found["one"], found["failed"]) == ({"value": 2}, "ValueError: why")
     assert found["origin"]["device"] == "cpu"
-=======
-@pytest.mark.usefixtures("same_threads_afterwards")
-@pytest.mark.parametrize("part", ["retrieval", "steps", "loop", "crops"])
-def test_a_part_is_measured_once(part: str, tmp_path: Path) -> None:
-    out = tmp_path / "out.json"
-    gpu.measure(part, CPU, out)
-    found = gpu.written(out)[part]
-    assert list(found) == list(gpu.PARTS[part](CPU))
-    assert not [name for name, numbers in found.items() if "failed" in numbers]
-    for numbers in found.values():
-        assert all(value > 0 for key, value in numbers.items() if key in ("lowest", "median", "steps_per_second"))
-    before = out.read_text()
-    gpu.measure(part, CPU, out)
-    assert out.read_text() == before
->>>>>>> h3-losses
 
 
 @pytest.mark.long
 def test_all_parts_run_in_their_processes(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     assert gpu.main(["--smoke", "--out", str(out)]) == 0
-<<<<<<< HEAD
     found = json.loads(out.read_text())
     assert list(found) == list(gpu.PARTS)
     assert [part for part, numbers in found.items() if "failed" in numbers] == []
@@ -88,7 +68,3 @@ def test_the_script_collects_wheels_and_prints_one_short_command(tmp_path: Path)
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
     assert f"REPRODUCE_COMMIT={head};" in command_line
     assert subprocess.run(["bash", "-n"], input=command_line, text=True).returncode == 0
-=======
-    assert list(gpu.written(out)) == list(gpu.PARTS)
-    assert [name for part in gpu.written(out).values() for name, found in part.items() if "failed" in found] == []
->>>>>>> h3-losses

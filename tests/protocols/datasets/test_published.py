@@ -11,14 +11,6 @@ from protocols.datasets.listing import DataError
 from protocols.datasets.published import list_cub200, list_inshop, list_sop
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.splits import ClassSplit
-<<<<<<< HEAD
-from reproduce.config.experiment_file import load_experiments
-from reproduce.run.open_data import outline_of
-from reproduce.run.run_experiment import notes_on_data
-from reproduce.run.session import open_session, setup_of
-from reproduce.storage import storage_paths
-=======
->>>>>>> h3-losses
 from tests.support.image_folders import BIRDS, assert_said, data_request
 from tests.support.packs import decode
 from tests.support.published_layouts import inshop, sop

@@ -4,15 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-<<<<<<< HEAD
 from reports.board.boards import boards_of, with_all_methods
-=======
-from reports.board.boards import boards_of
-from reports.board.sources import with_all_methods
 from results.spec.training_spec import Component
-from results.statistics.across_datasets import side_of
-from tests.benchmarks.kept_tables import kept_board
->>>>>>> h3-losses
 from tests.support.several_datasets import LEVELS, experiment, source
 
 FROZEN = {"trunk": {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}}
