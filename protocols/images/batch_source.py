@@ -7,7 +7,7 @@ there is room, otherwise the boxes of each batch are sent. Both ways give the sa
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -109,7 +109,8 @@ class _ResidentImages:
         for i, (start, size) in enumerate(zip(self.starts, sizes, strict=True)):
             self.pixels[start : start + size] = torch.from_numpy(images.image(i).reshape(-1).copy())
         self.most = largest_sides(shapes)
-        self._boxes, self._graph = 0, self._crops
+        self._boxes = 0
+        self._graph: Any = None
 
     def __call__(self, rows: Rows, cuts: Cuts) -> Tensor:
         tops, lefts = cuts.boxes[:, :2].T
@@ -122,7 +123,8 @@ class _ResidentImages:
         if self._boxes != len(rows):
             self._boxes, self._graph = len(rows), torch.cuda.make_graphed_callables(self._crops, (boxes.clone(),))
         # A copy, since the next batch is written to the memory of the graph.
-        return self._graph(boxes).clone()
+        crops: Tensor = self._graph(boxes).clone()
+        return crops
 
     def _crops(self, boxes: Tensor) -> Tensor:
         return resized(self.pixels, boxes, self.most, self.channels, self.side)

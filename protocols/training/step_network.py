@@ -7,6 +7,7 @@ GPU needs for the work. A graph starts all of them at once. Loss, hooks and opti
 import gc
 import logging
 import warnings
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -121,8 +122,8 @@ class _Step(nn.Module):
 class _Graphs:
     def __init__(self, model: EmbeddingModel, images: Tensor) -> None:
         self._model, self._shape = model, images.shape
-        step = _Step(model).train()
-        self._replay = torch.cuda.make_graphed_callables(step, (images.clone(),), allow_unused_input=True)
+        step: Any = _Step(model).train()
+        self._replay: Any = torch.cuda.make_graphed_callables(step, (images.clone(),), allow_unused_input=True)
 
     def takes(self, images: Tensor) -> bool:
         return images.shape == self._shape
@@ -140,4 +141,4 @@ class _Graphs:
             gradients = torch.autograd.grad(embeddings, parameters, embeddings.detach(), allow_unused=True)
             found.append(torch.cat([gradient.flatten() for gradient in gradients if gradient is not None]))
         eager, replayed = found
-        return ((replayed - eager).norm() / eager.norm()).item()
+        return float((replayed - eager).norm() / eager.norm())
