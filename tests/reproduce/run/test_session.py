@@ -9,7 +9,7 @@ import torch
 from reproduce.errors import InputError
 from reproduce.run.devices import check_device, default_workers
 from reproduce.run.session import open_session
-from reproduce.storage import open_store, storage_paths
+from reproduce.storage import only_run_of, open_store, storage_paths
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features
 
@@ -64,6 +64,18 @@ def test_a_store_folder_that_cannot_be_made_gives_one_line(tmp_path):
     with pytest.raises(InputError, match=r"cannot be made.*--store") as error:
         open_store(storage_paths(str(tmp_path / "file" / "store.sqlite"), None, None, None))
     one_line(error)
+
+
+def test_half_written_files_of_killed_runs_go_when_a_run_starts(tmp_path):
+    where = storage_paths(str(tmp_path / "store.sqlite"))
+    (where.artifacts / "ab").mkdir(parents=True)
+    old, new = (where.artifacts / "ab" / f".{name}.pt.1234.partial" for name in ("old", "new"))
+    for path in (old, new):
+        path.touch()
+    os.utime(old, (0, 0))
+    with only_run_of(where, "e"):
+        assert not old.exists()
+        assert new.exists(), "it may belong to a run beside this one"
 
 
 @pytest.fixture(scope="module")
