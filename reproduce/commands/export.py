@@ -177,16 +177,9 @@ def runs(
     opened = opened_store(store, artifacts)
     if output not in ("parquet", "csv"):
         raise InputError(f"--format {output!r}: use parquet or csv")
-    folds = opened.table("folds")
-    if folds.empty:
+    frames = {name: opened.table(name) for name in ("folds", "runs", "curves", "test_points", "class_scores")}
+    if frames["folds"].empty:
         raise InputError(f"{opened.url}: there is no finished training yet; make some with `reproduce run`")
-    frames = {
-        "folds": folds,
-        "runs": opened.table("runs"),
-        "curves": opened.table("curves"),
-        "test_points": opened.table("test_points"),
-        "class_scores": opened.table("class_scores"),
-    }
     with new_folder(to) as folder:
         for name, frame in frames.items():
             write = frame.to_parquet if output == "parquet" else frame.to_csv
