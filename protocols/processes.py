@@ -14,10 +14,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
 from typing import Any
 
+from results.records.provenance import granted_cores
 from results.spec.mlrc_constants import FOLDS
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -60,13 +62,20 @@ def processes() -> ForkServerContext | SpawnContext:
     return context
 
 
+def start_importing() -> None:
+    """Let the process that others are forked from import its libraries now, while this one goes on."""
+    if isinstance(processes(), ForkServerContext):
+        with starting():
+            forkserver.ensure_running()
+
+
 def threads_per_training(device: str = "cpu") -> int:
     """Return the number of threads of one training on a device of this machine: `GPU_THREADS` on a GPU.
 
-    On a CPU it depends only on the number of cores. If it depended on the number of workers, floats would be added in
-    another order, and results would change with `--workers`.
+    On a CPU it depends only on the number of cores that are granted, which are fewer in a container. If it depended on
+    the number of workers, floats would be added in another order, and results would change with `--workers`.
     """
-    return GPU_THREADS if device.startswith("cuda") else max(1, (os.cpu_count() or 1) // FOLDS)
+    return GPU_THREADS if device.startswith("cuda") else max(1, granted_cores() // FOLDS)
 
 
 @contextmanager

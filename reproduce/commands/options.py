@@ -63,7 +63,7 @@ Format = Annotated[
     str,
     typer.Option(
         "--format",
-        help="terminal, markdown, csv, latex, latex-document, html, or json (the records or cells of the table).",
+        help="terminal, markdown, csv, latex, html, or json (the records or cells of the table).",
     ),
 ]
 
@@ -95,6 +95,14 @@ class Choices:
             "--searches", help="How often each method's search is repeated from other seeds, each with its runs."
         ),
     ] = None
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="Add searches until every comparison has an answer: planned looks after 3, 4, 5, 6 and 8 searches, at "
+            "a level that holds for all of them together.",
+        ),
+    ] = False
     compare: Annotated[
         str | None,
         typer.Option(
@@ -133,6 +141,7 @@ class Choices:
             "search.trials": self.trials,
             "reproductions": self.reproductions,
             "search.searches": self.searches,
+            "search.until_decided": self.until_decided or None,
             "primary.compare": self.compare,
             "search.racing": self.racing or None,
             "folds": self.folds,

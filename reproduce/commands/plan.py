@@ -60,7 +60,8 @@ def plan(
     where = storage_paths(store, artifacts, cache)
     opened = existing_store(store, artifacts)
     timings = opened.timings() if opened else []
-    for session in open_sessions(experiment, choices, where, console, plan=True):
+    for opened_session in open_sessions(experiment, choices, where, console, plan=True):
+        *_, session = opened_session.looks()
         show_plan(forecast.plan(session, opened, timings), rate, at_a_time, session, console)
         show_needs(session, console)
         show_budget(session, opened, console)
@@ -78,7 +79,8 @@ def show_plan(
     ]
     title = f"{session.name}: {session.experiment.title}"
     show_rows(title, ("method", *counts), rows, right=counts, console=console)
-    most = "at most " if session.experiment.search.racing else ""
+    search = session.experiment.search
+    most = "at most " if search.racing or search.until_decided else ""
     trainings, to_do = sum(method.trainings for method in plans), sum(method.to_do for method in plans)
     seconds = seconds_to_do(plans, workers, rate)
     if not to_do:

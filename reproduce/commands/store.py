@@ -18,11 +18,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Keep = Annotated[
-    bool,
-    typer.Option("--keep-first", help="Where both have a different result, keep the one that is in the store already."),
-]
-
 
 @app.command()
 def check(
@@ -76,7 +71,6 @@ def export_to(
 @app.command("import")
 def import_from(
     file: Annotated[Path, typer.Argument(help="A file that `store export` wrote.")],
-    keep_first: Keep = False,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
@@ -88,13 +82,12 @@ def import_from(
     from reproduce.outputs.store_files import import_store
 
     console, where = output_console(), storage_paths(store, artifacts)
-    merged = import_store(file, where, keep_first=keep_first)
-    for conflict in merged.conflicts:
-        say(console, f"conflict: {conflict.name}: {conflict.reason}")
-    count = f"{len(merged.conflicts)} conflict(s)"
+    merged = import_store(file, where)
     if merged.added is None:
-        say(console, f"{count}, so nothing was merged; --keep-first keeps the version in {where.store}")
+        for conflict in merged.conflicts:
+            say(console, f"conflict: {conflict}")
+        count = f"{len(merged.conflicts)} conflict(s)"
+        say(console, f"{count}, so nothing was imported; import into a store of its own with --store PATH")
         raise typer.Exit(1)
-    kept = f"; {count}, {where.store} keeps its version" if merged.conflicts else ""
     added = ", ".join(f"{number} {kind}" for kind, number in merged.added.items())
-    say(console, f"added to {where.store}: {added}{kept}")
+    say(console, f"added to {where.store}: {added}")

@@ -20,7 +20,7 @@ from results.atomic_files import BAD_ZIP, is_sound, make_folder, partial_name, p
 from results.records.artifacts import weights_path
 from results.store.check import CheckedRecords, StoreFault, check_records
 from results.store.database import Database
-from results.store.exchange import Conflict, apply_merge, plan_merge
+from results.store.exchange import apply_merge, plan_merge
 
 STORE, ARTIFACTS = "store.sqlite", "artifacts"
 SOURCES, FIGURE_DATA = "sources", "figure_data"
@@ -102,22 +102,22 @@ def _refuse_damaged(source: Database, artifacts: Path) -> None:
 
 @dataclass(frozen=True)
 class Merged:
-    """The outcome of a merge.
+    """The outcome of an import.
 
     Attributes:
-        added: How much was added, by kind; None if conflicts prevented the merge and nothing was written.
-        conflicts: What the stores disagree about; the first store's version stayed.
+        added: How much was added, by kind; None if conflicts prevented it and nothing was written.
+        conflicts: What the stores disagree about, a line each.
     """
 
     added: dict[str, int] | None
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[str, ...]
 
 
-def merge_stores(into: StoragePaths, other: StoragePaths, *, keep_first: bool = False) -> Merged:
-    """Add what another store holds to a store, files first, so that a merge can be repeated; the store may be new.
+def merge_stores(into: StoragePaths, other: StoragePaths) -> Merged:
+    """Add what another store holds to a store, files first, so that it can be repeated; the store may be new.
 
     The other store, which is only read, first passes the check of `reproduce store check`, but may lack checkpoints.
-    `keep_first` keeps the first store's version where the two disagree; without it nothing is merged then.
+    If the two have different results under one name, nothing is added.
 
     Raises:
         InputError: The other store has a damaged row or file, or lacks a row. Nothing was written.
@@ -127,12 +127,10 @@ def merge_stores(into: StoragePaths, other: StoragePaths, *, keep_first: bool = 
     _refuse_damaged(source, other.artifacts)
     target = open_store(into).database
     merge = plan_merge(target, source)
-    conflicts, owners = tuple(merge.conflicts), merge.files_of()
-    if conflicts and not keep_first:
-        return Merged(None, conflicts)
+    if merge.conflicts:
+        return Merged(None, tuple(merge.conflicts))
     names = [name for name in _files_below(other.artifacts) if owner_of(name) is not None]
-    wanted = [name for name in names if name.parts[0] == SOURCES or owner_of(name) in owners]
-    new = [name for name in wanted if not (into.artifacts / name).exists()]
+    new = [name for name in names if not (into.artifacts / name).exists()]
     for name in new:
         _copy(other.artifacts / name, into.artifacts / name)
     apply_merge(target, merge)
@@ -143,7 +141,7 @@ def merge_stores(into: StoragePaths, other: StoragePaths, *, keep_first: bool = 
         "search(es)": len({row["study"] for row in merge.rows["trials"]}),
         "file(s)": len(new),
     }
-    return Merged(added, conflicts)
+    return Merged(added, ())
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -181,10 +179,10 @@ def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) 
     return file.stat().st_size
 
 
-def import_store(file: Path, into: StoragePaths, *, keep_first: bool = False) -> Merged:
-    """Merge a file that `export_store` wrote into a store. Nothing is written if it is damaged or not of this kind."""
+def import_store(file: Path, into: StoragePaths) -> Merged:
+    """Add a file that `export_store` wrote to a store. Nothing is written if it is damaged or not of this kind."""
     with tempfile.TemporaryDirectory() as folder:
-        return merge_stores(into, unpack_store(file, Path(folder)), keep_first=keep_first)
+        return merge_stores(into, unpack_store(file, Path(folder)))
 
 
 def unpack_store(file: Path, folder: Path) -> StoragePaths:

@@ -1,7 +1,7 @@
 """Opens an experiment for a run or a plan: reads its cards, finds its weights, opens and splits its dataset."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.data_choice import DrawnSplit, samples_word
 from results.spec.experiment_spec import Experiment
-from results.spec.search_settings import SearchSettings
+from results.spec.search_settings import LOOKS, SearchSettings
 from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.store import Store
@@ -47,6 +47,7 @@ class Session:
         methods: The methods with their settings for this dataset and experiment, by key.
         paths: Paths of the store, the checkpoints, the decoded images and the output.
         row_setups: The setups of the rows that have conditions of their own, by the methods' keys.
+        defaults: The method of each row with default settings, by the row's key.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Session:
     methods: Mapping[str, MethodTemplate]
     paths: StoragePaths
     row_setups: Mapping[str, Setup] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def store(self) -> Store:
@@ -78,13 +80,23 @@ class Session:
         """The protocol of the experiment's runs."""
         return PROTOCOLS[self.experiment.protocol]
 
+    def looks(self) -> Iterator["Session"]:
+        """Yield the session at each planned look if it runs until decided, else the session itself."""
+        if not self.experiment.search.until_decided:
+            yield self
+            return
+        for searches in LOOKS:
+            yield replace(self, experiment=self.experiment.with_searches(searches))
+
     def studies(self, log: TrialLog | None = None) -> dict[str, Study]:
         """Return one study per method, by key. The log has the trials; None if there are none yet."""
         log = TrialsInMemory() if log is None else log
         search, setups = self.experiment.search, self.row_setups
+        without_search = replace(self.budget, trials=0, searches=1)
+        budgets = {key: without_search if key in self.defaults else self.budget for key in self.methods}
         return {
             key: Study(
-                setups.get(key, self.setup), method, self.budget, search.sampler, log, search.racing, search.enqueue
+                setups.get(key, self.setup), method, budgets[key], search.sampler, log, search.racing, search.enqueue
             )
             for key, method in self.methods.items()
         }
@@ -101,12 +113,27 @@ class Session:
                 key for key, study in studies.items() if study.method.method.embedder == "test_components"
             ),
             ranges={key: ranges for key, study in studies.items() if (ranges := searched_ranges(study.method.space))},
+            defaults=dict(self.defaults),
         )
 
 
 def _title(card: MethodCard, row: Experiment) -> str:
     """Return the title of a row. Rows of features come from no trunk of ours, so none was left untrained."""
     return "Features as given" if card.key == "untrained" and row.conditions.trunk.name == NO_TRUNK else card.title
+
+
+def _with_defaults(session: Session) -> Session:
+    """Add a row with the card's own settings for every method that is searched."""
+    titles, methods, setups = dict(session.titles), dict(session.methods), dict(session.row_setups)
+    defaults = {f"{key}_default": key for key, method in methods.items() if method.space}
+    for row, key in defaults.items():
+        method = methods[key]
+        titles[row] = f"{titles[key]}, default"
+        renamed = method.method.model_copy(update={"name": row})
+        methods[row] = method.model_copy(update={"method": renamed, "space": ()})
+        if key in setups:
+            setups[row] = setups[key]
+    return replace(session, titles=titles, methods=methods, row_setups=setups, defaults=defaults)
 
 
 def open_session(
@@ -150,7 +177,8 @@ def open_session(
         setup = setup_of(experiment, data.seen_by(experiment))
         row_setups = {key: setup_of(rows[key], data.seen_by(rows[key])) for key in rows if key in experiment.changes}
         titles = {card.key: _title(card, rows[card.key]) for card in cards}
-        return Session(name, experiment, setup, titles, methods, where, row_setups)
+        session = Session(name, experiment, setup, titles, methods, where, row_setups)
+        return _with_defaults(session) if experiment.search.default else session
     except (DataError, BrokenImageError, SamplerError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
 
