@@ -1,5 +1,6 @@
 """Devices, paths, the store and sessions, made from values of the command line."""
 
+import os
 from pathlib import Path
 
 import pytest
