@@ -22,6 +22,9 @@ from results.values import Record
 Address = Annotated[str, Field(pattern=r"^https://[^\s\"<>]+$")]
 """Address of a page on the web."""
 
+Metric = Literal["precision_at_1", "r_precision", "map_at_r"]
+Percentage = Annotated[float, Field(ge=0, le=100)]
+
 BATCH_SIZE = "$batch_size"
 """A bound of a search range that is the batch size of the experiment."""
 
@@ -144,6 +147,7 @@ class MethodCard(Record):
         search: Search ranges by hyperparameter.
         published_as: Name of the method in the published tables.
         published: The hyperparameters that the source reports as best, by dataset.
+        printed: The scores that the source prints, in percent, by dataset and metric; tables name them in a note.
         fixed: Hyperparameters that are set instead of searched, by dataset.
         embedder: How the embedder of a card without loss is computed; `principal_components` takes the principal
             components of the trunk's features of the training images, `test_components` those of the test images. None
@@ -164,6 +168,7 @@ class MethodCard(Record):
     search: dict[str, SearchRange] = Field(default={})
     published_as: str | None = None
     published: dict[str, dict[str, JsonValue]] = Field(default={})
+    printed: dict[str, dict[Metric, Percentage]] = Field(default={})
     fixed: dict[str, dict[str, JsonValue]] = Field(default={})
     embedder: Literal["principal_components", "test_components"] | None = None
     notes: str | None = None
