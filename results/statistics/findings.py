@@ -95,7 +95,7 @@ def _of_comparison(measured: MeasuredExperiment, comparison: ComparisonResult | 
             "comparison",
             "The full budget can rank the methods differently.",
         )
-    if len(summary.compared) > 1:
+    if len(summary.compared) > 1 and not summary.experiment.search.until_decided:
         budget = detectable(summary.experiment, len(summary.compared), score, measured)
         # What is not known of single searches is a finding about the search.
         if budget.deviation is not None or budget.unit != "single search":
