@@ -182,8 +182,8 @@ def _limits(board: Board) -> Iterator[str]:
     yield from (f"On {listed(titles)}, {words}" for words, titles in units.items())
     for one in board.datasets:
         for key, failed in one.comparison.failed.items():
-            units = counted(len(one.values[key].units), "search")
-            yield f"On {one.title}, {len(failed)} of {units} of {board.methods[key]} failed; its mean counts them."
+            searches = counted(len(one.values[key].units), "search")
+            yield f"On {one.title}, {len(failed)} of {searches} of {board.methods[key]} failed; its mean counts them."
         findings = origin_findings(one.source.measured)
         yield from (f"On {one.title}: {finding.sentences}" for finding in findings)
     if board.left_out:

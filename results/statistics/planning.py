@@ -59,7 +59,8 @@ def detectable(
 ) -> Detectable:
     """Compute what an experiment can see in its primary score, at a planned look with the level of this look.
 
-    The difference of interest is the margin of equality. The deviation is that of the experiment's own searches or runs if it has any, else that of the nearest record.
+    The difference of interest is the margin of equality. The deviation is that of the experiment's own searches or runs
+    if it has any, else that of the nearest record.
     """
     unit, margin = unit_of(experiment), score.margin / 100
     units = experiment.reproductions if unit == "run" else experiment.search.searches
