@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -17,6 +18,7 @@ from results.statistics.across_datasets import (
     PairOverDatasets,
     surviving,
 )
+from results.statistics.comparison import rank_words
 from results.statistics.deviations import WIDENING
 from results.statistics.finding import origin_findings
 from results.statistics.intervals import Interval
@@ -49,8 +51,9 @@ def ranking_table(board: Board) -> Table:
         for dataset in board.datasets:
             own = dataset.values[key]
             cells += [measured_cell(Interval(own.mean, None, len(own.units)), PERCENT)]
-            cells += [Cell(_ranks(key, dataset.claims(), count))]
-        over = (Cell(mean_rank, form=NumberFormat(digits=1)), Cell(_ranks(key, on_all, count)))
+            cells += [Cell(_places(dataset.comparison.rank_intervals.get(key, (1, count))))]
+        worse, better = (sum(pair[of] == key for pair in on_all) for of in (1, 0))
+        over = (Cell(mean_rank, form=NumberFormat(digits=1)), Cell(_places((1 + worse, count - better))))
         rows.append(Row(board.methods[key], (*cells, *over), key))
     over_columns = (Column("mean rank"), Column("rank on all"))
     common = joined([f"{key} {text}" for key, text in board.conditions.items() if key != "score"])
@@ -82,27 +85,23 @@ def headline(board: Board) -> str:
 
 def pairs_table(board: Board, compare: str = "all", *, told: bool = False) -> Table:
     """Build the table of pairs: the difference on each dataset, answers first. `told` leaves out "cannot tell"."""
-    pairs = sorted(board.pairs(compare), key=lambda pair: ORDER.index(pair.verdict))
-    survives = surviving(pairs)
-    shown = [pair for pair in pairs if not told or pair.verdict != "cannot tell"]
+    found = board.pairs(compare)
+    pairs = sorted(zip(found, surviving(found), strict=True), key=lambda one: ORDER.index(one[0].verdict))
     means = [Column("mean"), Column("predicted")] if len(board.datasets) >= FEWEST_FOR_A_MEAN else []
     columns = (*(Column(one.title) for one in board.datasets), *means, Column("verdict", numeric=False))
     return Table(
         title="Which differences hold on all datasets?",
         caption=f"Differences of {board.score.embeddings} {_metric(board)} in percentage points, with 95 % intervals. "
-        f"{_OVER_ALL if means else _OVER_TWO} Intervals and verdicts are for one row alone; * survives Holm's "
+        f"{_OVER_ALL if means else _OVER_TWO} Intervals and verdicts are for one row alone. * survives Holm's "
         f"correction over the {len(pairs):,} rows.",
         columns=columns,
         rows=tuple(
-            Row(
-                f"{board.methods[pair.a]} − {board.methods[pair.b]}",
-                _cells(board, pair),
-                sign="*" if pair in survives else "",
-            )
-            for pair in shown
+            Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair), sign="*" if survives else "")
+            for pair, survives in pairs
+            if not told or pair.verdict != "cannot tell"
         ),
         first="Methods",
-        notes=(_counts(pairs, len(survives)),),
+        notes=(_counts(pairs), *_failed(board)),
         remarks=(*_limits(board), *_origins(board)),
     )
 
@@ -113,8 +112,9 @@ def board_page(board: Board, compare: str = "all", made: str = "") -> str:
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     ranking, pairs = board_tables(board, compare)
+    tables = (replace(ranking, title="Ranking", notes=ranking.notes[1:]), pairs)  # The page begins with the others.
     return templates.get_template("board.html").render(
-        title=ranking.title, headline=headline(board), tables=[to_html(ranking), to_html(pairs)], made=made
+        title=ranking.title, headline=headline(board), tables=list(map(to_html, tables)), made=made
     )
 
 
@@ -126,11 +126,8 @@ def _datasets(board: Board) -> str:
     return joined([one.title for one in board.datasets])
 
 
-def _ranks(key: str, claims: set[tuple[str, str]], count: int) -> str:
-    """The places that a method can have, as in `1 to 3`: behind all that are better, before all that are worse."""
-    low = 1 + sum(worse == key for _, worse in claims)
-    high = count - sum(better == key for better, _ in claims)
-    return str(low) if low == high else f"{low} to {high}"
+def _places(places: tuple[int, int]) -> str:
+    return rank_words(places).removeprefix("rank ")
 
 
 def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:
@@ -148,10 +145,18 @@ def _mean_cells(mean: OverDatasets | None) -> list[Cell]:
     return [Cell(mean.mean, width, form=POINTS, kind="measured") for width in (mean.half_width, mean.prediction)]
 
 
-def _counts(pairs: Sequence[PairOverDatasets], surviving: int) -> str:
-    counts = Counter(pair.verdict for pair in pairs)
+def _counts(pairs: Sequence[tuple[PairOverDatasets, bool]]) -> str:
+    counts, holding = Counter(pair.verdict for pair, _ in pairs), sum(survives for _, survives in pairs)
     said = [f"{counts[verdict]:,} {verdict}" for verdict in ORDER if counts[verdict]]
-    return f"Of {counted(len(pairs), 'pair')}: {listed(said)}; {surviving} survive a correction over all."
+    many = f" {holding or 'None'} survive a correction over all {len(pairs):,}." if len(pairs) > 1 else ""
+    return f"Of {counted(len(pairs), 'pair')}: {listed(said)}.{many}"
+
+
+def _failed(board: Board) -> Iterator[str]:
+    for dataset in board.datasets:
+        for key, failed in dataset.comparison.failed.items():
+            units = counted(len(dataset.values[key].units), "search")
+            yield f"On {dataset.title}, {len(failed)} of {units} of {board.methods[key]} failed; means count it."
 
 
 def _agreement(board: Board) -> Iterator[str]:
@@ -165,11 +170,11 @@ def _agreement(board: Board) -> Iterator[str]:
 
 _OVER_ALL = (
     "Consistent: all intervals and that of the mean lie on one side of zero. Mean: all datasets count equally. "
-    "Predicted: where a difference newly measured on another such dataset, with the same budget, lies in about "
-    "95 % of cases. Depends on the dataset: two intervals lie on opposite sides of zero."
+    "Predicted: where a difference newly measured on another such dataset, with the same budget, lies in about 95 % of "
+    "cases. Depends on the dataset: two intervals lie on opposite sides of zero."
 )
 _OVER_TWO = (
-    "Hint: both intervals lie on the same side of zero; two datasets give a hint and no mean. Depends on the "
+    "Hint: both intervals lie on the same side of zero, which a third dataset can still turn around. Depends on the "
     "dataset: the intervals lie on opposite sides."
 )
 
@@ -181,9 +186,6 @@ def _limits(board: Board) -> Iterator[str]:
         units.setdefault(_unit_words(one), []).append(one.title)
     yield from (f"On {listed(titles)}, {words}" for words, titles in units.items())
     for one in board.datasets:
-        for key, failed in one.comparison.failed.items():
-            searches = counted(len(one.values[key].units), "search")
-            yield f"On {one.title}, {len(failed)} of {searches} of {board.methods[key]} failed; its mean counts them."
         findings = origin_findings(one.source.measured)
         yield from (f"On {one.title}: {finding.sentences}" for finding in findings)
     if board.left_out:

@@ -5,7 +5,7 @@ t-SNE takes seconds and a gallery takes space, so both are made for the best few
 
 import base64
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from reports.figures import curves, embedding_map, gallery, intervals, search, spectrum
 from reports.figures.curves import FoldCurve, MethodCurves
 from reports.figures.intervals import MethodRuns
-from reports.figures.style import PAGE_WIDTH, FigureError, UndrawableError, png_of, svg_of
+from reports.figures.style import PAGE_WIDTH, FigureError, UndrawableError, files_of
 from reports.page.material import Material
 from reports.page.sweeps import sweeps_of
 from results.atomic_files import file_name, write_atomically
@@ -35,32 +35,28 @@ class Drawn:
 
     Attributes:
         name: Name of the files, without suffix.
-        svg: Content of the SVG file; None, as `png`, if the figure cannot be drawn.
+        files: Contents of the files by suffix; empty if the figure cannot be drawn.
         caption: Explains how to read the figure, or why it cannot be drawn.
         fold: Heading of the collapsed group that the figure belongs to; empty for a figure that is always visible.
-        csv: The drawn numbers as CSV; empty for figures whose numbers are in tables.
     """
 
     name: str
     title: str
-    svg: str | None
-    png: bytes | None
+    files: Mapping[str, str | bytes]
     caption: str = ""
     fold: str = ""
-    csv: str = ""
 
     @property
     def image(self) -> str:
         """The picture as a data URI; empty for a figure that cannot be drawn."""
-        return f"data:image/png;base64,{base64.b64encode(self.png).decode()}" if self.png else ""
+        png = self.files.get("png")
+        return f"data:image/png;base64,{base64.b64encode(png).decode()}" if isinstance(png, bytes) else ""
 
     def save(self, folder: Path) -> list[str]:
         """Write the files into `folder`, and return their names."""
-        contents = {f"{self.name}.svg": self.svg, f"{self.name}.png": self.png, f"{self.name}.csv": self.csv}
-        written = {name: content for name, content in contents.items() if content}
-        for name, content in written.items():
-            write_atomically(folder / name, content)
-        return list(written)
+        for suffix, content in self.files.items():
+            write_atomically(folder / f"{self.name}.{suffix}", content)
+        return [f"{self.name}.{suffix}" for suffix in self.files]
 
 
 def page_figures(material: Material) -> Iterator[Drawn]:
@@ -83,11 +79,11 @@ def _drawn(name: str, title: str, draw: Callable[[], Figure], caption: str, fold
     try:
         figure = draw()
     except UndrawableError as error:
-        yield Drawn(name, title, None, None, f"This figure cannot be drawn: {error}.", fold)
+        yield Drawn(name, title, {}, f"This figure cannot be drawn: {error}.", fold)
     except FigureError:
         return
     else:
-        yield Drawn(name, title, svg_of(figure), png_of(figure), caption, fold)
+        yield Drawn(name, title, files_of(figure), caption, fold)
 
 
 def _intervals(material: Material) -> Iterator[Drawn]:
@@ -111,7 +107,7 @@ def sweep_figures(materials: Sequence[Material]) -> Iterator[Drawn]:
         csv = frame.assign(values=values).to_csv(index=False, lineterminator="\n")
         name, title = f"sweep_{file_name(sweep.parameter)}", f"{HEADLINE_METRICS[sweep.metric]} and {sweep.parameter}"
         for drawn in _drawn(name, title, partial(sweep.draw, frame), sweep.note(frame)):
-            yield replace(drawn, csv=csv)
+            yield replace(drawn, files={**drawn.files, "csv": csv})
 
 
 def _validation_curves(material: Material) -> Iterator[Drawn]:

@@ -129,6 +129,7 @@ class Table:
         rows: The rows, each with one cell for each column.
         own_sheet: The content of CSV and JSON files; None for the cells, each with its half width.
         first: Heading of the column of row heads.
+        repeated: Number of first columns that tell rows apart, and stand in each part of a table that is split.
         caption: What the numbers are, in one paragraph.
         notes: What a reader must know beside the numbers.
         remarks: How to read the table, and longer notes on single numbers.
@@ -140,6 +141,7 @@ class Table:
     rows: tuple[Row, ...]
     own_sheet: Sheet | None = None
     first: str = "Method"
+    repeated: int = 0
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 

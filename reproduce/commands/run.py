@@ -1,4 +1,4 @@
-"""`run`: runs an experiment, prints its table and writes its page."""
+"""`run`: runs an experiment, prints its answer and writes its page."""
 
 from __future__ import annotations
 
@@ -79,13 +79,12 @@ def run(
     tables: Tables = None,
     yes: Yes = False,
 ) -> None:
-    """Run an experiment, print its table and write its page. Trainings that are in the store are not repeated.
+    """Run an experiment, print its answer and write its page. Trainings that are in the store are not repeated.
 
     Before the first training the run says how many there are, and asks on a terminal if the store tells that they take
     more than an hour. You can stop a run with Ctrl-C at any time; the same command continues it.
     """
-    from reports.tables.table import with_notes
-    from reproduce.commands.terminal import show_table
+    from reproduce.commands.terminal import show_answer
     from reproduce.forecast import in_words
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device, default_workers
@@ -110,16 +109,16 @@ def run(
             made += finished.made
             if finished.decided or finished.failed:
                 break
-        show_table(with_notes(finished.table, "short"), console)
-        from reproduce.outputs.page import answer, page_or_reason  # Imports what draws figures.
+        show_answer(finished.measured, console)
+        from reproduce.outputs.page import page_or_reason  # Imports what draws figures.
 
-        say(console, answer(session.fingerprint, session.store))
         if session.experiment.search.until_decided:
             outcome = "decided" if finished.decided else "not decided"
             say(console, f"{outcome} after {session.experiment.search.searches} searches of each method")
         done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
-        say(console, f"{done}, {finished.found} found in the store; written: {', '.join(map(str, finished.files))}")
-        say(console, page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports))
+        say(console, f"{done}, {finished.found} found in the store; tables: {', '.join(map(str, finished.files))}")
+        for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):
+            say(console, line)
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
     if failed:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in failed.items())

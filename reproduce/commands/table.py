@@ -43,6 +43,10 @@ def table(
     notes: Annotated[
         str, typer.Option("--notes", help="Notes below the table: short (what a reader must know), all, or none.")
     ] = "all",
+    compare: Annotated[
+        str | None,
+        typer.Option("--compare", help="Compare all pairs (all), each with the best, or each with this one."),
+    ] = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
@@ -70,7 +74,7 @@ def table(
     else:
         names = f"published tables ({', '.join(published)})"
         opened = opened_store(store, artifacts, f"; {names} need none")
-        _print_stored(name, opened, what or "results", output, notes, f"; there are also {names}")
+        _print_stored(name, opened, what or "results", output, notes, compare, f"; there are also {names}")
 
 
 def _check(option: str, value: str | None, known: Sequence[str | None]) -> None:
@@ -91,16 +95,21 @@ def _published(name: str, store: Store | None, store_location: str) -> Table:
     return published_layout(compared_with_runs(name, store))
 
 
-def _print_stored(name: str, store: Store, kind: str, output: str, notes: str, hint: str) -> None:
+def _print_stored(name: str, store: Store, kind: str, output: str, notes: str, compare: str | None, hint: str) -> None:
+    from reports.headline import comparison_lines, headline
     from reports.tables.table import with_notes
     from reproduce.outputs.find_runs import find_experiments, others_of_name
-    from reproduce.outputs.tables import KINDS
+    from reproduce.outputs.tables import KINDS, compared_by
     from results.store.experiment_results import MeasuredExperiment
 
     for experiment in find_experiments(store, [name], hint):
         if others := others_of_name(store, experiment, [name]):
             typer.echo(others, err=True)
         measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
+        if compare is not None:
+            measured = compared_by(measured, compare)
+            for line in (headline(measured), *comparison_lines(measured)) if output == "terminal" else ():
+                say(output_console(), line)
         if output == "json" and kind == "results":
             sys.stdout.write(measured.without_trainings().to_json())
         else:

@@ -43,7 +43,7 @@ _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
 def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
-    """Write the page of an experiment, and its figures as PNG and SVG; return the file of the page.
+    """Write the page of an experiment, and its figures as PNG, SVG and PDF; return the file of the page.
 
     The page is `folder`/NAME-IDENTITY/index.html, and the figures are in `figures` beside it. `folder`/NAME leads to
     the latest experiment of the name. The slash of a panel's name becomes an underscore. The page is written completely
@@ -167,7 +167,7 @@ def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     written = {name for figure in figures for name in figure.save(folder)}
     for path in folder.iterdir():
-        if path.suffix in (".svg", ".png") and path.name not in written:
+        if path.suffix in (".svg", ".png", ".pdf", ".csv") and path.name not in written:
             path.unlink()
 
 
@@ -182,26 +182,20 @@ def draw_figures(experiments: Sequence[NamedExperiment], store: Store, folder: P
     for name, figures in drawn.items():
         own = folder / latest_name(name)
         for figure in figures:
-            if figure.png:
+            if figure.files:
                 with writing_to(own):
                     figure.save(own)
                 yield own / f"{figure.name}.png", figure.title
 
 
-def answer(fingerprint: str, store: Store) -> str:
-    """Return the headline of an experiment, which its page begins with."""
-    from reports.headline import headline
+def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path) -> list[str]:
+    """Write the page of a finished run if what it shows has changed; return lines with the places of figures and page.
 
-    return headline(MeasuredExperiment.from_store(store, fingerprint))
-
-
-def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path) -> str:
-    """Write the page of a finished run if what it shows has changed, and return a line with its path.
-
-    An error does not end the run; the line then gives the reason.
+    An error does not end the run; a line then gives the reason.
     """
     try:
-        return f"page: {current_page(name, fingerprint, store, folder)}"
+        page = current_page(name, fingerprint, store, folder)
+        return [f"figures (PDF, SVG, PNG): {page.parent / 'figures'}", f"page: {page}"]
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return f"no page was written ({reason}); everything is in the store, try `reproduce report {name}`"
+        return [f"no page was written ({reason}); everything is in the store, try `reproduce report {name}`"]

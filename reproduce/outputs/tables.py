@@ -6,6 +6,7 @@ The experiments of a board come from stores, from files of `store export` and fr
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,6 +28,7 @@ from reproduce.outputs.find_runs import find_experiments
 from reproduce.storage import existing_store
 from results.atomic_files import write_atomically
 from results.published.tables import PublishedTable, published_table
+from results.statistics.primary_comparison import primary_score
 from results.store.experiment_results import MeasuredExperiment, latest_starts
 from results.store.store import Store
 
@@ -56,6 +58,16 @@ def published_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
     """MLRC's names of searched hyperparameters, by method, from the suite's own cards."""
     cards = {method: suite_card(method) for method in measured.summary.methods}
     return {method: {} if card is None else card.published_names() for method, card in cards.items()}
+
+
+def compared_by(measured: MeasuredExperiment, compare: str) -> MeasuredExperiment:
+    """Ask for other comparisons than the experiment's file: `all` pairs, each with the `best`, or with this method."""
+    summary = measured.summary
+    if compare not in ("all", "best", *summary.compared):
+        raise InputError(f"--compare {compare}: use all, best, or one of {', '.join(summary.compared)}")
+    primary = primary_score(measured).model_copy(update={"compare": compare})
+    experiment = summary.experiment.model_copy(update={"primary": primary})
+    return replace(measured, summary=summary.model_copy(update={"experiment": experiment}))
 
 
 KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {

@@ -16,7 +16,7 @@ from protocols.search.study import Study
 from protocols.users_code.kept import keep_sources
 from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
-from reports.tables.table import Table
+from reports.tables.table import Table, with_notes
 from reproduce import interrupts
 from reproduce.monitoring.progress import RunProgress
 from reproduce.outputs.result_files import link_latest, own_name
@@ -27,7 +27,7 @@ from reproduce.run.tasks import Executor
 from reproduce.storage import only_run_of
 from results.atomic_files import try_out, write_atomically
 from results.spec.data_choice import FEATURES, OWN_DATA, DrawnSplit
-from results.statistics.primary_comparison import primary_comparison
+from results.statistics.primary_comparison import planned_score, primary_comparison
 from results.store.experiment_results import MeasuredExperiment
 
 
@@ -71,7 +71,7 @@ class Finished:
     """The outcome of a run.
 
     Attributes:
-        table: The experiment's table.
+        measured: What was measured.
         files: The files with the table.
         made: Number of trainings made in this run.
         found: Number of trainings that were in the store before.
@@ -79,7 +79,7 @@ class Finished:
         decided: Whether every comparison that was asked for has an answer.
     """
 
-    table: Table
+    measured: MeasuredExperiment
     files: tuple[Path, ...]
     made: int
     found: int
@@ -128,15 +128,14 @@ def run(
             follow = session.protocol.run
             failed = lab.run(
                 MethodSearch(key, search.setup, partial(follow, search))
-                for key, study in studies.items()
+                for key, study in sorted(studies.items(), key=lambda item: item[0] != planned_score(experiment).compare)
                 for search in study.searches()
             )
     interrupts.stop_if_requested()
     measured = MeasuredExperiment.from_store(store, session.fingerprint, trainings=True)
-    table, comparison = table_of(measured), primary_comparison(measured)
-    files = write_table(table, session)
+    comparison, files = primary_comparison(measured), write_table(table_of(measured), session)
     decided = comparison is not None and comparison.decided
-    return Finished(table, files, progress.made.total(), progress.found.total(), failed, decided)
+    return Finished(measured, files, progress.made.total(), progress.found.total(), failed, decided)
 
 
 def _identities(study: Study) -> list[tuple[str, dict[str, JsonValue]]]:
@@ -154,6 +153,7 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
         f"{len(fold.validation)} validation, {len(split.test)} test classes; data {dataset.fingerprint[:12]}",
         highlight=False,
     )
+    console.print("Validation scores below are of validation classes; the test classes are others.", highlight=False)
     for note in notes_on_data(session):
         console.print(note, highlight=False, markup=False)
     threads = threads_per_training(executor.device)
@@ -188,7 +188,7 @@ def write_table(table: Table, session: Session) -> tuple[Path, ...]:
     """
     files = table_files(session)
     for form, path in files.items():
-        write_atomically(path, WRITERS[form](table))
+        write_atomically(path, WRITERS[form](with_notes(table, "short") if form == "latex" else table))
     link_latest(session.name, session.fingerprint, session.store, list(files.values()))
     return tuple(files.values())
 

@@ -125,7 +125,8 @@ def _part_of_the_budget(summary: ExperimentSummary) -> list[str]:
     searches = summary.experiment.search.searches
     parts = (
         (summary.trials, mlrc_constants.TRIALS, "trials" if searches == 1 else "trials in each search"),
-        (summary.reproductions * searches, mlrc_constants.REPRODUCTIONS, "reproductions"),
+        # Runs of several searches are not the reproductions of one.
+        (summary.reproductions if searches == 1 else 0, mlrc_constants.REPRODUCTIONS, "reproductions"),
         (summary.experiment.folds, mlrc_constants.FOLDS, "folds"),
     )
     # No trials mean published hyperparameters. This is not a small search.

@@ -20,7 +20,7 @@ from reports.figures.search import (
 )
 from reports.figures.search import caption as caption_of_search
 from reports.figures.spectrum import singular_value_spectrum
-from reports.figures.style import PAGE_WIDTH, FigureError, png_of, svg_of
+from reports.figures.style import PAGE_WIDTH, FigureError, files_of
 from results.statistics.intervals import Interval
 from tests.support.drawn import HALF, RUNS, legend_texts, lines_labelled, method_runs, points
 from tests.support.sample_page import measured, runs_of
@@ -194,6 +194,6 @@ def test_the_caption_of_a_search_counts_raced_trials_and_names_failed_ones():
 def test_the_same_figure_gives_the_same_files_and_names_are_no_formulas():
     figures = [interval_plot([method_runs("costs $5 and_ $\\frac$", RUNS)], "x") for _ in range(2)]
     assert figures[0].axes[0].get_yticklabels()[0].get_text() == "costs $5 and_ $\\frac$\n(n\u00a0=\u00a03)"
-    assert svg_of(figures[0]) == svg_of(figures[1])
-    assert png_of(figures[0]) == png_of(figures[1])
-    assert "<text" not in svg_of(figures[0]), "letters are outlines, so no font is needed"
+    first, second = map(files_of, figures)
+    assert first == second
+    assert "<text" not in first["svg"], "letters are outlines, so no font is needed"

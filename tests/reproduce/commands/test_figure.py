@@ -42,7 +42,7 @@ def test_panels_have_figures_of_their_own_and_one_over_their_setting(say, store,
     folders = {path.name: {file.name for file in path.iterdir()} for path in (tmp_path / "runs" / "figures").iterdir()}
     assert set(folders) == {"mine_of_16", "mine_of_64", "mine"}
     assert {"intervals.png", "sweep_loss.r.svg", "sweep_loss.r.csv"} <= folders["mine_of_16"]
-    assert folders["mine"] == {f"sweep_training.batch_size.{suffix}" for suffix in ("png", "svg", "csv")}
+    assert folders["mine"] == {f"sweep_training.batch_size.{suffix}" for suffix in ("png", "svg", "pdf", "csv")}
     with (tmp_path / "runs" / "figures" / "mine" / "sweep_training.batch_size.csv").open(newline="") as text:
         rows = list(csv.DictReader(text))
     assert [(row["x"], row["values"].count(" ")) for row in rows][:2] == [("16.0", 1), ("64.0", 1)], (
