@@ -13,7 +13,6 @@ from results.statistics.comparison import Unit
 from results.statistics.deviations import (
     WIDENING,
     SearchDeviation,
-    measured_deviation,
     nearest_search_deviation,
     run_deviation,
     search_deviation,
@@ -85,12 +84,7 @@ def _deviation(
     own = "this experiment"
     if unit == "run":
         values = measured.values(score.metric, score.embeddings) if measured else {}
-        deviation = run_deviation(runs for own in values.values() for runs in own.values())
-        if deviation is not None:
-            return deviation, own, None
-        on_features = experiment.conditions.trunk.is_input_features
-        kept = measured_deviation(score.metric, score.embeddings, on_features=on_features)
-        return kept, "the runs of the kept records", None
+        return run_deviation(runs for own in values.values() for runs in own.values()), own, None
     found = search_deviation(measured, score) if measured and unit == "search" else None
     if found is not None and found.deviation > 0:
         return found.deviation, own, None
