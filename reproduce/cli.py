@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from reproduce import interrupts
-from reproduce.commands import data, export, new, store
+from reproduce.commands import data, export, features, new, store
 from reproduce.commands.evaluate import evaluate
 from reproduce.commands.lists import coverage, datasets, experiments, methods, status
 from reproduce.commands.plan import plan
@@ -35,7 +35,7 @@ app = typer.Typer(
 _COMMANDS = (run, plan, status, table, report, figure, coverage, claims, board, methods, datasets, experiments)
 for command in (*_COMMANDS, verify, export.fit, evaluate):
     app.command()(command)
-for group in (data, export, new, store):
+for group in (data, features, export, new, store):
     app.add_typer(group.app)
 
 _INTERRUPTED = 130

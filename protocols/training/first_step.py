@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from losses.plugin import Clock, TrainingContext, TrainingPlugin
-from losses.sample_pool import SamplePool
+from losses.schedule import SamplePool
 from protocols.training.batches import batches
 from protocols.training.build_method import RefusedError, build_method, has_foreign_code, refusals
 from protocols.training.optimizer import build_optimizer

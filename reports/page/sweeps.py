@@ -79,7 +79,7 @@ class ScoreSweep:
             points[place]["published"] = value.score
         panels, lines = ([*dict.fromkeys(place[of] for place in points)] for of in (0, 1))
         if self.line:
-            lines.sort(key=lambda line: float(line.rpartition(" ")[2]))
+            lines.sort(key=lambda line: float(str(line).rpartition(" ")[2]))
         ordered = sorted(points, key=lambda place: (panels.index(place[0]), lines.index(place[1]), place[2]))
         return pd.DataFrame([points[place] for place in ordered])
 

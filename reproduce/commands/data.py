@@ -233,5 +233,5 @@ def _fetch(name: str, entry: DatasetEntry, to: Path, bars: Bars) -> None:
             raise InputError(f"{error}, or put {archive.name} from {page} into {file.parent}") from error
     for archive in archives:
         if download.is_archive(archive.name):
-            download.unpack(to / archive.name, to / archive.folder, bars.of(f"unpacking {archive.name}"))
+            download.unpack(to / archive.name, to / archive.folder)
     check_counts(entry.lister(to), entry.publication.counts)

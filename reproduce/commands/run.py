@@ -84,6 +84,10 @@ def run(
     Before the first training the run says how many there are, and asks on a terminal if the store tells that they take
     more than an hour. You can stop a run with Ctrl-C at any time; the same command continues it.
     """
+    from protocols.processes import start_importing
+
+    if ray is None and workers != 1:
+        start_importing()
     from reproduce.commands.terminal import show_answer
     from reproduce.forecast import in_words
     from reproduce.run import run_experiment

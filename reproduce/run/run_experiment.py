@@ -26,7 +26,7 @@ from reproduce.run.session import Session, data_of
 from reproduce.run.tasks import Executor
 from reproduce.storage import only_run_of
 from results.atomic_files import try_out, write_atomically
-from results.spec.data_choice import FEATURES, OWN_DATA, DrawnSplit
+from results.spec.data_choice import FEATURES, DrawnSplit
 from results.statistics.primary_comparison import planned_score, primary_comparison
 from results.store.experiment_results import MeasuredExperiment
 
@@ -172,7 +172,7 @@ def notes_on_data(session: Session) -> list[str]:
         notes.append(f"the data have {data.equal_files}")
     if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
         notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
-    if dataset.is_split_given and dataset.name in OWN_DATA:
+    if dataset.is_split_given:
         notes.append(f"training and test classes are those of {session.experiment.dataset.split or SPLIT_FILE}")
     elif isinstance(split, DrawnSplit):
         notes.append(f"the test classes are drawn at random with the seed {split.seed}")

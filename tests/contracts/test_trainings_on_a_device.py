@@ -96,7 +96,7 @@ def test_the_test_evaluation_mixes_no_devices(dataset: Dataset) -> None:
 @pytest.mark.parametrize("resident", [False, True])
 def test_crops_are_made_on_the_device(dataset: Dataset, resident: bool) -> None:
     _, data = toy_fold(dataset)
-    images = ImageSettings(resize=None, crop=8, augmentation="device")
+    images = ImageSettings(resize=None, crop=8)
     with pretended_device() as mode:
         source = BatchSource(data.train, images, torch.device(DEVICE), resident=resident)
         rows = [np.arange(8), np.arange(8, 16)]

@@ -87,7 +87,7 @@ BAD = {
     "a method twice": (["run", "tiny.yaml", "--methods", "triplet,triplet"], "'triplet' is named twice"),
     "unknown dataset": (
         ["run", "birds.yaml"],
-        "unknown dataset 'birds'; known are cars196, cub200, features, folder, glyphs, inat2018, inshop, sop",
+        "unknown dataset 'birds'; known are cars196, cub200, features, folder, glyphs, inshop, sop",
     ),
     "dataset without its folder": (["run", "mlrc_cub200"], "--data"),
     "folder that is not there": (["run", "folder", "--data", "nowhere"], "nowhere: no such folder"),

@@ -143,7 +143,10 @@ def test_check_of_other_datasets(say, here):
     refused(say("data", "check", "sop", "--data", "mine"), "no Ebay_train.txt and no")
     refused(say("data", "check", "folder", "--data", "nowhere"), "nowhere: no such folder")
     (here / "mine" / "1" / "0.png").rename(here / "mine" / "1" / "caf\udce9.png")
-    refused(say("data", "check", "folder", "--data", "mine"), r"the name '1/caf\udce9.png' is not UTF-8; rename")
+    refused(
+        say("data", "check", "folder", "--data", "mine"),
+        r"the name '1/caf\udce9.png' is not UTF-8 or has control characters; rename",
+    )
 
 
 def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, here):

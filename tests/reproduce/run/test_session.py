@@ -1,12 +1,12 @@
 """Devices, paths, the store and sessions, made from values of the command line."""
 
-import os
 from pathlib import Path
 
 import pytest
 import torch
 
 from reproduce.errors import InputError
+from reproduce.run import devices
 from reproduce.run.devices import check_device, default_workers
 from reproduce.run.session import open_session
 from reproduce.storage import open_store, storage_paths
@@ -36,8 +36,8 @@ def test_available_devices_are_accepted():
 def test_the_default_number_of_workers(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     # On a CPU, on one of the eight GPUs, on all of them: two cores for each training, and no GPU without one.
-    for cores, workers in ((1, (1, 1, 8)), (2, (2, 1, 8)), (16, (4, 4, 8)), (128, (4, 4, 32)), (None, (1, 1, 8))):
-        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+    for cores, workers in ((1, (1, 1, 8)), (2, (2, 1, 8)), (16, (4, 4, 8)), (128, (4, 4, 32))):
+        monkeypatch.setattr(devices, "granted_cores", lambda cores=cores: cores)
         assert tuple(map(default_workers, ("cpu", "cuda:1", "cuda"))) == workers
 
 
@@ -105,7 +105,7 @@ def test_a_session_has_the_experiments_setup(where):
         ({"methods": ["tripet"]}, "unknown method 'tripet'"),
         (
             {"dataset__name": "birds"},
-            "unknown dataset 'birds'; known are cars196, cub200, features, folder, glyphs, inat2018, inshop, sop",
+            "unknown dataset 'birds'; known are cars196, cub200, features, folder, glyphs, inshop, sop",
         ),
         ({"dataset__name": "folder"}, "--data FOLDER"),
         ({"dataset__name": "cub200"}, "--data"),
