@@ -59,9 +59,9 @@ def budget_finding(budget: Detectable, score: PrimaryScore) -> Finding:
     unit = "run" if budget.unit == "run" else "search"
     given = f"{counted(budget.units, unit)} of each of {budget.methods} methods"
     if budget.deviation is None:
-        more = "" if budget.units > 1 else f" {capitalized(f'3 {plural(unit)}')} of each would say."
+        more = "" if budget.units > 1 else f" 3 {plural(unit)} of each would say."
         text = f"Which differences {given} can show is not known."
-        return Finding("limit", text, "comparison", f"No kept record says how far two {plural(unit)} differ.{more}")
+        return Finding("limit", text, "comparison", f"How far {plural(unit)} of this kind vary is not known.{more}")
     if budget.smallest is None:
         text = f"{capitalized(given)} can show no difference."
     else:
