@@ -12,7 +12,6 @@ from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.trunk_spec import NO_TRUNK
 from results.statistics.compare import power_words
-from results.statistics.comparison import ComparisonResult
 from results.statistics.finding import Finding, origin_findings, titles_of
 from results.statistics.planning import MOST_UNITS, Detectable, detectable
 from results.statistics.primary_comparison import (
@@ -25,9 +24,6 @@ from results.statistics.search_findings import search_findings, training_finding
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import capitalized, counted, listed, plural
 
-FEW = 3
-"""Intervals over so few searches or runs are weak evidence."""
-
 
 def findings_of(measured: MeasuredExperiment) -> tuple[Finding, ...]:
     """Compute all findings of an experiment; none without runs."""
@@ -35,7 +31,7 @@ def findings_of(measured: MeasuredExperiment) -> tuple[Finding, ...]:
         return ()
     comparison = primary_comparison(measured)
     return (
-        *_of_comparison(measured, comparison),
+        *_of_comparison(measured),
         *_of_data(measured),
         *search_findings(measured, comparison),
         *training_findings(measured),
@@ -83,7 +79,7 @@ def budget_finding(budget: Detectable, score: PrimaryScore) -> Finding:
     return Finding("limit", text, "comparison", " ".join(detail))
 
 
-def _of_comparison(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> Iterator[Finding]:
+def _of_comparison(measured: MeasuredExperiment) -> Iterator[Finding]:
     titles, summary, score = titles_of(measured), measured.summary, primary_score(measured)
     if missing := missing_units(measured):
         named = "; ".join(f"{titles[key]} has {units}" for key, units in missing.items())
@@ -100,8 +96,6 @@ def _of_comparison(measured: MeasuredExperiment, comparison: ComparisonResult | 
         # What is not known of single searches is a finding about the search.
         if budget.deviation is not None or budget.unit != "single search":
             yield budget_finding(budget, score)
-    if comparison is not None:
-        yield from _of_few_units(comparison, titles)
     if constant := [title for key, title in titles.items() if key in summary.constant]:
         yield Finding(
             "note",
@@ -131,21 +125,6 @@ def _part_of_the_budget(summary: ExperimentSummary) -> list[str]:
     )
     # No trials mean published hyperparameters. This is not a small search.
     return [f"{count} of {full} {unit}" for count, full, unit in parts if 0 < count < full]
-
-
-def _of_few_units(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[Finding]:
-    unit = "search" if comparison.unit == "search" else "run"
-    counts = {key: len(own.units) for key, own in comparison.values.items() if own.units and not own.constant}
-    several = [count for count in counts.values() if count > 1]
-    if several and min(several) <= FEW:
-        yield Finding(
-            "warning",
-            f"Intervals over as few as {counted(min(several), unit)} are weak evidence.",
-            "comparison",
-            "They assume normally distributed scores and find only large differences.",
-        )
-    if several and (single := [titles[key] for key, count in counts.items() if count == 1]):
-        yield Finding("warning", f"{listed(single)}: a single {unit}, so there is no interval.", "comparison")
 
 
 def _below_untrained(measured: MeasuredExperiment, score: PrimaryScore, titles: Mapping[str, str]) -> Iterator[Finding]:
