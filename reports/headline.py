@@ -18,7 +18,7 @@ NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
 
 MOST_LINES = 6
-"""Of all pairs, if there are more, only those with the highest mean have a line."""
+"""Of all pairs, if there are more, only so many with the highest mean have a line."""
 
 _NUMBERS = {1: "One", 2: "Two", 3: "Three"}
 
@@ -46,13 +46,13 @@ def headline(measured: MeasuredExperiment) -> str:
 
 
 def comparison_lines(measured: MeasuredExperiment) -> list[str]:
-    """Say what each comparison that was asked for shows, in a line; of many pairs, those with the highest mean."""
+    """Say what each comparison that was asked for shows, in a line; of many pairs, a few with the highest mean."""
     comparison = primary_comparison(measured)
     if comparison is None or comparison.interim:
         return []
     titles, pairs = titles_of(measured), winners_first(comparison)
     if comparison.reference is None and len(pairs) > MOST_LINES:
-        pairs = [pair for pair in pairs if comparison.highest in (pair.a, pair.b)]
+        pairs = [pair for pair in pairs if comparison.highest in (pair.a, pair.b)][:MOST_LINES]
     return [_line(pair, titles, comparison) for pair in pairs]
 
 

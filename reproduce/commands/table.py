@@ -41,8 +41,12 @@ def table(
         ),
     ] = None,
     notes: Annotated[
-        str, typer.Option("--notes", help="Notes below the table: short (what a reader must know), all, or none.")
-    ] = "all",
+        str | None,
+        typer.Option(
+            "--notes",
+            help="Notes below the table: short (what a reader must know), all, or none. By default short in LaTeX.",
+        ),
+    ] = None,
     compare: Annotated[
         str | None,
         typer.Option("--compare", help="Compare all pairs (all), each with the best, or each with this one."),
@@ -61,7 +65,8 @@ def table(
 
     check_format(output)
     _check("--what", what, (None, "published", *KINDS))
-    _check("--notes", notes, ("short", "all", "none"))
+    _check("--notes", notes, (None, "short", "all", "none"))
+    notes = notes or ("short" if output == "latex" else "all")
     published = published_tables()
     if name is None:
         opened = existing_store(store, artifacts)

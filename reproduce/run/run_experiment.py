@@ -131,7 +131,7 @@ def run(
             follow = session.protocol.run
             failed = lab.run(
                 MethodSearch(key, search.setup, partial(follow, search))
-                for key, study in sorted(studies.items(), key=lambda item: item[0] != planned_score(experiment).compare)
+                for key, study in compared_first(studies, planned_score(experiment).compare)
                 for search in study.searches()
             )
     interrupts.stop_if_requested()
@@ -139,6 +139,11 @@ def run(
     comparison, files = primary_comparison(measured), write_table(table_of(measured), session)
     decided = comparison is not None and comparison.decided
     return Finished(measured, files, progress.made.total(), progress.found.total(), failed, decided)
+
+
+def compared_first(studies: Mapping[str, Study], compare: str) -> list[tuple[str, Study]]:
+    """Return the methods' studies, first that of the method with which each other one is compared."""
+    return sorted(studies.items(), key=lambda item: item[0] != compare)
 
 
 def _identities(study: Study) -> list[tuple[str, dict[str, JsonValue]]]:
