@@ -56,6 +56,7 @@ def show_answer(measured: MeasuredExperiment, console: Console) -> None:
     from reports.headline import comparison_lines, headline  # Imports scipy, which most commands do not need.
     from reports.tables.result_table import short_table
     from results.statistics.findings import findings_of
+    from results.wording import counted
 
     say(console, headline(measured))
     for line in comparison_lines(measured):
@@ -70,14 +71,14 @@ def show_answer(measured: MeasuredExperiment, console: Console) -> None:
         cells = [_styled_text(cell, styled=console.is_terminal) for cell in row.cells]
         drawn.add_row(Text(row.head + row.sign), *cells)
     console.print(drawn)
-    hidden = [f"{len(table.rows) - len(shown)} more methods"] if len(table.rows) > len(shown) else []
+    more = {"method": len(table.rows) - len(shown)}
     findings = [one for one in findings_of(measured) if one.level != "note"]
     room = _MOST_LINES - 2 - len(shown)
     for finding in findings[:room]:
         say(console, finding.text)
-    hidden += [f"{len(findings) - room} more notes"] if len(findings) > room else []
-    if hidden:
-        say(console, f"{' and '.join(hidden)} are on the page")
+    more["note"] = len(findings) - room
+    if hidden := [counted(count, f"more {thing}") for thing, count in more.items() if count > 0]:
+        say(console, f"the page has {' and '.join(hidden)}")
 
 
 def _parts(table: Table, width: int) -> list[list[int]]:

@@ -297,7 +297,7 @@ def test_the_end_of_a_run_is_short(capsys):
     assert lines[head + 1].startswith("Proxy-Anchor ")
     assert "rank 1 to 6" in lines[head + 1]
     assert len(lines[head:]) <= 12
-    assert lines[-1].startswith("7 more methods")
+    assert lines[-1].startswith("the page has 7 more methods")
 
 
 def test_a_split_table_repeats_what_tells_its_rows_apart(capsys):
