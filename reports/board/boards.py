@@ -199,7 +199,7 @@ class Board:
     @cached_property
     def mean_ranks(self) -> dict[str, float]:
         """The mean rank of each method over the datasets, best first."""
-        ranks = sum(mean_ranks(self._means(one)) for one in self.datasets) / len(self.datasets)
+        ranks = np.mean([mean_ranks(self._means(one)) for one in self.datasets], axis=0)
         return {list(self.methods)[place]: float(ranks[place]) for place in np.argsort(ranks, kind="stable")}
 
     def claims_on_all(self) -> set[tuple[str, str]]:
