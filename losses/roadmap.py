@@ -10,7 +10,7 @@ from torch import Tensor
 from .checks import ByCosine, checked_labels, require_similarity
 from .pair_losses import mean_margin_violations
 from .plugin import TrainingPlugin
-from .sub_losses import already_reduced
+from .sub_losses import already_reduced, elements
 
 SupAPStep = Literal["paper", "first_release"]
 
@@ -107,7 +107,7 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
         pairs = ~torch.eye(len(labels), dtype=torch.bool, device=labels.device)
         calibration = self.calibration(similarity, same & pairs, ~same)
         return {
-            "supap_loss": {"losses": supap, "indices": c_f.torch_arange_from_size(supap), "reduction_type": "element"},
+            "supap_loss": elements(supap),
             **already_reduced(calibration_loss=self.lam * calibration),
         }
 

@@ -7,7 +7,6 @@ have more than a gigabyte.
 import gzip
 import hashlib
 import lzma
-import shutil
 import tarfile
 import zipfile
 import zlib
@@ -130,43 +129,15 @@ def is_archive(name: str) -> bool:
     return name.endswith((".zip", ".tgz", ".tar.gz", ".tar"))
 
 
-def unpack(archive: Path, to: Path, progress: Progress | None = None) -> None:
-    """Unpack a zip or tar file into a folder. Nothing outside of the folder is written, and nothing overwritten."""
-    # On the same disk as the target, so that members can be renamed.
-    unpacking = to / f".{archive.name}.unpacking"
-    shutil.rmtree(unpacking, ignore_errors=True)
-    unpacking.mkdir(parents=True)
+def unpack(archive: Path, to: Path) -> None:
+    """Unpack a zip or tar file into a folder, over what an interrupted call has left. Nothing is written outside."""
+    to.mkdir(parents=True, exist_ok=True)
     try:
         if archive.name.endswith(".zip"):
-            _unzip(archive, unpacking, progress)
+            with zipfile.ZipFile(archive) as zipped:
+                zipped.extractall(to)
         else:
-            _untar(archive, unpacking, progress)
-        entries = sorted(unpacking.iterdir())
-        if existing := next((entry.name for entry in entries if (to / entry.name).exists()), None):
-            raise DownloadError(
-                f"{to / existing}: exists already, and {archive.name} holds it too; move it away and try again"
-            )
-        for entry in entries:
-            put_in_place(entry, to / entry.name)
+            with tarfile.open(archive) as packed:
+                packed.extractall(to, filter="data")
     except _BROKEN as error:
         raise DownloadError(f"{archive}: cannot be unpacked ({_first_line(error)}); get the file again") from error
-    finally:
-        shutil.rmtree(unpacking, ignore_errors=True)
-
-
-def _unzip(archive: Path, to: Path, progress: Progress | None) -> None:
-    with zipfile.ZipFile(archive) as file:
-        members = file.infolist()
-        for done, member in enumerate(members, start=1):
-            file.extract(member, to)
-            if progress:
-                progress(done, len(members))
-
-
-def _untar(archive: Path, to: Path, progress: Progress | None) -> None:
-    with tarfile.open(archive) as file:
-        # The number of members is known only at the end of a compressed file.
-        for done, member in enumerate(file, start=1):
-            file.extract(member, to, filter="data")
-            if progress:
-                progress(done, None)

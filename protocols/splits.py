@@ -2,7 +2,7 @@
 
 Classes are ranked by id. MLRC tests every fold on the second half of the classes. It cuts the first half ("trainval")
 four times into a training and a validation part; both are contiguous blocks with wrap-around. Some datasets have fixed
-training classes (In-Shop; iNaturalist 2018; SOP as used by CCP; a split of the user's own). There these are the
+training classes (In-Shop; SOP as used by CCP; a split of the user's own). There these are the
 trainval classes (specification, section 11). A drawn split puts the classes into a random order first.
 """
 

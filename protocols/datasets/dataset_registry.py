@@ -11,7 +11,7 @@ from protocols.datasets.folder import list_class_folders, list_folder
 from protocols.datasets.glyphs import open_glyphs
 from protocols.datasets.listing import DataError, ImageListing, root_of
 from protocols.datasets.publications import PUBLICATIONS, Publication, check_counts
-from protocols.datasets.published import list_cub200, list_inat2018, list_inshop, list_sop
+from protocols.datasets.published import list_cub200, list_inshop, list_sop
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,6 @@ DATASETS = {
     "sop": _published("sop", list_sop, "Stanford Online Products: products in online shops"),
     "inshop": _published(
         "inshop", list_inshop, "In-Shop Clothes Retrieval (DeepFashion): clothes; queries against a gallery"
-    ),
-    "inat2018": _published(
-        "inat2018",
-        list_inat2018,
-        "iNaturalist 2018: photographs of species; the retrieval split of Smooth-AP's authors",
     ),
     "folder": DatasetEntry(_open_folder, "any folder of images: one folder per class", list_class_folders),
     "features": DatasetEntry(open_features, "features without images: features.npy and labels.csv or labels.npy"),

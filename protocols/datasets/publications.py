@@ -3,7 +3,7 @@
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,6 @@ class Counts:
         trainval_images: Number of their images.
         queries: Number of queries of the other classes; None if the publisher does not separate queries and gallery.
         gallery: Number of gallery images of the other classes, likewise.
-        is_split_given: Whether every protocol uses this split, as in `ImageListing`.
     """
 
     classes: int
@@ -30,7 +29,6 @@ class Counts:
     trainval_images: int
     queries: int | None = None
     gallery: int | None = None
-    is_split_given: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,7 @@ _FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="u
 PUBLICATIONS = {name: _publication(**facts) for name, facts in _FACTS.items()}
 
 
-@dataclass(frozen=True)
-class CountComparison:
+class CountComparison(NamedTuple):
     """A count of a dataset beside the published count."""
 
     what: str
@@ -139,7 +136,6 @@ def stand_in(name: str, counts: Counts) -> Dataset:
         labels=labels,
         trainval_classes=first,
         is_query=None if counts.queries is None else images < counts.trainval_images + counts.queries,
-        is_split_given=counts.is_split_given,
         images=LabelledImages(PackedImages(Path()), images, labels),
         fingerprint="stand-in",
     )

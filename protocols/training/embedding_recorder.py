@@ -13,7 +13,7 @@ from losses.ccp import CCPLoss
 from losses.class_vectors import class_vectors
 from losses.plugin import Normalization
 from protocols.metrics.covering import class_distance, covering_radius
-from protocols.metrics.retrieval import normalized, retrieval_scores
+from protocols.metrics.retrieval import normalized, query_scores
 from protocols.samples import evaluation_batches_of
 from protocols.training.fold_data import FoldData
 from protocols.trunks.embed import embed_crops
@@ -109,7 +109,7 @@ class EmbeddingRecorder:
             proxies=proxies,
             proxy_labels=proxy_labels,
             next_proxies=next_proxies,
-            map_at_r=retrieval_scores(embeddings, labels).map_at_r,
+            map_at_r=query_scores(embeddings, labels).mean().map_at_r,
             covering_radius=covering_radius(embeddings, labels),
             class_distance=class_distance(embeddings, labels),
         )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from losses.plugin import Clock, TrainingContext, TrainingPlugin
-from losses.sample_pool import SamplePool
+from losses.schedule import SamplePool
 from protocols.training.batches import batches
 from protocols.training.build_method import RefusedError, build_method, has_foreign_code, refusals
 from protocols.training.optimizer import build_optimizer
@@ -94,7 +94,8 @@ class _FirstStep:
 
     def run(self, rows: NDArray[np.int64]) -> list[str]:
         plugin: Any = self.built.plugin
-        clock = Clock(0, 0, self.training.steps_per_epoch(len(self.targets)), 0)
+        steps = self.training.steps_per_epoch(len(self.targets))
+        clock = Clock(0, 0, steps, 0, total_steps=steps * self.training.max_epochs)
         with self._refusals():
             self.built.loss.train()
             plugin.on_epoch_start(clock)

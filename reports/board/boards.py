@@ -275,6 +275,8 @@ def _alone(source: Source, sources: Sequence[Source]) -> Iterator[str]:
 def _board(sources: Sequence[Source]) -> Board:
     titles = {key: title for one in sources for key, title in one.measured.summary.methods.items()}
     common = [key for key in sources[0].values if all(key in one.values for one in sources)]
+    # A key whose own code differs is another method.
+    common = [key for key in common if len({one.measured.code_of(key) for one in sources}) == 1]
     shared = _common_beginning([one.name for one in sources])
     datasets = tuple(
         BoardDataset(one.title.replace(shared, "", 1), one, {key: one.values[key] for key in common}) for one in sources

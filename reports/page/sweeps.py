@@ -82,7 +82,7 @@ class ScoreSweep:
             [*dict.fromkeys(line for _, line, _ in points)],
         )
         if self.line:
-            lines.sort(key=lambda line: float(line.rpartition(" ")[2]))
+            lines.sort(key=lambda line: float(str(line).rpartition(" ")[2]))
         ordered = sorted(points, key=lambda place: (panels.index(place[0]), lines.index(place[1]), place[2]))
         return pd.DataFrame([points[place] for place in ordered])
 

@@ -47,8 +47,8 @@ Ray = Annotated[
     str | None,
     typer.Option(
         "--ray",
-        help="Train on a Ray cluster: auto, HOST:PORT or ray://HOST:PORT; local starts one on this machine. All nodes "
-        "must see the checkout, the cache and the artifacts. Without --workers the whole cluster is used.",
+        help="Train on the Ray cluster that this machine belongs to: auto or HOST:PORT. All nodes must see the "
+        "checkout, the cache and the artifacts. Without --workers the whole cluster is used.",
     ),
 ]
 StoreAt = Annotated[str, typer.Option("--store", help="SQLite file for studies and results.")]
@@ -56,12 +56,6 @@ Artifacts = Annotated[
     Path | None, typer.Option("--artifacts", help="Folder of checkpoints. Default: beside the store.")
 ]
 Cache = Annotated[Path | None, typer.Option("--cache", help="Folder of decoded images. Default: beside the store.")]
-Track = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--track", help="Show curves and scores during the run in tensorboard or wandb; repeat the option for both."
-    ),
-]
 Tables = Annotated[
     Path | None, typer.Option("--tables", help="Folder that tables are written to. Default: beside the store.")
 ]

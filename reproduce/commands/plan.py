@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from results.store.store import Store
 
 
+_LARGE = 0.1
+"""Gigabytes of checkpoints that are worth a word."""
+
+
 @with_choices
 def plan(
     experiment: ExperimentName,
@@ -49,18 +53,18 @@ def plan(
     from reproduce import forecast
     from reproduce.run.devices import check_device, default_workers
     from reproduce.run.open_sessions import open_sessions
-    from reproduce.storage import existing_store, storage_paths, with_writable_cache
+    from reproduce.storage import existing_store, storage_paths
 
     console = output_console()
     at_a_time = workers or default_workers(check_device(device))
     where = storage_paths(store, artifacts, cache)
     opened = existing_store(store, artifacts)
     timings = opened.timings() if opened else []
-    with with_writable_cache(where) as paths:
-        for opened_session in open_sessions(experiment, choices, paths, console, plan=True):
-            *_, session = opened_session.looks()
-            show_plan(forecast.plan(session, opened, timings), rate, at_a_time, session, console)
-            show_budget(session, opened, console)
+    for opened_session in open_sessions(experiment, choices, where, console, plan=True):
+        *_, session = opened_session.looks()
+        show_plan(forecast.plan(session, opened, timings), rate, at_a_time, session, console)
+        show_needs(session, console)
+        show_budget(session, opened, console)
 
 
 def show_plan(
@@ -88,6 +92,36 @@ def show_plan(
     else:
         left = f"about {in_words(seconds)} left, {workers} at a time, by the trainings in the store"
     say(console, f"{most}{trainings:,} trainings, {trainings - to_do:,} in the store; {left}")
+
+
+def show_needs(session: Session, console: Console) -> None:
+    """Print what a run downloads or has to be given, and the disk that its checkpoints take, if that is much."""
+    import torch
+
+    from protocols.datasets.dataset_registry import DATASETS
+    from protocols.trunks.trunk_registry import trunk_entry
+    from protocols.trunks.weights import IMAGENET, TrunkError
+    from reproduce.run.open_data import needs_folder
+    from results.spec.trunk_spec import NO_TRUNK
+
+    name, trunk, needs = session.experiment.dataset.name, session.experiment.conditions.trunk, []
+    if needs_folder(session.experiment) and DATASETS[name].publication:
+        needs.append(f"the images of {name} (`reproduce data fetch {name} --to FOLDER`, then --data FOLDER)")
+    try:
+        entry = None if trunk.name == NO_TRUNK else trunk_entry(trunk)
+        file = entry and entry.weight_file
+        if file and file.url and trunk.weights == IMAGENET:
+            needs.append(f"{file.name}, the weights of {trunk.name}, downloaded at the first run or given by --weights")
+        with torch.device("meta"):
+            network = entry.build().state_dict() if entry and not trunk.frozen else {}
+    except TrunkError:  # A run says what is missing.
+        return
+    weights = sum(tensor.numel() * tensor.element_size() for tensor in network.values())
+    kept = sum(s.n_runs * s.setup.folds for s in session.studies().values() if s.method.method.loss is not None)
+    if (size := weights * kept / 1e9) >= _LARGE:
+        needs.append(f"{size:.1f} GB of disk for {kept} checkpoints")
+    if needs:
+        say(console, f"needs {'; '.join(needs)}")
 
 
 def show_budget(session: Session, store: Store | None, console: Console) -> None:

@@ -19,7 +19,6 @@ from reproduce.commands.options import (
     Ray,
     StoreAt,
     Tables,
-    Track,
     Workers,
     Yes,
     with_choices,
@@ -78,7 +77,6 @@ def run(
     artifacts: Artifacts = None,
     cache: Cache = None,
     tables: Tables = None,
-    track: Track = None,
     yes: Yes = False,
 ) -> None:
     """Run an experiment, print its answer and write its page. Trainings that are in the store are not repeated.
@@ -86,9 +84,12 @@ def run(
     Before the first training the run says how many there are, and asks on a terminal if the store tells that they take
     more than an hour. You can stop a run with Ctrl-C at any time; the same command continues it.
     """
+    from protocols.processes import start_importing
+
+    if ray is None and workers != 1:
+        start_importing()
     from reproduce.commands.terminal import show_answer
     from reproduce.forecast import in_words
-    from reproduce.monitoring.trackers import open_trackers
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device, default_workers
     from reproduce.run.open_sessions import open_sessions
@@ -99,7 +100,6 @@ def run(
     if ray is not None:
         where = where.absolute()
     start_executor = _executor_factory(device, workers, ray, where)
-    tracked = open_trackers(track or [], where.store.parent / "tensorboard")
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device(device if ray is None else "auto")
     failed: dict[str, str] = {}
@@ -109,13 +109,16 @@ def run(
             # A cluster's number of workers and their speed are not known before it is open.
             if ray is None:
                 ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
-            finished = run_experiment.run(session, start_executor, console, tracked)
+            finished = run_experiment.run(session, start_executor, console)
             made += finished.made
             if finished.decided or finished.failed:
                 break
         show_answer(finished.measured, console)
         from reproduce.outputs.page import page_or_reason  # Imports what draws figures.
 
+        if session.experiment.search.until_decided:
+            outcome = "decided" if finished.decided else "not decided"
+            say(console, f"{outcome} after {session.experiment.search.searches} searches of each method")
         done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
         say(console, f"{done}, {finished.found} found in the store; tables: {', '.join(map(str, finished.files))}")
         for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):

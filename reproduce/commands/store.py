@@ -14,7 +14,7 @@ from reproduce.storage import opened_store, storage_paths
 
 app = typer.Typer(
     name="store",
-    help="Check a store, or write a store into one file and read it again.",
+    help="Check a store, or write a store into one file and add such a file to another store.",
     no_args_is_help=True,
 )
 
@@ -61,13 +61,10 @@ def export_to(
     artifacts: Artifacts = None,
 ) -> None:
     """Write records, searches and the data of pages into one file, to attach to a paper or to keep."""
-    from reproduce.monitoring.bars import Bars
     from reproduce.outputs.store_files import export_store
 
     opened_store(store, artifacts)
-    with Bars(output_console()) as bars:
-        where = storage_paths(store, artifacts)
-        size = export_store(where, file, checkpoints=checkpoints, progress=bars.of("writing files"))
+    size = export_store(storage_paths(store, artifacts), file, checkpoints=checkpoints)
     say(output_console(), f"written to {file}: {size:,} bytes, {'with' if checkpoints else 'without'} checkpoints")
 
 
@@ -82,12 +79,10 @@ def import_from(
     If the two have different results under one fingerprint, all of these are named, nothing is added, and the exit
     status is 1.
     """
-    from reproduce.monitoring.bars import Bars
     from reproduce.outputs.store_files import import_store
 
-    where, console = storage_paths(store, artifacts), output_console()
-    with Bars(console) as bars:
-        merged = import_store(file, where, bars.of("copying files"))
+    console, where = output_console(), storage_paths(store, artifacts)
+    merged = import_store(file, where)
     if merged.added is None:
         for conflict in merged.conflicts:
             say(console, f"conflict: {conflict}")

@@ -148,14 +148,14 @@ def claims(
     """
     from reports.published.claim_answers import answer_claims
     from reports.tables.claims_table import claims_table
-    from reproduce.outputs.tables import stored_experiments
+    from reproduce.outputs.tables import kept_experiments, stored_experiments
 
     check_format(output)
     read = _read_claims(file)
     opened = existing_store(store, artifacts)
     if opened is None:
-        typer.echo(f"{store}: there is no store yet, so only the printed numbers answer", err=True)
-    stored = [] if opened is None else stored_experiments(opened)
+        typer.echo(f"{store}: there is no store yet, so the suite's own records in results/measured answer", err=True)
+    stored = kept_experiments() if opened is None else stored_experiments(opened)
     _warn_of_names(read, stored)
     title = "Claims" if file else "Main claims of the papers"
     print_table(claims_table(answer_claims(read, stored, any_dataset), title), output)

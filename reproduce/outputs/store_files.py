@@ -1,4 +1,4 @@
-"""The files beside a store's rows: checks stores, writes a store into one zip file and imports such a file.
+"""The files beside a store's rows: checks and merges stores, writes a store into one zip file and reads such a file.
 
 The zip file holds `store.sqlite` and the files of the folder of artifacts below `artifacts/`. The checksums of its
 members and the hashes of the store's rows tell whether it is whole.
@@ -55,18 +55,13 @@ def _files_below(artifacts: Path) -> list[Path]:
     return [path.relative_to(artifacts) for path in sorted(artifacts.rglob("*")) if path.is_file()]
 
 
-def _counted(names: list[Path], progress: Progress | None) -> Iterator[Path]:
-    """Yield the names, and tell the progress after each."""
-    for number, name in enumerate(names, start=1):
-        yield name
-        if progress is not None:
-            progress(number, len(names))
-
-
 def check_files(records: CheckedRecords, artifacts: Path, progress: Progress | None = None) -> Iterator[StoreFault]:
     """Read every file in the folder of artifacts, and yield what is damaged or foreign."""
-    for name in _counted(_files_below(artifacts), progress):
+    names = _files_below(artifacts)
+    for number, name in enumerate(names, start=1):
         owner, path = owner_of(name), artifacts / name
+        if progress is not None:
+            progress(number, len(names))
         if owner is None:
             yield StoreFault("foreign", str(path), "the suite writes no file of this name")
         elif name.parts[0] == SOURCES:
@@ -118,7 +113,7 @@ class Merged:
     conflicts: tuple[str, ...]
 
 
-def merge_stores(into: StoragePaths, other: StoragePaths, progress: Progress | None = None) -> Merged:
+def merge_stores(into: StoragePaths, other: StoragePaths) -> Merged:
     """Add what another store holds to a store, files first, so that it can be repeated; the store may be new.
 
     The other store, which is only read, first passes the check of `reproduce store check`, but may lack checkpoints.
@@ -136,7 +131,7 @@ def merge_stores(into: StoragePaths, other: StoragePaths, progress: Progress | N
         return Merged(None, tuple(merge.conflicts))
     names = [name for name in _files_below(other.artifacts) if owner_of(name) is not None]
     new = [name for name in names if not (into.artifacts / name).exists()]
-    for name in _counted(new, progress):
+    for name in new:
         _copy(other.artifacts / name, into.artifacts / name)
     apply_merge(target, merge)
     added = {
@@ -160,9 +155,7 @@ def _copy(source: Path, target: Path) -> None:
         partial.unlink(missing_ok=True)
 
 
-def export_store(
-    where: StoragePaths, file: Path, *, checkpoints: bool = False, progress: Progress | None = None
-) -> int:
+def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) -> int:
     """Write records, searches and the data of pages of a store into one file; return its size in bytes.
 
     The file must not exist; it is complete or not there. The tables do not need the checkpoints.
@@ -178,7 +171,7 @@ def export_store(
         with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(partial, "w") as archive:
             source.copy_to(Path(folder) / STORE)
             archive.write(Path(folder) / STORE, STORE, zipfile.ZIP_DEFLATED)
-            for name in _counted(names, progress):
+            for name in names:
                 archive.write(where.artifacts / name, f"{ARTIFACTS}/{name.as_posix()}")
         put_in_place(partial, file.absolute())
     finally:
@@ -186,10 +179,10 @@ def export_store(
     return file.stat().st_size
 
 
-def import_store(file: Path, into: StoragePaths, progress: Progress | None = None) -> Merged:
+def import_store(file: Path, into: StoragePaths) -> Merged:
     """Add a file that `export_store` wrote to a store. Nothing is written if it is damaged or not of this kind."""
     with tempfile.TemporaryDirectory() as folder:
-        return merge_stores(into, unpack_store(file, Path(folder)), progress)
+        return merge_stores(into, unpack_store(file, Path(folder)))
 
 
 def unpack_store(file: Path, folder: Path) -> StoragePaths:

@@ -29,7 +29,7 @@ from reproduce.storage import existing_store
 from results.atomic_files import write_atomically
 from results.published.tables import PublishedTable, published_table
 from results.statistics.primary_comparison import primary_score
-from results.store.experiment_results import MeasuredExperiment, latest_starts
+from results.store.experiment_results import FOLDER, MeasuredExperiment, latest_starts
 from results.store.store import Store
 
 
@@ -51,6 +51,16 @@ def stored_experiments(store: Store, table: PublishedTable | None = None) -> lis
             measured = MeasuredExperiment.of_all_starts(store, start.fingerprint)
             mlrc = mlrc_experiment(summary.dataset)
             stored.append(StoredExperiment(name, measured, deviations(name, summary), mlrc))
+    return stored
+
+
+def kept_experiments() -> list[StoredExperiment]:
+    """Return the records in `results/measured`, which a checkout has and an installed package has not."""
+    stored = []
+    for file in sorted(FOLDER.glob("*.json.xz")):
+        name, measured = file.name.partition(".")[0], MeasuredExperiment.from_file(file)
+        mlrc = mlrc_experiment(measured.summary.dataset)
+        stored.append(StoredExperiment(name, measured, deviations(name, measured.summary), mlrc))
     return stored
 
 

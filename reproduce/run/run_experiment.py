@@ -18,9 +18,7 @@ from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table, with_notes
 from reproduce import interrupts
-from reproduce.monitoring.observer import Observers
 from reproduce.monitoring.progress import RunProgress
-from reproduce.monitoring.trackers import Tracking
 from reproduce.outputs.result_files import link_latest, own_name
 from reproduce.run.devices import prepare_process
 from reproduce.run.lab import MethodSearch, SharedLab
@@ -28,7 +26,7 @@ from reproduce.run.session import Session, data_of
 from reproduce.run.tasks import Executor
 from reproduce.storage import only_run_of
 from results.atomic_files import try_out, write_atomically
-from results.spec.data_choice import FEATURES, OWN_DATA, DrawnSplit
+from results.spec.data_choice import FEATURES, DrawnSplit
 from results.statistics.primary_comparison import planned_score, primary_comparison
 from results.store.experiment_results import MeasuredExperiment
 
@@ -93,11 +91,10 @@ def run(
     session: Session,
     start: Callable[[], Executor],
     console: Console,
-    tracked: Path | None = None,
 ) -> Finished:
     """Run the part of an experiment that is not in the store, and write the experiment's table.
 
-    `start` opens the executor, which is closed at the end. `tracked` is the folder of TensorBoard's files, if any.
+    `start` opens the executor, which is closed at the end.
 
     Raises:
         InputError: Another process runs this experiment with this store.
@@ -122,7 +119,7 @@ def run(
             lab = SharedLab(
                 store,
                 executor,
-                Observers(progress, Tracking(session.name, tracked, console)),
+                progress,
                 session.fingerprint,
                 test_curves=experiment.test_curves,
                 recordings=experiment.recordings,
@@ -180,7 +177,7 @@ def notes_on_data(session: Session) -> list[str]:
         notes.append(f"the data have {data.equal_files}")
     if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
         notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
-    if dataset.is_split_given and dataset.name in OWN_DATA:
+    if dataset.is_split_given:
         notes.append(f"training and test classes are those of {session.experiment.dataset.split or SPLIT_FILE}")
     elif isinstance(split, DrawnSplit):
         notes.append(f"the test classes are drawn at random with the seed {split.seed}")

@@ -87,6 +87,8 @@ class SearchSettings(Record):
         ranges: Search ranges of this experiment, by method and hyperparameter.
         published: Name of the published values that are used where nothing is searched; None takes those for the
             dataset. MLRC published other values for batches of 256.
+        enqueue: Settings by target, such as `{loss.margin: 0.1}`, that every search of a method with these
+            hyperparameters tries first; what a setting leaves out is proposed as ever.
         until_decided: Whether searches are added at the planned `LOOKS` until every comparison has an answer. Then
             `searches` is the look that was reached, and the plan is part of the experiment's identity.
         default: Whether each searched method gets a further row with its card's own settings, to show what tuning buys.
@@ -106,6 +108,7 @@ class SearchSettings(Record):
     searches: int = Field(default=1, ge=1, le=MOST_SEARCHES)
     racing: bool = False
     network_lr: Bounds | None = None
+    enqueue: tuple[dict[str, JsonValue], ...] = Field(default=(), exclude_if=lambda value: not value)
     default: bool = Field(default=False, exclude_if=lambda value: not value)
     until_decided: bool = Field(default=False, exclude_if=lambda value: not value)
 

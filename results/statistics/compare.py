@@ -228,7 +228,6 @@ def _verdicts(
         "p_beyond": np.maximum(better, beyond),
         "p_equal": np.minimum(adjust_equal(tested.p_equal(margin), compare, methods) / (1 - SHARE_OF_BETTER), 1),
         "smallest": smallest_detectable(error, degrees, compare, methods, alpha),
-        **dict(zip(("share_better", "share_within", "share_worse"), tested.shares(margin).T, strict=True)),
     }
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     for index, names_of_pair in enumerate(asked):

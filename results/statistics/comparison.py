@@ -54,16 +54,13 @@ class ComparedPair:
 
     Attributes:
         difference: Mean of a minus mean of b.
-        untested: Why there is no verdict; then all numbers up to `share_worse` are None.
+        untested: Why there is no verdict; then all numbers up to `smallest` are None.
         half_width: Half the width of the difference's own 95 % interval, which is not corrected for other pairs.
         p: Two-sided p value of the hypothesis that there is no difference, for this pair alone.
         p_better: p value of "better", adjusted for all claims of the family.
         p_beyond: p value of "beyond the margin", adjusted likewise.
         p_equal: p value of "within the margin", adjusted likewise.
         smallest: Smallest true difference that would be called better with a probability of 80 %.
-        share_better: How sure it is that a is better by more than the margin (`PairDifferences.shares`), not corrected.
-        share_within: The same for a difference within the margin.
-        share_worse: The same for a being worse by more.
         units_a: Number of a's searches, or of its runs if nothing was searched; likewise `units_b`.
         direction: Which method is better, as far as the data can tell.
         size: Whether the difference is beyond the margin or within it, as far as they can tell.
@@ -84,9 +81,6 @@ class ComparedPair:
     p_beyond: float | None = None
     p_equal: float | None = None
     smallest: float | None = None
-    share_better: float | None = None
-    share_within: float | None = None
-    share_worse: float | None = None
     direction: Direction = "cannot tell"
     size: Size = "cannot tell"
 
@@ -122,8 +116,6 @@ class ComparedPair:
             units_b=self.units_a,
             runs_a=self.runs_b,
             runs_b=self.runs_a,
-            share_better=self.share_worse,
-            share_worse=self.share_better,
             direction=turned.get(self.direction, "cannot tell"),
         )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from results.records.provenance import DECIDING_PACKAGES
+from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES
 from results.records.records import Provenance, RunRecord
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import listed
@@ -39,7 +39,7 @@ def titles_of(measured: MeasuredExperiment) -> dict[str, str]:
     return {key: title if counts[title] == 1 else f"{title} ({key})" for key, title in titles.items()}
 
 
-_PRECISIONS = {"amp": "mixed precision", "tf32": "TF32"}
+_PRECISIONS = {"amp": "mixed precision", "ieee": "float32 without TF32"}
 
 
 def origin_findings(*experiments: MeasuredExperiment) -> tuple[Finding, ...]:
@@ -81,7 +81,7 @@ def _differences(
         words = listed([_PRECISIONS.get(precision, precision) for precision in precisions])
         yield f"Runs were made in different precision ({words}). They round differently."
     else:  # Otherwise these settings follow from it.
-        for name in sorted({name for of_kind in origins for origin in of_kind for name in origin.math}):
+        for name in sorted({name for of_kind in origins for origin in of_kind for name in origin.math} - {CUDA_GRAPHS}):
             if found := differing(partial(_in, "math", name)):
                 text = f"Runs on a GPU were made with different settings of {name} ({listed(found)})."
                 yield f"{text} They round differently."
@@ -105,4 +105,4 @@ def _in(field: str, key: str, origin: Provenance) -> str:
 def _precision(one: MeasuredExperiment, run: RunRecord) -> str:
     precision = one.summary.experiment.for_row(run.method).conditions.training.precision
     # A CPU has no TF32.
-    return "float32" if precision == "tf32" and run.provenance.device == "cpu" else precision
+    return "float32" if precision == "ieee" and run.provenance.device == "cpu" else precision

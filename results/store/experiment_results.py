@@ -12,6 +12,7 @@ from pydantic import Field
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.records.trials import SearchTrials
+from results.spec.source_names import sources_of
 from results.spec.training_spec import FoldSpec
 from results.store.frame import curves_table, results_frame, test_points_table
 from results.store.store import Start, Store
@@ -80,6 +81,11 @@ class MeasuredExperiment:
         for method, search, value in zip(chosen["method"], chosen["search"], chosen["value"], strict=True):
             values.setdefault(method, {}).setdefault(search, []).append(value)
         return values
+
+    def code_of(self, method: str) -> frozenset[str]:
+        """The user's classes that a method's runs were trained with, named with the hashes of their files."""
+        methods = (record.specs[0].method for record in self.records if record.method == method)
+        return frozenset(name for one in methods for name in sources_of(one))
 
     @property
     def repeats_searches(self) -> bool:

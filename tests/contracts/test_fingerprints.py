@@ -14,9 +14,8 @@ from protocols.images.packed_images import LabelledImages, PackedImages
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
-from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.run.session import setup_of
 from results.records.records import run_fingerprint
 from results.records.trials import TrialsInMemory
@@ -82,8 +81,8 @@ def test_fingerprints_of_every_kept_run_and_its_trainings(name: str) -> None:
     opened = {card.key: open_method(experiment, card) for card in cards}
     assert records
     for record in records:
-        if record.method.startswith("nir_"):
-            continue  # The records have NIR of before its flow rounded differently.
+        if record.method.startswith("nir_") or record.method in ("ntxent", "multi_similarity_miner"):
+            continue  # The records are of before these losses had their version: NIR's rounding, and MLRC's releases.
         method = opened[record.method].at(record.hyperparameters)
         specs = replace(setup, search=record.search).fold_specs(method, "reproduction", record.run)
         assert specs == record.specs, (record.method, record.run)

@@ -5,7 +5,7 @@ import pytest
 from reproduce.storage import open_store, storage_paths
 from results.records.artifacts import Recording, recording_path, weights_path
 from results.spec.experiment_spec import RecordingSettings
-from tests.support.labs import reproduction, run_here, trainings
+from tests.support.labs import reproduction, run_here
 from tests.support.sample_records import some_summary
 from tests.support.small_setup import COSFACE, small_setup
 
@@ -34,11 +34,6 @@ def test_the_trainings_of_reproductions_are_recorded(setup, where):
         recording = Recording.load(recording_path(weights_path(store.artifacts, spec)))
         assert [shot.epoch for shot in recording.snapshots] == [0, 1]
         assert recording.snapshots[1].proxies.shape == (3, 8)
-
-
-def test_the_trainings_of_a_search_are_not_recorded(setup, where):
-    run(setup, open_store(where), ASKED, trainings(setup, COSFACE))
-    assert not list(where.artifacts.rglob("*.npz"))
 
 
 def test_a_training_in_the_store_is_not_repeated_for_a_recording(setup, where):

@@ -109,16 +109,6 @@ def test_plan_and_status_count_stored_trainings(glyph_run, say):
     assert re.search(rf"{TRAININGS} training\(s\), 4 test evaluation\(s\), 0 failure\(s\)", status)
 
 
-def test_the_table_is_drawn_from_the_store_alone(here, say):
-    tables = here / "runs" / "tables"
-    for form, suffix in (("markdown", "md"), ("csv", "csv"), ("latex", "tex")):
-        answer = say("table", "tiny", "--format", form)
-        assert answer.code == 0, answer.err
-        assert answer.out == (tables / f"tiny.{suffix}").read_text(encoding="utf-8")
-    cell = pd.read_csv(tables / "tiny.csv")["mean"].iloc[0]
-    assert f"{100 * cell:.2f}" in say("table", "tiny.yaml").out
-
-
 def test_one_worker_gives_the_same_table(glyph_run, here, say):
     shutil.rmtree(here / "runs")
     answer = say("run", "tiny.yaml", "--workers", "1")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from protocols.processes import EndedProcessError, WorkerProcess, run_in_subprocess, starting
+from protocols.processes import EndedProcessError, WorkerProcess, run_in_subprocess, starting, threads_per_training
 from tests.support.processes import wait_until
 
 
@@ -25,6 +25,13 @@ def test_children_that_start_in_the_block_do_not_see_ctrl_c():
     finally:
         child.kill()
         child.wait()
+
+
+def test_threads_follow_the_granted_cores(monkeypatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    for cores, threads in ((2, 1), (8, 2)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda process, cores=cores: set(range(cores)))
+        assert threads_per_training() == threads
 
 
 def change_everything() -> bool:

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,11 +11,14 @@ import torch
 from torch import Tensor, arange, nn
 
 from losses import (
+    AntiCollapseLoss,
     CCPLoss,
     ClusteringLoss,
     ContextualLoss,
     HierarchicalProxyLoss,
     HISTLoss,
+    MeanFieldClassWiseMultiSimilarityLoss,
+    MeanFieldContrastiveLoss,
     MemVirLoss,
     NIRLoss,
     ProxyAnchorLoss,
@@ -145,6 +149,18 @@ def _hierarchical(num_classes: int, embedding_size: int, **kwargs: Any) -> Hiera
     return loss
 
 
+def _mean_field_ms(num_classes: int, embedding_size: int, **kwargs: Any) -> MeanFieldClassWiseMultiSimilarityLoss:
+    settings: dict[str, Any] = {"alpha": 2.0, "beta": 10.0, "base": 0.5, "reg_weight": 0.1}
+    return MeanFieldClassWiseMultiSimilarityLoss(num_classes, embedding_size, **settings | kwargs)
+
+
+def _anti_collapse(form: str) -> Callable[..., AntiCollapseLoss]:
+    settings: dict[str, Any] = {"form": form, "alpha": 16.0, "gamma2": 0.2, "base_weight": 1.0}
+    return lambda num_classes, embedding_size: AntiCollapseLoss.from_card(
+        num_classes=num_classes, embedding_size=embedding_size, **settings
+    )
+
+
 def _hist(num_classes: int, embedding_size: int, **kwargs: Any) -> HISTLoss:
     return HISTLoss(num_classes, embedding_size, hidden=16, **kwargs)
 
@@ -185,6 +201,12 @@ CASES = [
     # Each medoid of its search depends on those before.
     LossCase("clustering", _ranking(ClusteringLoss), **_OF_RANKS | _SEARCHES),
     LossCase("hist", _hist, distances=False),
+    LossCase("mean_field_contrastive", partial(MeanFieldContrastiveLoss, neg_margin=0.9, reg_weight=0.1)),
+    LossCase("mean_field_multi_similarity", _mean_field_ms, mined=False),
+    *(
+        _wrapped(f"anti_collapse_{form}", _anti_collapse(form), proxies=_base_proxies)
+        for form in ("batch_proxy", "pair")
+    ),
     # An untrained flow does not prefer the proxies' own place; SoftTriple's assignment is a constant of the condition.
     _wrapped("nir_proxy_anchor", _nir("proxy_anchor"), proxies=None),
     _wrapped("nir_proxy_nca", _nir("proxy_nca"), proxies=None),

@@ -1,6 +1,5 @@
 """Any folder of class folders as a dataset: the walk through it, links, parts, and unusual images."""
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -57,12 +56,6 @@ def test_nested_folders_are_classes_by_their_whole_path(tmp_path: Path) -> None:
     assert listing.labels.tolist() == [0, 1, 2, 3]
 
 
-def test_a_nested_class_without_images_is_told(folder: Path, tmp_path: Path) -> None:
-    (folder / "nested" / "empty").mkdir(parents=True)
-    with pytest.raises(DataError, match="class 'nested/empty' has no image"):
-        open_dataset(data_request(folder, tmp_path / "cache"))
-
-
 def link(path: Path, target: Path | str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to(target)
@@ -104,15 +97,6 @@ def test_folders_behind_links_are_followed_once(folder: Path, tmp_path: Path) ->
     )
 
 
-def test_links_without_an_end_are_no_folders(folder: Path) -> None:
-    before = list_folder(folder)
-    link(folder / "endless", "endless")
-    link(folder / "class_0" / "gone.png", "nowhere.png")
-    after = list_folder(folder)
-    assert set(after.names) - set(before.names) == {"class_0/gone.png"}
-    assert after.left_out == ("1 file(s) without the suffix of an image (endless)",)
-
-
 def test_what_is_left_out_is_counted_and_named(folder: Path) -> None:
     for number in range(4):
         (folder / "class_0" / f"{number}.heic").touch()
@@ -126,19 +110,6 @@ def test_what_is_left_out_is_counted_and_named(folder: Path) -> None:
         "5 file(s) without the suffix of an image (class_0/0.heic, class_0/1.heic, class_0/2.heic, ...)",
         "2 hidden folder(s) or image(s) (.thumbnails, class_1/.0.png)",
     )
-
-
-def test_a_folder_that_cannot_be_listed_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scandir = os.scandir
-
-    def closed(path: Path):  # type: ignore[no-untyped-def]
-        if Path(path).name == "class_3":
-            raise PermissionError(13, "Permission denied", str(path))
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", closed)
-    with pytest.raises(DataError, match=r"class_3: cannot be listed .Permission denied.; make it readable, or remove"):
-        list_folder(folder)
 
 
 # Equal images of several classes

@@ -126,7 +126,6 @@ def test_runs_of_other_models_fill_nothing(stored, said):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"images": {"augmentation": "device"}},
         {"training": {"precision": "amp"}},
         {"search": {"trials": 0}},
         {"search": {"trials": 60}},

@@ -162,7 +162,6 @@ def test_deviations_contain_settings_but_not_free_choices(own_files):
         "metrics": ["nmi"],
         "test_curves": True,
         "methods": ["proxy_isa", "triplet"],
-        "images": {"augmentation": "device"},
         "training": {"precision": "amp"},
         "dataset": {"skip_broken_images": True},
     }

@@ -34,7 +34,7 @@ CHANGES: dict[str, Any] = {
     "validation_classes": ((7, 7),),
     "seed": 8,
     "conditions.images": {"resize": 256, "crop": 31, "area": (0.2, 1.0), "ratio": (0.8, 1.2), "flip": False}
-    | {"evaluation_resize": 9, "augmentation": "device"},
+    | {"evaluation_resize": 9},
     "conditions.trunk": {"name": "other", "weights": "imagenet", "batch_norm": "frozen", "pooling": "average_max"}
     | {"input_format": InputFormat(channels="grey", mean=(0,), std=(1,)), "batch_norm_momentum": 0.9}
     | {"frozen": True, "width": 4},
