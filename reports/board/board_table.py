@@ -171,7 +171,7 @@ _OVER_ALL = (
     "95 % of cases. Depends on the dataset: two intervals lie on opposite sides of zero."
 )
 _OVER_TWO = (
-    "Hint: both intervals lie on the same side of zero; which a third dataset can still turn around. Depends on the "
+    "Hint: both intervals lie on the same side of zero, which a third dataset can still turn around. Depends on the "
     "dataset: the intervals lie on opposite sides."
 )
 
