@@ -1,12 +1,15 @@
-"""The answer of an experiment in one or two sentences, winners first, and in one line for each comparison.
+"""The answer of an experiment in one or two sentences, winners first, in a line for each comparison, and in a table.
 
 All claims are those of the experiment's one comparison, on its primary score. While searches or runs are missing
 nothing is claimed.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from reports.tables.differences import winners_first
+from reports.tables.result_table import RESULT_COLUMNS, table_of
+from reports.tables.table import Table
 from results.statistics.comparison import ComparedPair, ComparisonResult
 from results.statistics.finding import titles_of
 from results.statistics.planning import detectable
@@ -54,6 +57,20 @@ def comparison_lines(measured: MeasuredExperiment) -> list[str]:
     if comparison.reference is None and len(pairs) > MOST_LINES:
         pairs = [pair for pair in pairs if comparison.highest in (pair.a, pair.b)][:MOST_LINES]
     return [_line(pair, titles, comparison) for pair in pairs]
+
+
+def short_table(measured: MeasuredExperiment) -> Table:
+    """Build the table for the end of a run: precision@1 and the primary score, the best first."""
+    whole, score, comparison = table_of(measured), primary_score(measured), primary_comparison(measured)
+    metrics = dict.fromkeys(("precision_at_1", score.metric))
+    places = [*(1 + RESULT_COLUMNS.index((score.embeddings, metric)) for metric in metrics), 0]
+    order = [] if comparison is None else comparison.best_first
+    rows = sorted(whole.rows, key=lambda row: order.index(row.key) if row.key in order else len(order))
+    return replace(
+        whole,
+        columns=tuple(whole.columns[place] for place in places),
+        rows=tuple(replace(row, cells=[replace(row.cells[place], mark="") for place in places]) for row in rows),
+    )
 
 
 def _line(pair: ComparedPair, titles: dict[str, str], comparison: ComparisonResult) -> str:

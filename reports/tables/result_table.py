@@ -1,7 +1,6 @@
 """Table of an experiment's results: one row per method, means over searches or runs with their intervals."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from reports.tables.differences import asked_pairs
@@ -130,20 +129,6 @@ def table_of(measured: MeasuredExperiment) -> Table:
             *_about_further(further),
             *(finding.sentences for finding in findings if finding.level == "note"),
         ),
-    )
-
-
-def short_table(measured: MeasuredExperiment) -> Table:
-    """Build the table for the end of a run: precision@1 and the primary score, the best first."""
-    whole, score, comparison = table_of(measured), primary_score(measured), primary_comparison(measured)
-    metrics = dict.fromkeys(("precision_at_1", score.metric))
-    places = [*(1 + RESULT_COLUMNS.index((score.embeddings, metric)) for metric in metrics), 0]
-    order = [] if comparison is None else comparison.best_first
-    rows = sorted(whole.rows, key=lambda row: order.index(row.key) if row.key in order else len(order))
-    return replace(
-        whole,
-        columns=tuple(whole.columns[place] for place in places),
-        rows=tuple(replace(row, cells=[replace(row.cells[place], mark="") for place in places]) for row in rows),
     )
 
 

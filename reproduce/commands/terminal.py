@@ -53,8 +53,8 @@ def show_table(table: Table, console: Console) -> None:
 
 def show_answer(measured: MeasuredExperiment, console: Console) -> None:
     """Print an experiment's headline, a line for each comparison, and at most twelve lines of table and notes."""
-    from reports.headline import comparison_lines, headline  # Imports scipy, which most commands do not need.
-    from reports.tables.result_table import short_table
+    # Imports scipy, which most commands do not need.
+    from reports.headline import comparison_lines, headline, short_table
     from results.statistics.findings import findings_of
     from results.wording import counted
 
@@ -76,7 +76,7 @@ def show_answer(measured: MeasuredExperiment, console: Console) -> None:
 
 def show_interim(measured: MeasuredExperiment, rounds: int, console: Console) -> None:
     """Print the methods so far, when each has some of its searches; what they show is said at the end."""
-    from reports.tables.result_table import short_table
+    from reports.headline import short_table
 
     searches = measured.summary.experiment.search.searches
     say(console, f"After {rounds} of {searches} searches of each method:")

@@ -243,7 +243,7 @@ def test_tables_claims_and_boards_are_drawn_without_torch(store, tmp_path):
     )
     code = f"{REFUSE_TORCH}from reproduce.cli import app\nfor words in {commands!r}: app(words, standalone_mode=False)"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment())
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert "(2)" in done.stdout
 
 
