@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -241,7 +242,9 @@ def board(
         for number, one in enumerate(found.boards, start=1):
             if to is None:
                 if output == "terminal":
-                    print_table(ranking_table(one), output)
+                    ranking = ranking_table(one)
+                    say(output_console(), ranking.notes[0])  # The headline.
+                    print_table(replace(ranking, notes=ranking.notes[1:]), output)
                 print_table(pairs_table(one, compare, told=output == "terminal" and compare == "all"), output)
             else:
                 _write_board(one, compare, to / f"board_{number}" if len(found.boards) > 1 else to)
