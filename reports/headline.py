@@ -69,7 +69,7 @@ def short_table(measured: MeasuredExperiment) -> Table:
     return replace(
         whole,
         columns=tuple(whole.columns[place] for place in places),
-        rows=tuple(replace(row, cells=[replace(row.cells[place], mark="") for place in places]) for row in rows),
+        rows=tuple(replace(row, cells=[replace(row.cells[place], leads=False) for place in places]) for row in rows),
     )
 
 

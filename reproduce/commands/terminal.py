@@ -15,10 +15,9 @@ from rich.text import Text
 from reproduce.errors import InputError
 
 if TYPE_CHECKING:
-    from reports.tables.table import Cell, Column, Mark, Table
+    from reports.tables.table import Cell, Column, Table
     from results.store.experiment_results import MeasuredExperiment
 
-_SIGNS: dict[Mark, str] = {"best": "**", "tied": "*"}
 _WIDTH_OF_FILES = 1000
 """Width of pipes and files, in which no number may be broken or cut."""
 _WIDTH_OF_TABLES = 140
@@ -135,19 +134,16 @@ def _title(column: Column) -> str:
 
 
 def _plain_text(cell: Cell) -> str:
-    """Return a cell's text with signs instead of bold and italic. No other form of the cell is wider."""
+    """Return a cell's text with signs instead of bold. No other form of the cell is wider."""
     from reports.tables.table import cell_text  # Imports scipy, which most commands do not need.
 
     text = cell_text(cell).replace("± ", "±")
-    sign = _SIGNS.get(cell.mark, "") if text else ""
-    marked = f"{sign}{text}{'?' if cell.mark == 'untested' else sign}"
-    return " ".join(part for part in (marked, cell.note) if part)
+    return " ".join(part for part in (f"**{text}**" if cell.leads and text else text, cell.note) if part)
 
 
 def _styled_text(cell: Cell, *, styled: bool) -> Text:
-    if not styled or cell.mark not in _SIGNS:
-        return Text(_plain_text(cell))
-    return Text(_plain_text(replace(cell, mark="")), style={"best": "bold", "tied": "italic"}[cell.mark])
+    bold = styled and cell.leads
+    return Text(_plain_text(replace(cell, leads=False) if bold else cell), style="bold" if bold else "")
 
 
 def check_format(name: str) -> None:
