@@ -4,6 +4,7 @@ What users' code changes in Python or torch ends with its process. Processes are
 libraries and nothing else, since importing torch takes seconds.
 """
 
+import logging
 import multiprocessing
 import os
 import pickle
@@ -32,6 +33,10 @@ A constant, so that a node's GPUs are all used whatever its cores are: nodes wit
 _LIBRARIES = ("torch", "pytorch_metric_learning.losses", "pytorch_metric_learning.miners", "pydantic", "PIL.Image")
 """What processes are forked with. The suite is not among it: another copy of it may be installed than the one here."""
 
+
+_LOG = logging.getLogger(__name__)
+_SLOW_SECONDS = 60
+"""After how long a call in a process of its own is named as what everything waits for."""
 
 _EXIT_SECONDS = 5
 """How long a process whose connection has ended may take to exit by itself."""
@@ -174,9 +179,14 @@ def run_in_subprocess(function: Callable[..., Any], *arguments: Any) -> Any:
         EndedProcessError: The process ended without an answer.
     """
     worker = WorkerProcess()
+    said = "still waiting for the import or the first step of code of yours"
+    wait = threading.Timer(_SLOW_SECONDS, _LOG.warning, [said])
+    wait.daemon = True
+    wait.start()
     try:
         return worker.call(function, *arguments)
     finally:
+        wait.cancel()
         worker.end()
 
 

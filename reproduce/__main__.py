@@ -27,6 +27,9 @@ def hidden_package() -> str | None:
 
 def main() -> None:
     """Start the command line. What must come before the long imports: the handler of Ctrl-C, and the check of names."""
+    if sys.platform == "win32":
+        print("error: the suite runs on Linux and macOS; on Windows use WSL, its subsystem for Linux", file=sys.stderr)
+        sys.exit(2)
     interrupts.install()
     if (problem := hidden_package()) is not None:
         print(f"error: {problem}", file=sys.stderr)

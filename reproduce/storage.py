@@ -5,8 +5,9 @@ The store is imported by the functions that open it, so that `--help` does not w
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ from reproduce.errors import InputError
 
 if TYPE_CHECKING:
     from results.store.store import Store
+
+
+_LEFT_SECONDS = 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,16 @@ def only_run_of(where: StoragePaths, experiment: str) -> Iterator[None]:
             f"{where.store}: another run of this experiment is using it; wait for its end, or stop it"
         ) from None
     try:
+        _remove_leftovers(where)
         yield
     finally:
         lock.release()
+
+
+def _remove_leftovers(where: StoragePaths) -> None:
+    """Remove files that killed runs left half written; those of the last day may belong to a run beside this one."""
+    for folder in (where.artifacts, where.tables, where.reports):
+        for path in folder.rglob(".*.partial"):
+            with suppress(OSError):
+                if path.is_file() and time.time() - path.stat().st_mtime > _LEFT_SECONDS:
+                    path.unlink()

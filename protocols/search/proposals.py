@@ -223,7 +223,7 @@ def _sampler_class(name: str) -> Any:
     is_sampler = isinstance(kind, type) and issubclass(kind, optuna.samplers.BaseSampler)
     if is_sampler and kind is not optuna.samplers.BaseSampler:
         return kind
-    known = [each for each in optuna.samplers.__all__ if each.endswith("Sampler") and each != "BaseSampler"]
+    known = [each for each in optuna.samplers.__all__ if each.endswith("Sampler") and not each.startswith("Base")]
     raise SamplerError(
         f"search.sampler: there is no sampler {name!r}; use one of Optuna's ({', '.join(known)}), `module:Class`, or "
         "`samplers/PACKAGE:Class` of OptunaHub"

@@ -1,7 +1,7 @@
 """Figures of a search: its trials in order, and over the two hyperparameters that matter most."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -44,10 +44,15 @@ class TrialPoint:
 
 @dataclass(frozen=True)
 class SearchHistory:
-    """The search of one method."""
+    """The search of one method.
+
+    Attributes:
+        importances: Share of each hyperparameter in what separates the best trials from the others; empty if unknown.
+    """
 
     trials: tuple[TrialPoint, ...]
     parameters: tuple[Parameter, ...]
+    importances: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def values(self) -> dict[int, float]:
@@ -134,6 +139,9 @@ def caption(search: SearchHistory) -> str:
     if raced:
         text += f" {raced} of {len(search.trials)} trials were clearly behind and got no more folds; their value is an"
         text += " estimate."
+    if search.importances:
+        shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in search.importances.items())
+        text += f" What separates the best quarter of the whole trials from the others (PED-ANOVA): {shares}."
     failed: dict[str, list[str]] = {}
     for trial in search.trials:
         if trial.reason is not None:

@@ -37,7 +37,7 @@ SearchNumber = Annotated[
 ]
 FoldNumber = Annotated[
     int | None,
-    typer.Option("--fold", help="Number of the fold, counted from 0. Default: 0 for a model, all for embeddings."),
+    typer.Option("--fold", help="Number of the fold, counted from 0. Default: the models of all folds as one."),
 ]
 Folder = Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images or features.")]
 Onnx = Annotated[bool, typer.Option("--onnx", help="Write model.onnx too; needs the extra onnx.")]
@@ -52,26 +52,21 @@ def model(
     run: RunNumber = 0,
     search: SearchNumber = None,
     fold: FoldNumber = None,
-    ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="All folds' models as one, whose scores the table calls concatenated.")
-    ] = False,
     onnx: Onnx = False,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
-    """Write the best model of a fold, or those of all folds as one, as files that run without this suite.
+    """Write the models of all folds as one, whose scores the table calls concatenated, or the best one of a fold.
 
-    model.pt2 is torch's exported program, model.pt the state dict, model.json the description. NOTE.txt has the lines
-    that load and use the model. `reproduce fit` trains a model on all classes.
+    The files run without this suite: model.pt2 is torch's exported program, model.pt the state dict, model.json the
+    description. NOTE.txt has the lines that load and use the model. `reproduce fit` trains a model on all classes.
     """
     from reproduce.outputs.export_models import export_model
     from reproduce.outputs.find_runs import find_runs
 
-    if ensemble and fold is not None:
-        raise InputError("--fold and --ensemble: choose one of them")
     opened = opened_store(store, artifacts)
     (stored_run,) = find_runs(opened, name, method, search, run)
-    folds = sorted(stored_run.trainings) if ensemble else [fold or 0]
+    folds = sorted(stored_run.trainings) if fold is None else [fold]
     with new_folder(to) as folder:
         difference = export_model(opened, stored_run, folds, folder, onnx=onnx)
     _say_exported(to, difference)
@@ -182,16 +177,9 @@ def runs(
     opened = opened_store(store, artifacts)
     if output not in ("parquet", "csv"):
         raise InputError(f"--format {output!r}: use parquet or csv")
-    folds = opened.table("folds")
-    if folds.empty:
+    frames = {name: opened.table(name) for name in ("folds", "runs", "curves", "test_points", "class_scores")}
+    if frames["folds"].empty:
         raise InputError(f"{opened.url}: there is no finished training yet; make some with `reproduce run`")
-    frames = {
-        "folds": folds,
-        "runs": opened.table("runs"),
-        "curves": opened.table("curves"),
-        "test_points": opened.table("test_points"),
-        "class_scores": opened.table("class_scores"),
-    }
     with new_folder(to) as folder:
         for name, frame in frames.items():
             write = frame.to_parquet if output == "parquet" else frame.to_csv

@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from reproduce.config.strict_yaml import METHODS, named_file, names_in, read_model
 from reproduce.errors import InputError
+from results.spec.experiment_spec import LONGEST_TITLE
 from results.spec.search_settings import Bounds, Scale, check_bounds
 from results.spec.source_names import relative_name
 from results.spec.training_spec import Component, WeightedComponent
@@ -20,6 +21,9 @@ from results.values import Record
 
 Address = Annotated[str, Field(pattern=r"^https://[^\s\"<>]+$")]
 """Address of a page on the web."""
+
+Metric = Literal["precision_at_1", "r_precision", "map_at_r"]
+Percentage = Annotated[float, Field(ge=0, le=100)]
 
 BATCH_SIZE = "$batch_size"
 """A bound of a search range that is the batch size of the experiment."""
@@ -143,6 +147,7 @@ class MethodCard(Record):
         search: Search ranges by hyperparameter.
         published_as: Name of the method in the published tables.
         published: The hyperparameters that the source reports as best, by dataset.
+        printed: The scores that the source prints, in percent, by dataset and metric; tables name them in a note.
         fixed: Hyperparameters that are set instead of searched, by dataset.
         embedder: How the embedder of a card without loss is computed; `principal_components` takes the principal
             components of the trunk's features of the training images, `test_components` those of the test images. None
@@ -150,8 +155,8 @@ class MethodCard(Record):
         notes: Remarks about the method.
     """
 
-    key: str
-    title: str
+    key: str = Field(max_length=LONGEST_TITLE)
+    title: str = Field(max_length=LONGEST_TITLE)
     source: str
     papers: tuple[Address, ...] = ()
     loss: Component | None
@@ -163,6 +168,7 @@ class MethodCard(Record):
     search: dict[str, SearchRange] = Field(default={})
     published_as: str | None = None
     published: dict[str, dict[str, JsonValue]] = Field(default={})
+    printed: dict[str, dict[Metric, Percentage]] = Field(default={})
     fixed: dict[str, dict[str, JsonValue]] = Field(default={})
     embedder: Literal["principal_components", "test_components"] | None = None
     notes: str | None = None

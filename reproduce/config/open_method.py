@@ -60,6 +60,7 @@ def load_variant(variant: Variant) -> MethodCard:
                 "loss_optimizer": LossOptimizer(lr=method.loss_lr, weight_decay=method.loss_weight_decay),
                 "search": {target: choice for target, choice in card.search.items() if target not in variant.set},
                 "published": {},
+                "printed": {},
             }
         )
         _check(variant_card)

@@ -64,6 +64,7 @@ def importances(stored: StoredStudy) -> dict[str, float]:
     whole = [trial for trial in _trials(stored) if trial.state == TrialState.COMPLETE]
     if len(whole) < _FEWEST_FOR_IMPORTANCE or len({trial.value for trial in whole}) == 1:
         return {}
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize")
     study.add_trials(whole)
     with warnings.catch_warnings():

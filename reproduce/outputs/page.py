@@ -147,7 +147,9 @@ def _history(study: StoredStudy, budget: int) -> SearchHistory:
         )
         for trial in study.finished(budget)
     ]
-    return SearchHistory(tuple(points), parameters)
+    from reproduce.outputs.export_studies import importances  # Imports Optuna.
+
+    return SearchHistory(tuple(points), parameters, importances(study))
 
 
 def drawn_line(origin: str = "") -> str:

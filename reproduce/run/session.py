@@ -47,6 +47,7 @@ class Session:
         methods: The methods with their settings for this dataset and experiment, by key.
         paths: Paths of the store, the checkpoints, the decoded images and the output.
         row_setups: The setups of the rows that have conditions of their own, by the methods' keys.
+        printed: The scores that the methods' sources print for the dataset, in percent, by method and metric.
         defaults: The method of each row with default settings, by the row's key.
     """
 
@@ -57,6 +58,7 @@ class Session:
     methods: Mapping[str, MethodTemplate]
     paths: StoragePaths
     row_setups: Mapping[str, Setup] = field(default_factory=dict)
+    printed: Mapping[str, dict[str, float]] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -113,6 +115,7 @@ class Session:
                 key for key, study in studies.items() if study.method.method.embedder == "test_components"
             ),
             ranges={key: ranges for key, study in studies.items() if (ranges := searched_ranges(study.method.space))},
+            printed=dict(self.printed),
             defaults=dict(self.defaults),
         )
 
@@ -177,7 +180,8 @@ def open_session(
         setup = setup_of(experiment, data.seen_by(experiment))
         row_setups = {key: setup_of(rows[key], data.seen_by(rows[key])) for key in rows if key in experiment.changes}
         titles = {card.key: _title(card, rows[card.key]) for card in cards}
-        session = Session(name, experiment, setup, titles, methods, where, row_setups)
+        printed = {card.key: dict(card.printed.get(experiment.dataset.name, {})) for card in cards if card.printed}
+        session = Session(name, experiment, setup, titles, methods, where, row_setups, printed)
         return _with_defaults(session) if experiment.search.default else session
     except (DataError, BrokenImageError, SamplerError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error

@@ -44,6 +44,7 @@ class ExperimentSummary(Record):
         data: The data that it was started on; None if it was never started.
         ranges: The ranges in which numeric hyperparameters are searched, by method and target.
         transductive: Methods that compute something from the test images before these are scored.
+        printed: The scores that the methods' sources print for the dataset, in percent, by method and metric.
         defaults: The method that each row of default settings belongs to, by the row's key.
     """
 
@@ -54,6 +55,7 @@ class ExperimentSummary(Record):
     data: ExperimentData | None = None
     ranges: dict[str, dict[str, SearchedRange]] = Field(default={})
     transductive: tuple[str, ...] = ()
+    printed: dict[str, dict[str, float]] = Field(default={}, exclude_if=lambda value: not value)
     defaults: dict[str, str] = Field(default={}, exclude_if=lambda value: not value)
 
     @property

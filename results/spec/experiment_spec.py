@@ -31,6 +31,10 @@ NOT_IN_FINGERPRINT: dict[str, Any] = {
 """What may differ between starts of an experiment. The fingerprint of the data stands for the files' content."""
 
 
+LONGEST_TITLE = 200
+"""Most characters of a title, which stands in tables and figures."""
+
+
 class Variant(Record):
     """A further row for a method card, with some hyperparameters set instead of searched; for ablations.
 
@@ -42,7 +46,7 @@ class Variant(Record):
 
     of: str
     key: str
-    title: str
+    title: str = Field(max_length=LONGEST_TITLE)
     set: dict[str, JsonValue]
 
 
@@ -126,7 +130,7 @@ class Experiment(Record):
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
-    title: str
+    title: str = Field(max_length=LONGEST_TITLE)
     protocol: Literal["mlrc", "standard"] = "mlrc"
     dataset: DataChoice
     methods: tuple[str, ...] = Field(min_length=1)

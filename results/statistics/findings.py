@@ -36,6 +36,7 @@ def findings_of(measured: MeasuredExperiment) -> tuple[Finding, ...]:
     comparison = primary_comparison(measured)
     return (
         *_of_comparison(measured, comparison),
+        *_printed(measured),
         *_of_data(measured),
         *search_findings(measured, comparison),
         *training_findings(measured),
@@ -156,6 +157,16 @@ def _below_untrained(measured: MeasuredExperiment, score: PrimaryScore, titles: 
         on_features = measured.summary.experiment.conditions.trunk.name == NO_TRUNK
         baseline = "the features as given" if on_features else "the untrained trunk"
         yield Finding("warning", f"{listed(below)} {verb} no higher mean than {baseline}.", "comparison")
+
+
+def _printed(measured: MeasuredExperiment) -> Iterator[Finding]:
+    titles, rows = titles_of(measured), []
+    for key, printed in measured.summary.printed.items():
+        values = ", ".join(f"{HEADLINE_METRICS[metric]} {value:g}" for metric, value in printed.items())
+        rows += [f"{titles[key]} {values}"] if values else []
+    if rows:
+        text = f"Printed by the methods' sources: {'; '.join(rows)}."
+        yield Finding("note", text, "comparison", "Under conditions of their own, so nothing is tested against them.")
 
 
 def _of_data(measured: MeasuredExperiment) -> Iterator[Finding]:

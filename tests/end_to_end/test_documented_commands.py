@@ -94,7 +94,7 @@ ADDED_OPTIONS = {
     "python -m reproduce export embeddings frozen --method contrastive --data my_images --to embeddings": [
         *("--method", "untrained")
     ],
-    "python -m reproduce export model folder --method contrastive --ensemble --to best_model": [
+    "python -m reproduce export model folder --method contrastive --to best_model": [
         "--method",
         "untrained",
     ],

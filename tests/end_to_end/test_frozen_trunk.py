@@ -103,7 +103,7 @@ def test_components_of_the_test_images_are_exported_as_embeddings_but_not_as_a_m
     assert checked.code == 0, checked.out
     assert ": 0 damaged, 0 missing, 0 foreign" in " ".join(checked.out.split())
     chosen = ("frozen", "--method", "pretrained_test_pca", *store)
-    for command in (("export", "model"), ("export", "model", "--ensemble"), ("fit", "--data", "images")):
+    for command in (("export", "model"), ("export", "model", "--fold", "0"), ("fit", "--data", "images")):
         refused = say(*command, *chosen, "--to", tmp_path / "model")
         assert refused.code == 2
         assert "so no model computes them" in refused.err

@@ -1,5 +1,6 @@
 """Figures of scores: intervals, curves, scores against a number, spectra, searches; and the look that all share."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -188,6 +189,7 @@ def test_the_plane_of_a_search_is_of_the_two_parameters_that_go_with_the_values(
 
 def test_the_caption_of_a_search_counts_raced_trials_and_names_failed_ones():
     assert "1 of 5 trials were clearly behind" in caption_of_search(SEARCH)
+    assert "(PED-ANOVA): loss.a 82 %." in caption_of_search(replace(SEARCH, importances={"loss.a": 0.82}))
     assert caption_of_search(SEARCH).endswith("Failed, since the method does not take the setting: 1 (lr too large).")
 
 

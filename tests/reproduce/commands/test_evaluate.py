@@ -31,7 +31,7 @@ def test_an_exported_model_has_its_score_on_the_classes_of_its_test(say, tiny_ru
     record = find_runs(store, "tiny", "contrastive")[0].record
     export = ("export", "model", "tiny", "--method", "contrastive", "--store", tiny_run / "runs" / "store.sqlite")
     assert say(*export, "--fold", 1, "--to", "one").code == 0
-    assert say(*export, "--ensemble", "--to", "all").code == 0
+    assert say(*export, "--to", "all").code == 0
     ask_for = ("evaluate", "folder", "--data", tiny_run / "images", "--device", "cpu", "--cache", tmp_path / "cache")
     for model, expected in (("one", record.fold_scores[1]), ("all", record.concatenated)):
         tested = say(*ask_for, "--model", model, "--split", "mlrc")

@@ -74,7 +74,7 @@ def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_
     assert type(exported) is dict
     assert exported.keys() == kept.keys()
     assert all(torch.equal(exported[key], kept[key]) for key in kept)
-    answer = export("model", "tiny", "--method", "contrastive", "--ensemble", "--to", tmp_path / "ensemble")
+    answer = export("model", "tiny", "--method", "contrastive", "--to", tmp_path / "ensemble")
     assert answer.code == 0, answer.err
     about = json.loads((tmp_path / "ensemble" / "model.json").read_text())
     assert about["test"] == record.concatenated.model_dump()
@@ -165,7 +165,6 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
             "no tested run 0 of search 0 of 'nca'; there are contrastive (search 0, run 0), untrained",
         ),
         ((*MODEL, "--run", "3"), "tiny: there is no tested run 3 of search 0 of 'contrastive'"),
-        ((*MODEL, "--fold", "0", "--ensemble"), "--fold and --ensemble: choose one of them"),
         ((*MODEL, "--fold", "2"), "run 0: there is no fold 2; the folds are 0, 1, counted from 0"),
         ((*EMBEDDINGS, "--fold", "7", "--data", "images"), "no fold 7"),
         (EMBEDDINGS, "folder: give the folder of its images with --data FOLDER"),

@@ -147,7 +147,7 @@ def test_features_are_verified_in_the_folder_of_the_experiments_file(say):
 def test_an_ensemble_and_a_fitted_model_of_features_run_without_the_suite(finished, say, tmp_path):
     rows = torch.from_numpy(np.load(finished / "rows" / "features.npy"))
     chosen = ("--method", "proxy_anchor", "--to")
-    assert say("export", "model", "mine", "--ensemble", *chosen, tmp_path / "four").code == 0
+    assert say("export", "model", "mine", *chosen, tmp_path / "four").code == 0
     assert say("export", "embeddings", "mine", *chosen, tmp_path / "e", "--data", "rows", "--device", "cpu").code == 0
     four = torch.export.load(tmp_path / "four" / "model.pt2").module()(rows[48:])
     assert four.shape == (48, 16)

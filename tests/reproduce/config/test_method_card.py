@@ -91,6 +91,7 @@ SLIPS = {
     "unknown miner class": ({"miner": {"name": "Digger"}}, "'Digger'"),
     "unknown regularizer": ({"embedding_regularizer": {"name": "Nope", "weight": 1}}, "'Nope'"),
     "unknown key": ({"serch": {}}, "'serch'"),
+    "title that no table holds": ({"title": "x" * 10_000}, "key 'title': string should have at most 200 characters"),
     "negative batch": ({"batch": {"samples_per_class": -1}}, "'batch.samples_per_class'"),
     "missing loss": ({"loss": ...}, "'loss' is missing"),
     "unknown scale": ({"search": {"loss.margin": {"scale": "lin", "low": 0, "high": 1}}}, "'search.loss.margin.scale'"),

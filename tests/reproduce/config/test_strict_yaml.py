@@ -1,5 +1,6 @@
 """Reading YAML files: every error is one line with file, key and remedy."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,8 @@ def test_what_is_no_text_gives_one_line(tmp_path):
     path.write_bytes(b"\xff\xfe\xfd title: \xe9")
     assert "not text in UTF-8" in complaint(path)
     assert "cannot be read" in complaint(tmp_path)
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert "cannot be read (not a file)" in complaint(tmp_path / "pipe.yaml")
 
 
 def test_names_are_found_in_the_folder_or_as_paths(tmp_path):

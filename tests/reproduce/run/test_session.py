@@ -1,17 +1,22 @@
 """Devices, paths, the store and sessions, made from values of the command line."""
 
+import os
 from pathlib import Path
 
 import pytest
 import torch
 
+from reproduce.commands.new import write_method
 from reproduce.errors import InputError
 from reproduce.run import devices
 from reproduce.run.devices import check_device, default_workers
 from reproduce.run.session import open_session
-from reproduce.storage import open_store, storage_paths
+from reproduce.storage import only_run_of, open_store, storage_paths
+from results.statistics.findings import findings_of
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features
+from tests.support.sample_records import some_run
 
 
 def one_line(error) -> str:
@@ -66,6 +71,18 @@ def test_a_store_folder_that_cannot_be_made_gives_one_line(tmp_path):
     one_line(error)
 
 
+def test_half_written_files_of_killed_runs_go_when_a_run_starts(tmp_path):
+    where = storage_paths(str(tmp_path / "store.sqlite"))
+    (where.artifacts / "ab").mkdir(parents=True)
+    old, new = (where.artifacts / "ab" / f".{name}.pt.1234.partial" for name in ("old", "new"))
+    for path in (old, new):
+        path.touch()
+    os.utime(old, (0, 0))
+    with only_run_of(where, "e"):
+        assert not old.exists()
+        assert new.exists(), "it may belong to a run beside this one"
+
+
 @pytest.fixture(scope="module")
 def where(tmp_path_factory):
     return storage_paths(str(tmp_path_factory.mktemp("runs") / "store.sqlite"), None, None, None)
@@ -87,7 +104,7 @@ def test_a_session_has_the_experiments_setup(where):
     assert setup.dataset.n_classes >= 200
     assert list(opened.titles) == list(opened.methods) == list(quickstart().methods)
     kept = opened.summary().model_dump(mode="json")
-    assert set(kept) == set(type(opened.summary()).model_fields) - {"defaults"}
+    assert set(kept) == set(type(opened.summary()).model_fields) - {"defaults", "printed"}
     assert kept["experiment"] == opened.experiment.without_folder()
     assert "untrained" not in kept["ranges"]
     assert kept["ranges"]["contrastive"] == {
@@ -140,3 +157,14 @@ def test_enqueued_settings_belong_to_an_experiment_only_where_there_are_any(wher
     studies = open_session("quickstart", enqueued, where).studies()
     ours = open_session("quickstart", plain, where).studies()
     assert {key for key, study in studies.items() if study.name != ours[key].name} == {"contrastive"}
+
+
+def test_printed_scores_of_a_card_become_a_note_of_the_tables(tmp_path, where):
+    card, _ = write_method("own", tmp_path)
+    card.write_text(card.read_text() + "printed: {glyphs: {precision_at_1: 65.9}, cub200: {map_at_r: 20.0}}\n")
+    opened = open_session("quickstart", quickstart(methods=["contrastive", str(card)]), where)
+    summary = opened.summary()
+    assert summary.printed == {"own": {"precision_at_1": 65.9}}
+    (found,) = [one for one in findings_of(MeasuredExperiment(summary, (some_run("own"),))) if "Printed" in one.text]
+    assert found.text == "Printed by the methods' sources: Own P@1 65.9."
+    assert "printed" not in open_session("quickstart", quickstart(), where).summary().model_dump()
