@@ -101,17 +101,25 @@ def _published(name: str, store: Store | None, store_location: str) -> Table:
     return published_layout(compared_with_runs(name, store))
 
 
+_CHOSEN_LATER = (
+    "These comparisons are not those of the experiment ({}). If they were chosen by looking at results, wrong claims are "
+    "more likely than the tests say."
+)
+
+
 def _print_stored(name: str, store: Store, kind: str, output: str, notes: str, compare: str | None, hint: str) -> None:
     from reports.headline import comparison_lines, headline
     from reports.tables.table import with_notes
     from reproduce.outputs.find_runs import find_experiments, others_of_name
     from reproduce.outputs.tables import KINDS, compared_by
+    from results.statistics.primary_comparison import primary_score
     from results.store.experiment_results import MeasuredExperiment
 
     for experiment in find_experiments(store, [name], hint):
         if others := others_of_name(store, experiment, [name]):
             typer.echo(others, err=True)
         measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
+        planned = primary_score(measured).compare
         if compare is not None:
             measured = compared_by(measured, compare)
             for line in (headline(measured), *comparison_lines(measured)) if output == "terminal" else ():
@@ -119,7 +127,10 @@ def _print_stored(name: str, store: Store, kind: str, output: str, notes: str, c
         if output == "json" and kind == "results":
             sys.stdout.write(measured.without_trainings().to_json())
         else:
-            print_table(with_notes(KINDS[kind](measured), notes), output)
+            drawn = KINDS[kind](measured)
+            if compare not in (None, planned):
+                drawn = replace(drawn, notes=(_CHOSEN_LATER.format(planned), *drawn.notes))
+            print_table(with_notes(drawn, notes), output)
 
 
 def claims(

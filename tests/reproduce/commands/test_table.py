@@ -279,6 +279,7 @@ def test_other_comparisons_can_be_asked_for_and_are_said_in_sentences(say, store
         "CosFace is 1.3 ± 3.1 below Proxy-Anchor: cannot tell",
     ]
     assert "highest mean" not in answer.out
+    assert "These comparisons are not those of the experiment (all)." in answer.out
     rows = cells(say("glyphs", "--what", "differences", "--compare", "cosface", "--format", "csv"))
     assert set(rows["a"]) == {"cosface"}
     assert "--compare nothing: use all, best, or one of " in refusal(say("glyphs", "--compare", "nothing"))
