@@ -102,8 +102,8 @@ def _published(name: str, store: Store | None, store_location: str) -> Table:
 
 
 _CHOSEN_LATER = (
-    "These comparisons are not those of the experiment ({}). If they were chosen by looking at results, wrong claims are "
-    "more likely than the tests say."
+    "These comparisons are not those of the experiment ({}). If they were chosen by looking at results, wrong claims "
+    "are more likely than the tests say."
 )
 
 
