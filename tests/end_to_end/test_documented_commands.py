@@ -61,6 +61,7 @@ ADDED_OPTIONS = {
         "--set",
         "training.max_epochs=2",
     ],
+    "python -m reproduce table my_features": [],
     "python -m reproduce table my_features --what differences": [],
     "python -m reproduce plan mlrc_cub200": TINY,
     "python -m reproduce plan mlrc_cub200 --rate 800": [],
