@@ -66,7 +66,7 @@ docs/images/%.svg: docs/images/%.dot
 bench: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.cpu $(ARGS)
 
-# On a GPU; goes on with results/measured/bench_gpu.json. Installs nothing: packaging/gpu_machine.sh is for machines without
+# On a GPU, in at most 8 minutes. Installs nothing: packaging/gpu_machine.sh is for machines without
 # network, and a machine that has all packages needs no $(VENV).
 bench-gpu:
 	$(or $(wildcard $(RUN)),$(PYTHON)) -m tests.benchmarks.gpu $(ARGS)

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
 from typing import Any
@@ -56,6 +57,13 @@ def processes() -> ForkServerContext | SpawnContext:
     return context
 
 
+def start_importing() -> None:
+    """Let the process that others are forked from import its libraries now, while this one goes on."""
+    if isinstance(processes(), ForkServerContext):
+        with starting():
+            forkserver.ensure_running()
+
+
 def threads_per_training(device: str = "cpu") -> int:
     """Return the number of threads of one training on a device of this machine: `GPU_THREADS` on a GPU.
 
@@ -70,17 +78,22 @@ def starting(threads: int | None = None) -> Iterator[None]:
     """Start processes within the block; without a number of threads each has `threads_per_training()` of a CPU.
 
     They take the thread counts from the environment, where libraries read them. They do not look for modules in the
-    current folder before they know where this process looks. They never see Ctrl-C, which in a terminal reaches all
+    current folder before they know where this process looks. They do not import this process's program, which would run
+    a program without `if __name__ == "__main__":` once more. They never see Ctrl-C, which in a terminal reaches all
     processes of a command: blocked, it arrives here at the end of the block.
     """
     variables = {**dict.fromkeys(THREAD_VARIABLES, str(threads or threads_per_training())), "PYTHONSAFEPATH": "1"}
     with _starting:
         before = {name: os.environ.get(name) for name in variables}
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        program = vars(sys.modules["__main__"])
+        origin: dict[str, Any] = {name: program.pop(name) for name in ("__file__", "__spec__") if name in program}
+        program["__spec__"] = None
         os.environ.update(variables)
         try:
             yield
         finally:
+            program.update(origin)
             for name, value in before.items():
                 if value is None:
                     os.environ.pop(name, None)

@@ -1,4 +1,4 @@
-"""The answer of an experiment in one or two sentences: which methods are better, winners first.
+"""The answer of an experiment in one or two sentences, winners first, and in one line for each comparison.
 
 All claims are those of the experiment's one comparison, on its primary score. While searches or runs are missing
 nothing is claimed.
@@ -6,6 +6,7 @@ nothing is claimed.
 
 from collections.abc import Iterator, Sequence
 
+from reports.tables.differences import winners_first
 from results.statistics.comparison import ComparedPair, ComparisonResult
 from results.statistics.finding import titles_of
 from results.statistics.planning import detectable
@@ -13,8 +14,11 @@ from results.statistics.primary_comparison import primary_comparison, primary_sc
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, joined, listed, plural
 
-NAMED = 4
+NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
+
+MOST_LINES = 6
+"""Of all pairs, if there are more, only those with the highest mean have a line."""
 
 _NUMBERS = {1: "One", 2: "Two", 3: "Three"}
 
@@ -41,6 +45,28 @@ def headline(measured: MeasuredExperiment) -> str:
     return f"Cannot tell yet: {_means(comparison, titles)}. {_would_show(measured, comparison)}"
 
 
+def comparison_lines(measured: MeasuredExperiment) -> list[str]:
+    """Say what each comparison that was asked for shows, in a line; of many pairs, those with the highest mean."""
+    comparison = primary_comparison(measured)
+    if comparison is None or comparison.interim:
+        return []
+    titles, pairs = titles_of(measured), winners_first(comparison)
+    if comparison.reference is None and len(pairs) > MOST_LINES:
+        pairs = [pair for pair in pairs if comparison.highest in (pair.a, pair.b)]
+    return [_line(pair, titles, comparison) for pair in pairs]
+
+
+def _line(pair: ComparedPair, titles: dict[str, str], comparison: ComparisonResult) -> str:
+    if pair.better and pair.worse:
+        return f"{titles[pair.better]} beats {titles[pair.worse]}{_by([pair])}"
+    if pair.size == "within":
+        return f"{titles[pair.a]} and {titles[pair.b]} are equal within {100 * comparison.margin:g} points"
+    way = "above" if pair.difference >= 0 else "below"
+    return (
+        f"{titles[pair.a]} is{_by([pair]).removeprefix(' by')} {way} {titles[pair.b]}: {pair.untested or 'cannot tell'}"
+    )
+
+
 def _claims(comparison: ComparisonResult, titles: dict[str, str]) -> Iterator[str]:
     """Name the winner of most pairs, or the pairs if the leading method wins none; then what cannot be told."""
     subject = comparison.reference or comparison.highest
@@ -49,7 +75,8 @@ def _claims(comparison: ComparisonResult, titles: dict[str, str]) -> Iterator[st
     lost = [pair for pair in pairs if pair.worse == subject]
     given, title = _given(comparison), titles[subject]
     if lost:
-        yield f"{_named([titles[pair.b] for pair in lost])} {_verb('beat', lost)} {title}{_by(lost)}{given}."
+        lead = _by(lost) or f",{_by([max(lost, key=lambda pair: -pair.difference)]).replace(' by', ' by up to')}"
+        yield f"{_named([titles[pair.b] for pair in lost])} {_verb('beat', lost)} {title}{lead}{given}."
     if won:
         every = len(won) == len(comparison.values) - 1 > 1
         beaten = "every other method" if every else _named([titles[pair.b] for pair in won])
@@ -90,7 +117,9 @@ def _given(comparison: ComparisonResult) -> str:
 
 
 def _means(comparison: ComparisonResult, titles: dict[str, str]) -> str:
-    means = [f"{titles[key]} {100 * comparison.means[key]:.1f}" for key in comparison.best_first]
+    first = [key for key in comparison.methods if key == comparison.reference]
+    keys = [*first, *(key for key in comparison.best_first if key not in first)]
+    means = [f"{titles[key]} {100 * comparison.means[key]:.1f}" for key in keys]
     more = f" and {counted(len(means) - NAMED, 'other')}" if len(means) > NAMED else ""
     return joined(means[:NAMED]) + more
 

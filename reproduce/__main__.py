@@ -17,14 +17,10 @@ def hidden_package() -> str | None:
     suite = Path(__file__).resolve().parent.parent
     for name in _PACKAGES:
         spec = find_spec(name)
-        if spec is None:
-            continue
-        # A folder without `__init__.py` has no origin.
-        taken = spec.origin or next(iter(spec.submodule_search_locations or []), "another place")
-        if Path(taken).resolve() != suite / name / "__init__.py":
+        if spec is not None and Path(spec.origin or "").resolve() != suite / name / "__init__.py":
             return (
-                f"{taken} hides the suite's package {name}; rename it, or run the command from another folder"
-                " (`reproduce` instead of `python -m reproduce` does not look into the current folder)"
+                f"{spec.origin or name} hides the suite's package {name}; rename it, or run the command from another "
+                "folder (`reproduce` instead of `python -m reproduce` does not look into the current folder)"
             )
     return None
 

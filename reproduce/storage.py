@@ -5,8 +5,6 @@ The store is imported by the functions that open it, so that `--help` does not w
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -81,17 +79,6 @@ def open_store(where: StoragePaths) -> Store:
     except OSError as error:
         raise InputError(f"{base}: cannot be made ({error.strerror}); choose another path with --store") from error
     return Store(where.store, where.artifacts)
-
-
-@contextmanager
-def with_writable_cache(where: StoragePaths) -> Iterator[StoragePaths]:
-    """Yield the paths; if the folder of the cache cannot be written, with a temporary folder in its place."""
-    existing = next(folder for folder in (where.cache, *where.cache.absolute().parents) if folder.exists())
-    if os.access(existing, os.W_OK):
-        yield where
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        yield replace(where, cache=Path(folder))
 
 
 def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from results.statistics.intervals import Interval
-
 
 def plural(thing: str) -> str:
     """Write the plural of `run`, `search` and the like."""
@@ -18,12 +16,6 @@ def counted(count: int, thing: str) -> str:
 def capitalized(text: str) -> str:
     """Begin a text with a capital letter, and keep the others as they are."""
     return text[:1].upper() + text[1:]
-
-
-def percent(interval: Interval) -> str:
-    """Write a mean in percent, with the half width of its interval if there is one."""
-    mean = f"{100 * interval.mean:.2f}"
-    return f"{mean} %" if interval.half_width is None else f"{mean} ± {100 * interval.half_width:.2f} %"
 
 
 def joined(names: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.jobs import EvaluateJob
 from protocols.training.train_fold import train_fold
 from reproduce.commands.new import write_method
-from reproduce.config.checked_card import load_card
+from reproduce.config.open_method import load_card
 from reproduce.errors import InputError
 from reproduce.outputs.covered_rows import covered_rows
 from reproduce.run.session import open_session

@@ -158,7 +158,7 @@ def test_test_classes_enter_only_in_the_evaluation():
 def test_tables_and_store_need_no_torch():
     """All of `results` and `reports`, and what `reproduce` reads experiments, draws and repairs stores with."""
     readers = (
-        *("reproduce.commands.export", "reproduce.outputs.tables", "reproduce.outputs.paper_figures"),
+        *("reproduce.commands.export", "reproduce.outputs.tables", "reproduce.outputs.page"),
         "reproduce.commands.store",
         *("reproduce.commands.verify", "reproduce.config.experiment_file", "reproduce.config.method_card"),
         "reproduce.config.deviations",

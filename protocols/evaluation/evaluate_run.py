@@ -13,7 +13,6 @@ from torch import Tensor
 
 from losses.plugin import Normalization, TrainingPlugin
 from protocols.evaluation.test_data import TestData
-from protocols.images.batch_source import BATCH
 from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores, sides
@@ -155,7 +154,7 @@ def embed_test(
     weights: Sequence[dict[str, Tensor]],
     data: TestData,
     device: torch.device,
-    batch: int = BATCH,
+    batch: int | None = None,
 ) -> Embedded:
     """Embed the test images with every model of a run, in the precision of its training."""
     use_precision(specs[0].conditions.training.precision)

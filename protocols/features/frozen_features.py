@@ -96,7 +96,7 @@ def _compute(
     partial = folder.with_name(folder.name + ".partial")
     rows, first = _prepared(partial, len(images), trunk_width(trunk.spec))
     left = images.select(np.arange(first, len(images)))
-    use_precision("float32")
+    use_precision("ieee")
     with isolated_random_numbers(str(device)):
         for batch in _features(left, trunk, device):
             rows[first : first + len(batch)] = batch.cpu().numpy()

@@ -94,7 +94,8 @@ class _FirstStep:
 
     def run(self, rows: NDArray[np.int64]) -> list[str]:
         plugin: Any = self.built.plugin
-        clock = Clock(0, 0, self.training.steps_per_epoch(len(self.targets)), 0)
+        steps = self.training.steps_per_epoch(len(self.targets))
+        clock = Clock(0, 0, steps, 0, total_steps=steps * self.training.max_epochs)
         with self._refusals():
             self.built.loss.train()
             plugin.on_epoch_start(clock)

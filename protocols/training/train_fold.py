@@ -23,8 +23,8 @@ from protocols.training.fold_data import FoldData
 from protocols.training.optimizer import LearningRates, build_optimizer
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
+from protocols.training.step_network import StepNetwork
 from protocols.training.torch_state import (
-    embed_in_chunks,
     isolated_random_numbers,
     seed_generators,
     torch_provenance,
@@ -111,6 +111,7 @@ def train_fold(
         training = _Training(spec, data, torch.device(device), observe, record)
         stopped_by, reason = training.run()
         result = training.result(stopped_by, reason, time.perf_counter() - started)
+        training.network.release()
     chosen_earlier = spec.checkpoint_epoch is not None and spec.checkpoint_epoch < spec.conditions.training.max_epochs
     last_weights = weights_on_cpu(training.model) if stopped_by == "max_epochs" and chosen_earlier else None
     return TrainedFold(result, training.checkpoint.weights, training.checkpoint.class_vectors, last_weights)
@@ -135,6 +136,7 @@ class _Training:
         # The network is made before the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
         self.model = model_of(spec).place(device)
+        self.network = StepNetwork(self.model, self.settings, device)
         self.loss: nn.Module | None = None
         self.checkpoint.save(0, self.model, None)
         self.targets = data.train_targets
@@ -206,6 +208,7 @@ class _Training:
         pool = SamplePool(self.model, lambda rows: source.training_batch(rows, pool_crops), self.targets, pool_seed)
         generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
         trainable = [p for p in self.model.parameters() if p.requires_grad]
+        self.trunk_is_frozen = False
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
         with self._refusals():
             method.plugin.bind(TrainingContext(trainable, n_classes, generator, pool))
@@ -221,7 +224,8 @@ class _Training:
         images, batch, method = len(self.targets), self.settings.batch_size, self.spec.method
         shuffled = method.whole_passes and not method.samples_per_class
         passes = self.iterations // max(1, images // batch) if shuffled else self.iterations * batch // images
-        return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes))
+        total = self.steps_per_epoch * self.settings.max_epochs
+        return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes), total)
 
     def _warming_up(self, passes: int) -> bool:
         method = self.spec.method
@@ -242,13 +246,15 @@ class _Training:
 
     def _step(self, epoch: int) -> None:
         plugin, clock = self.method.plugin, self._clock(epoch)
-        for parameter in self.trunk_parameters:
-            parameter.requires_grad_(not clock.warmup)
+        if clock.warmup != self.trunk_is_frozen:
+            self.trunk_is_frozen = clock.warmup
+            for parameter in self.trunk_parameters:
+                parameter.requires_grad_(not clock.warmup)
         with self._refusals():
             plugin.on_step_start(clock)
         images, labels = next(self.batches)
         self.optimizer.zero_grad(set_to_none=True)
-        embeddings = embed_in_chunks(self.model, images, self.settings.gradient_cache)
+        embeddings = self.network(images, warmup=clock.warmup)
         self.monitor.add_embeddings(embeddings, self.iterations)
         # The labels are 0..C-1 by construction, and the monitor watches the embeddings.
         with self._refusals(), self.monitor.explained_errors():
@@ -307,5 +313,5 @@ class _Training:
             iterations=self.iterations,
             curve=tuple(self.curve),
             wall_time=wall_time,
-            provenance=torch_provenance(self.device),
+            provenance=torch_provenance(self.device, graphs=self.network.uses_graphs),
         )

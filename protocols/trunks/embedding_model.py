@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils import convert_conv2d_weight_memory_format
 
+from protocols.trunks.bn_inception import BNInception
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, first_line, identified, tag_of
 from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError, read_weights
@@ -110,7 +111,7 @@ class EmbeddingModel(nn.Module):
         spec: The trunk, its weights, input format, batch normalisation and pooling.
         embedding_size: Output dimensions d of the embedder's linear layer; None gives the pooled features.
         embedder_bias: Whether the linear layer has a bias.
-        precision: `amp` for mixed precision. `float32` and `tf32` differ in settings of the process only.
+        precision: `amp` for mixed precision. `float32` and `ieee` differ in settings of the process only.
         embedder: Hidden layers of the embedder.
         on_features: Whether the inputs are features (n, c), which are computed already. Of the trunk only their number
             matters; no weights are read.
@@ -171,6 +172,8 @@ class EmbeddingModel(nn.Module):
         if device.type == "cuda" or self.channels_last_on_cpu:
             self.layout = torch.channels_last
             convert_conv2d_weight_memory_format(self, self.layout)
+        if isinstance(self.trunk, BNInception):
+            self.trunk.merges_layers = device.type == "cuda" and self.batch_norm != "training"
         return self.to(device)
 
     def _batch_norms(self) -> list[_BatchNorm]:

@@ -140,13 +140,3 @@ def caption(search: SearchHistory) -> str:
             failed.setdefault(trial.reason, []).append(str(trial.number))
     reasons = "; ".join(f"{', '.join(numbers)} ({reason})" for reason, numbers in failed.items())
     return text + (f" Failed, since the method does not take the setting: {reasons}." if reasons else "")
-
-
-def alternative_text(search: SearchHistory) -> str:
-    """Describe the values of a search, and its best trial."""
-    values, best = search.values, search.best
-    setting = ", ".join(f"{name} {value:.3g}" for name, value in best.parameters.items())
-    return (
-        f"Validation MAP@R of {len(values)} trials, from {100 * min(values.values()):.2f} % to "
-        f"{100 * max(values.values()):.2f} %. The best trial is number {best.number}, with {setting}."
-    )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from html import escape
 
-from reports.tables.latex import to_latex, to_latex_document
+from reports.tables.latex import to_latex
 from reports.tables.table import Cell, Column, Mark, Row, Table, Value, cell_text, half_width_text, value_text
 
 _MARKDOWN_SIGNS: dict[Mark, tuple[str, str]] = {"best": ("**", "**"), "tied": ("*", "*"), "untested": ("", "?")}
@@ -39,17 +39,16 @@ def _markdown_cell(cell: Cell) -> str:
 
 def to_csv(table: Table) -> str:
     """Write the table's sheet as CSV. Floating-point numbers keep all their digits."""
-    columns = [index for index, name in enumerate(table.sheet.header) if name not in table.sheet.only_json]
-    buffer = io.StringIO()
+    buffer, sheet = io.StringIO(), table.sheet
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([table.sheet.header[index] for index in columns])
-    writer.writerows([_field(row[index]) for index in columns] for row in table.sheet.rows)
+    writer.writerows([sheet.header, *(map(_field, row) for row in sheet.rows)])
     return buffer.getvalue()
 
 
 def to_json(table: Table) -> str:
     """Write the table's sheet as a JSON list with one object per row."""
-    rows = [dict(zip(table.sheet.header, values, strict=True)) for values in table.sheet.rows]
+    sheet = table.sheet
+    rows = [dict(zip(sheet.header, values, strict=True)) for values in sheet.rows]
     return json.dumps(rows, indent=1) + "\n"
 
 
@@ -132,7 +131,6 @@ WRITERS: dict[str, Callable[[Table], str]] = {
     "markdown": to_markdown,
     "csv": to_csv,
     "latex": to_latex,
-    "latex-document": to_latex_document,
     "html": to_html,
     "json": to_json,
 }

@@ -39,7 +39,7 @@ def escape_latex(text: str) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """Write a booktabs table, scaled down if it is wider than the page, with its notes below.
+    """Write a booktabs table, scaled down if it is wider than the page, with a caption of one paragraph, notes below.
 
     A table of more than 20 lines is a `longtable`, others are a `table` environment.
     """
@@ -47,23 +47,12 @@ def to_latex(table: Table) -> str:
     alignment = f"p{{{_HEAD_WIDTH}}}" if wrapped else "l"
     alignment += "".join("r" if column.numeric else "l" for column in table.columns)
     title = table.title if table.title.endswith(("?", "!", ".")) else f"{table.title}."
-    caption = rf"\caption{{{escape_latex(' '.join([title, table.full_caption]))}}}"
+    caption = rf"\caption{{{escape_latex(' '.join([title, table.caption]))}}}"
     names = [escape_latex(table.first)]
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in table.columns]
     head = [r"\toprule", *_group_headings(table), " & ".join(names) + r" \\", r"\midrule"]
     write = _on_pages if is_long(table) else _on_one_page
     return "\n".join([*write(alignment, caption, head, _rows(table)), *_notes(table), _end(table), ""])
-
-
-def to_latex_document(table: Table) -> str:
-    """Write a whole document that holds only the table, on landscape pages with small margins."""
-    head = (
-        r"\documentclass{article}",
-        r"\usepackage[T1]{fontenc}",
-        r"\usepackage[a4paper,landscape,margin=1cm]{geometry}",
-        r"\usepackage{booktabs,graphicx,longtable}",
-    )
-    return "\n".join([*head, r"\begin{document}", to_latex(table) + r"\end{document}", ""])
 
 
 def is_long(table: Table) -> bool:
@@ -102,7 +91,7 @@ def _on_pages(alignment: str, caption: str, head: list[str], rows: list[str]) ->
 
 
 def _notes(table: Table) -> list[str]:
-    notes = [rf"{escape_latex(note)}\par" for note in (*table.notes, *table.remarks)]
+    notes = [rf"{escape_latex(note)}\par" for note in (table.legend, *table.notes, *table.remarks) if note]
     return [r"\par\medskip", r"{\footnotesize\raggedright", *notes, "}"] if notes else []
 
 

@@ -1,6 +1,7 @@
 """Table of an experiment's results: one row per method, means over searches or runs with their intervals."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from reports.tables.differences import asked_pairs
@@ -22,7 +23,7 @@ from results.records.records import RunRecord
 from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.source_names import SourceName
-from results.statistics.comparison import ComparisonResult, MethodValues
+from results.statistics.comparison import ComparisonResult, MethodValues, rank_words
 from results.statistics.finding import titles_of
 from results.statistics.findings import findings_of
 from results.statistics.intervals import Interval
@@ -45,7 +46,19 @@ RESULT_COLUMNS: tuple[ResultColumn, ...] = tuple(
 )
 """The columns of results in the order of the table. The number of runs is in a column before them."""
 
-_HEADER = ("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n", "unit", "runs")
+_HEADER = (
+    "method",
+    "variant",
+    "metric",
+    "dimensions",
+    "mean",
+    "ci95_half_width",
+    "n",
+    "unit",
+    "runs",
+    "rank_low",
+    "rank_high",
+)
 _TITLES = {
     **HEADLINE_METRICS,
     "map@1000": "mAP@1000",
@@ -71,11 +84,6 @@ class _Scores(NamedTuple):
 def metric_title(name: str) -> str:
     """Return a short title of a metric of the suite, such as `R@2` for `recall@2`."""
     return _TITLES.get(name, name.replace("recall", "R"))
-
-
-def result_cells(row: Row) -> dict[ResultColumn, Cell]:
-    """Return the cells of a row of results, by column."""
-    return dict(zip(RESULT_COLUMNS, row.cells[1:], strict=False))
 
 
 def table_of(measured: MeasuredExperiment) -> Table:
@@ -104,14 +112,14 @@ def table_of(measured: MeasuredExperiment) -> Table:
         row = Row(titles[key] + suffix, (_count(measured, key, units[key]), *cells), key, sign + flagged)
         rows.append(row)
         notes += [f"{sign} {row.head}: {summary.left_out[key].note}"] if sign else []
-        values += _values(own, scores, "search" if _is_by_search(measured, key) else "run")
+        values += _values(measured, own, scores, _ranks(comparison).get(key, (None, None)))
     count = "searches × runs" if unit_of(summary.experiment) == "search" else "n"
     return Table(
         title=summary.title,
         caption=_caption(measured, comparison),
         columns=(Column(count), *(one.column for one in scores)),
         rows=tuple(rows),
-        sheet=Sheet(_HEADER, tuple(values)),
+        own_sheet=Sheet(_HEADER, tuple(values)),
         notes=(
             *notes,
             *(finding.sentences for finding in findings if finding.level != "note"),
@@ -122,6 +130,20 @@ def table_of(measured: MeasuredExperiment) -> Table:
             *_about_further(further),
             *(finding.sentences for finding in findings if finding.level == "note"),
         ),
+    )
+
+
+def short_table(measured: MeasuredExperiment) -> Table:
+    """Build the table for the end of a run: precision@1 and the primary score, the best first."""
+    whole, score, comparison = table_of(measured), primary_score(measured), primary_comparison(measured)
+    metrics = dict.fromkeys(("precision_at_1", score.metric))
+    places = [*(1 + RESULT_COLUMNS.index((score.embeddings, metric)) for metric in metrics), 0]
+    order = [] if comparison is None else comparison.best_first
+    rows = sorted(whole.rows, key=lambda row: order.index(row.key) if row.key in order else len(order))
+    return replace(
+        whole,
+        columns=tuple(whole.columns[place] for place in places),
+        rows=tuple(replace(row, cells=[replace(row.cells[place], mark="") for place in places]) for row in rows),
     )
 
 
@@ -173,20 +195,34 @@ def _score_cell(
     key, primary, note = own[0].method, primary_score(measured), ""
     is_primary = (scores.variant, scores.metric) == (primary.embeddings, primary.metric)
     mark = _marks(comparison).get(key, "") if is_primary else ""
+    if is_primary and (places := _ranks(comparison).get(key)):
+        note = rank_words(places)
     if scores.variant == "last_epoch":
         known = sum(run.last_epoch is not None for run in own)
         note = f"({known} of {len(own)} runs)" if 0 < known < len(own) else ""
     return measured_cell(scores.intervals.get(key), scores.form, mark, note)
 
 
-def _values(own: Sequence[RunRecord], scores: Sequence[_Scores], unit: str) -> Iterator[tuple[Value, ...]]:
+def _values(
+    measured: MeasuredExperiment,
+    own: Sequence[RunRecord],
+    scores: Sequence[_Scores],
+    ranks: tuple[int | None, int | None],
+) -> Iterator[tuple[Value, ...]]:
     """Return the sheet's rows of a method, without those that have no value."""
-    models, dimensions = len(own[0].fold_fingerprints), own[0].dimensions
+    models, dimensions, primary = len(own[0].fold_fingerprints), own[0].dimensions, primary_score(measured)
+    unit = "search" if _is_by_search(measured, own[0].method) else "run"
     for one in scores:
         if interval := one.intervals.get(own[0].method):
             size = dimensions * (models if one.variant == "concatenated" else 1)
             numbers = (*mean_and_half_width(interval), interval.n, unit, len(own))
-            yield (own[0].method, one.variant, one.metric, size, *numbers)
+            is_primary = (one.variant, one.metric) == (primary.embeddings, primary.metric)
+            yield (own[0].method, one.variant, one.metric, size, *numbers, *(ranks if is_primary else (None, None)))
+
+
+def _ranks(comparison: ComparisonResult | None) -> dict[str, tuple[int, int]]:
+    """The places that methods can have; none while searches or runs are missing."""
+    return {} if comparison is None or comparison.interim else comparison.rank_intervals
 
 
 def _units(measured: MeasuredExperiment) -> dict[str, MethodValues]:
@@ -252,7 +288,7 @@ def _reading(measured: MeasuredExperiment, *, last_epoch: bool) -> list[str]:
         return []
     summary, first, dimensions = measured.summary, measured.records[0], _trained_dimensions(measured.records)
     folds = len(first.fold_fingerprints)
-    if summary.trials == 0:
+    if summary.trials == 0 or not measured.searched_methods:
         given = "Hyperparameters: given, not searched."
     else:
         given = f"Hyperparameters: best of {counted(summary.trials, 'trial')} by validation MAP@R."
@@ -265,6 +301,8 @@ def _reading(measured: MeasuredExperiment, *, last_epoch: bool) -> list[str]:
             "An interval takes the mean of a search's runs as one value. Its variance is pooled over the methods, or "
             "the method's own if that is larger."
         )
+    if _ranks(primary_comparison(measured)):
+        sentences.append("Rank: the places that a method can have by this comparison, all of them at once at 95 %.")
     if last_epoch:
         sentences.append("Last epoch: the same trainings at their end, without a choice of the epoch.")
     return sentences

@@ -15,8 +15,11 @@ from reproduce.errors import InputError, as_input_errors
 from reproduce.monitoring.bars import Bars
 
 if TYPE_CHECKING:
+    from protocols.datasets.dataset import Dataset
     from protocols.datasets.dataset_registry import DatasetEntry
+    from protocols.datasets.listing import ImageListing
     from protocols.progress import Progress
+    from protocols.splits import ClassSplit
 
 app = typer.Typer(name="data", help="Check a dataset.", no_args_is_help=True)
 
@@ -55,7 +58,6 @@ def check(
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import entry_of, open_dataset
     from protocols.datasets.listing import DataError
-    from protocols.splits import mlrc_split
     from results.spec.conditions import ImageSettings
     from results.spec.data_choice import FEATURES, FOLDER, DataChoice
 
@@ -69,10 +71,7 @@ def check(
         try:
             if name == FEATURES:
                 opened = open_dataset(DataRequest(DataChoice(name=name), ImageSettings(), CACHE, data))
-                mlrc_split(opened.n_classes, opened.trainval_classes if opened.is_split_given else None)
-                tested = range(opened.trainval_classes or 0, opened.n_classes)
-                if oddities := opened.oddities.phrase(opened, tested):
-                    say(console, f"the data have {oddities}")
+                _check_features(opened, console)
                 return say(console, f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
             if data is None:
                 raise InputError(f"{name}: give the folder of its images with --data FOLDER")
@@ -100,7 +99,7 @@ def _faults(
     from protocols.datasets.data_check import check_images
     from protocols.datasets.dataset import note_on_queries
     from protocols.datasets.publications import compare_counts
-    from protocols.splits import SplitError, mlrc_split
+    from protocols.splits import SplitError
 
     differing: list[str] = []
     assert entry.lister is not None
@@ -124,12 +123,47 @@ def _faults(
         "--subset if the folder holds only a part on purpose"
     )
     faults = [*([unlike] if differing and not subset else []), *checked.faults]
-    if entry.publication is None:
-        try:
-            mlrc_split(left.n_classes, left.trainval_classes if left.is_split_given else None)
-        except SplitError as error:
-            faults.append(str(error))
+    try:
+        _say_split(left, console)
+    except SplitError as error:
+        faults += [str(error)] if entry.publication is None else []
     return faults
+
+
+def _say_split(listing: ImageListing, console: Console) -> ClassSplit:
+    """Say which classes and how many samples a run would train, validate and test on; raise SplitError if none can."""
+    import numpy as np
+
+    from protocols.splits import named_split
+
+    given = listing.is_split_given or listing.is_query is not None
+    split = named_split("mlrc", listing.n_classes, listing.trainval_classes, test_given=given)
+    counts, fold = np.bincount(listing.labels, minlength=listing.n_classes), split.folds[0]
+    fewest = min(int(counts[list(each.train)].sum()) for each in split.folds)
+    say(
+        console,
+        f"a run tests {len(split.test):,} classes ({int(counts[list(split.test)].sum()):,} samples); a fold trains on "
+        f"{len(fold.train):,} classes and validates on {len(fold.validation):,}, with {fewest:,} training samples at "
+        f"least, which have at most {fewest - 1:,} principal components",
+    )
+    return split
+
+
+def _check_features(dataset: Dataset, console: Console) -> None:
+    """Say what is odd about the rows of a file of features, and what they score as they are."""
+    from protocols.evaluation.test_data import test_data
+    from reproduce.outputs.evaluate import raw_rows, scores
+
+    split = _say_split(dataset, console)
+    if oddities := dataset.oddities.phrase(dataset, set(split.test)):
+        say(console, f"the data have {oddities}")
+    tested = test_data(dataset, split)
+    found = {name: 100 * one.mean for name, one in scores(raw_rows(tested), tested).items()}
+    say(
+        console,
+        f"the features as given have P@1 {found['precision_at_1']:.1f} % and MAP@R {found['map_at_r']:.1f} % on these "
+        "test classes: what a trained method must beat",
+    )
 
 
 def _refuse(faults: Sequence[str], console: Console) -> NoReturn:

@@ -1,4 +1,4 @@
-"""`run`: runs an experiment, prints its table and writes its page."""
+"""`run`: runs an experiment, prints its answer and writes its page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from reproduce.commands.options import (
     Ray,
     StoreAt,
     Tables,
-    Track,
     Workers,
     Yes,
     with_choices,
@@ -78,18 +77,19 @@ def run(
     artifacts: Artifacts = None,
     cache: Cache = None,
     tables: Tables = None,
-    track: Track = None,
     yes: Yes = False,
 ) -> None:
-    """Run an experiment, print its table and write its page. Trainings that are in the store are not repeated.
+    """Run an experiment, print its answer and write its page. Trainings that are in the store are not repeated.
 
     Before the first training the run says how many there are, and asks on a terminal if the store tells that they take
     more than an hour. You can stop a run with Ctrl-C at any time; the same command continues it.
     """
-    from reports.tables.table import with_notes
-    from reproduce.commands.terminal import show_table
+    from protocols.processes import start_importing
+
+    if ray is None and workers != 1:
+        start_importing()
+    from reproduce.commands.terminal import show_answer
     from reproduce.forecast import in_words
-    from reproduce.monitoring.trackers import open_trackers
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device, default_workers
     from reproduce.run.open_sessions import open_sessions
@@ -100,23 +100,29 @@ def run(
     if ray is not None:
         where = where.absolute()
     start_executor = _executor_factory(device, workers, ray, where)
-    tracked = open_trackers(track or [], where.store.parent / "tensorboard")
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device(device if ray is None else "auto")
     failed: dict[str, str] = {}
-    for session in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
-        # A cluster's number of workers and their speed are not known before it is open.
-        if ray is None:
-            ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
-        started = time.perf_counter()
-        finished = run_experiment.run(session, start_executor, console, tracked)
-        show_table(with_notes(finished.table, "short"), console)
-        from reproduce.outputs.page import answer, page_or_reason  # Imports what draws figures.
+    for opened in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
+        started, made = time.perf_counter(), 0
+        for session in opened.looks():
+            # A cluster's number of workers and their speed are not known before it is open.
+            if ray is None:
+                ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
+            finished = run_experiment.run(session, start_executor, console)
+            made += finished.made
+            if finished.decided or finished.failed:
+                break
+        show_answer(finished.measured, console)
+        from reproduce.outputs.page import page_or_reason  # Imports what draws figures.
 
-        say(console, answer(session.fingerprint, session.store))
-        made = f"{finished.made} trainings made in {in_words(time.perf_counter() - started)}"
-        say(console, f"{made}, {finished.found} found in the store; written: {', '.join(map(str, finished.files))}")
-        say(console, page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports))
+        if session.experiment.search.until_decided:
+            outcome = "decided" if finished.decided else "not decided"
+            say(console, f"{outcome} after {session.experiment.search.searches} searches of each method")
+        done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
+        say(console, f"{done}, {finished.found} found in the store; tables: {', '.join(map(str, finished.files))}")
+        for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):
+            say(console, line)
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
     if failed:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in failed.items())

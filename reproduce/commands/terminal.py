@@ -16,18 +16,21 @@ from reproduce.errors import InputError
 
 if TYPE_CHECKING:
     from reports.tables.table import Cell, Column, Mark, Table
+    from results.store.experiment_results import MeasuredExperiment
 
 _SIGNS: dict[Mark, str] = {"best": "**", "tied": "*"}
 _WIDTH_OF_FILES = 1000
 """Width of pipes and files, in which no number may be broken or cut."""
 _WIDTH_OF_TABLES = 140
 """A results table that is wider is split in pipes and files too, since people read it there."""
+_MOST_ROWS, _MOST_LINES = 7, 12
+"""Methods, and lines of table and notes, at the end of a run."""
 _MAX_HEAD_WIDTH = 32
 """Row heads get at most this many characters when a table has to be split."""
 
 
 def show_table(table: Table, console: Console) -> None:
-    """Print a table. A table that is too wide is split into parts that fit; each part repeats the row heads."""
+    """Print a table. A table that is too wide is split into parts that fit; each repeats what tells the rows apart."""
     width = console.width if console.is_terminal else _WIDTH_OF_TABLES
     for columns in _parts(table, width):
         drawn = TerminalTable(title=Text(table.title, style="table.title"))
@@ -48,22 +51,52 @@ def show_table(table: Table, console: Console) -> None:
             console.print(note, highlight=False, markup=False, width=width)
 
 
+def show_answer(measured: MeasuredExperiment, console: Console) -> None:
+    """Print an experiment's headline, a line for each comparison, and at most twelve lines of table and notes."""
+    from reports.headline import comparison_lines, headline  # Imports scipy, which most commands do not need.
+    from reports.tables.result_table import short_table
+    from results.statistics.findings import findings_of
+
+    say(console, headline(measured))
+    for line in comparison_lines(measured):
+        say(console, f"- {line}")
+    table = short_table(measured)
+    drawn = TerminalTable(box=None, padding=(0, 2, 0, 0))
+    drawn.add_column(Text(table.first))
+    for column in table.columns:
+        drawn.add_column(Text(" ".join((column.group, column.name)).strip()), justify="right", no_wrap=True)
+    shown = table.rows[:_MOST_ROWS]
+    for row in shown:
+        cells = [_styled_text(cell, styled=console.is_terminal) for cell in row.cells]
+        drawn.add_row(Text(row.head + row.sign), *cells)
+    console.print(drawn)
+    hidden = [f"{len(table.rows) - len(shown)} more methods"] if len(table.rows) > len(shown) else []
+    findings = [one for one in findings_of(measured) if one.level != "note"]
+    room = _MOST_LINES - 2 - len(shown)
+    for finding in findings[:room]:
+        say(console, finding.text)
+    hidden += [f"{len(findings) - room} more notes"] if len(findings) > room else []
+    if hidden:
+        say(console, f"{' and '.join(hidden)} are on the page")
+
+
 def _parts(table: Table, width: int) -> list[list[int]]:
     """Split the columns of a table into parts that fit into the console beside the row heads; return their indices.
 
     A group of columns stays together if it fits. A table without columns gives one empty part.
     """
-    part_width = width - _heads_width(table)
-    parts: list[list[int]] = [[]]
-    room, indices = part_width, iter(range(len(table.columns)))
-    for _, count in table.groups:
+    repeated = list(range(table.repeated))
+    part_width = width - _heads_width(table) - sum(_column_width(table, index) for index in repeated)
+    parts: list[list[int]] = [[*repeated]]
+    room, indices = part_width, iter(range(len(repeated), len(table.columns)))
+    for _, count in table.groups[len(repeated) :]:
         group = [next(indices) for _ in range(count)]
         group_width = sum(_column_width(table, index) for index in group)
         pieces = [group] if group_width <= part_width else [[index] for index in group]
         for piece in pieces:
             needed = sum(_column_width(table, index) for index in piece)
-            if needed > room and parts[-1]:
-                parts.append([])
+            if needed > room and len(parts[-1]) > len(repeated):
+                parts.append([*repeated])
                 room = part_width
             parts[-1] += piece
             room -= needed
@@ -133,7 +166,7 @@ def show_rows(
     """Print plain rows below a title; columns in `right` are set to the right, those in `whole` are never broken."""
     drawn = TerminalTable(title=title)
     for name in columns:
-        drawn.add_column(name, justify="right" if name in right else "left", no_wrap=name in whole)
+        drawn.add_column(name, justify="right" if name in right else "left", no_wrap=name in whole, overflow="fold")
     for row in rows:
         drawn.add_row(*row)
     (console or output_console()).print(drawn)

@@ -19,9 +19,9 @@ _NOT_COMPARED = frozenset(
         # A subset fills no published table anyway (reports/published/eligibility.py).
         *("dataset.root", "dataset.subset", "dataset.skip_broken_images", "dataset.min_images"),
         # How many runs and searches there are, and from which seed.
-        *("reproductions", "search.searches", "seed"),
-        # They change how fast a number came, not what it is.
-        *("images.augmentation", "training.precision"),
+        *("reproductions", "search.searches", "search.until_decided", "seed"),
+        # It changes how fast a number came, not what it is.
+        "training.precision",
         # The store names weights as they were found on the machine.
         "trunk.weights",
     }

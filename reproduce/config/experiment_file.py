@@ -92,8 +92,8 @@ def panels_by_size(name: str) -> dict[str, int | None]:
 def _file_and_panel(name: str) -> tuple[Path, str | None]:
     file, slash, panel = name.rpartition("/")
     if not slash or name.endswith(CARD_FILES):
-        return named_file(name, [EXPERIMENTS], "experiment"), None
-    return named_file(file, [EXPERIMENTS], "experiment"), panel
+        return named_file(name, EXPERIMENTS, "experiment"), None
+    return named_file(file, EXPERIMENTS, "experiment"), panel
 
 
 def _methods_named(content: dict[str, Any]) -> set[str]:

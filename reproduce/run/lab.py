@@ -77,7 +77,7 @@ class SharedLab:
     Args:
         store: Where outcomes are looked up and stored.
         executor: Runs the tasks whose outcomes are not in the store.
-        observer: Gets every outcome and the progress of running trainings.
+        observer: Gets every outcome and the progress of running trainings; None if nobody does.
         experiment: Fingerprint of the experiment. Finished runs are listed under it at once, so that an unfinished
             experiment has a table too. None lists no runs.
         test_curves: Whether test scores are recorded during the trainings of the reproductions.
@@ -89,7 +89,7 @@ class SharedLab:
         self,
         store: Store,
         executor: Executor,
-        observer: Observer,
+        observer: Observer | None,
         experiment: str | None = None,
         *,
         test_curves: bool = False,
@@ -128,8 +128,9 @@ class SharedLab:
                     self._news.wait(_LOOK_SECONDS)
                     self._news.clear()
                     ticks = self.executor.ticks()
-                    with self._lock:
-                        self.observer.ticks(ticks)
+                    if self.observer is not None:
+                        with self._lock:
+                            self.observer.ticks(ticks)
                     self._collect()
                     interrupts.stop_if_requested()
                     _failed(following)
@@ -204,7 +205,8 @@ class SharedLab:
         if isinstance(outcome, RunRecord) and self.experiment is not None:
             assert isinstance(job, EvaluateJob)
             self.store.enlist(self.experiment, method, outcome, job.study)
-        self.observer.job_done(method, job, outcome, from_store=from_store)
+        if self.observer is not None:
+            self.observer.job_done(method, job, outcome, from_store=from_store)
 
     def _handle(self, work: _Work, error: BaseException) -> None:
         """Store a failure, and try the job again, fail those who wait for it, or end the run."""

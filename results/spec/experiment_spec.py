@@ -207,6 +207,10 @@ class Experiment(Record):
             set_at(settings, key, value)
         return self._with(proxies=settings.pop("proxies"), conditions=settings, changes={})
 
+    def with_searches(self, searches: int) -> Self:
+        """Return the experiment with another number of searches of each method."""
+        return self._with(search=self.search.model_copy(update={"searches": searches}))
+
     def with_conditions(self, **changes: Any) -> Self:
         """Return a copy with other conditions, by name of the condition."""
         return self._with(conditions=self.conditions.model_copy(update=changes))
@@ -227,6 +231,8 @@ class Experiment(Record):
     def fingerprint_without_rows(self, name: str, data_fingerprint: str) -> str:
         """Return what this experiment has in common with those that differ in their methods and variants alone."""
         settings = self.model_dump(mode="json", exclude=NOT_IN_FINGERPRINT)
+        if self.search.until_decided:
+            del settings["search"]["searches"]  # The plan decides how many there are.
         return fingerprint_of([name, data_fingerprint, settings])
 
     def without_folder(self) -> dict[str, Any]:

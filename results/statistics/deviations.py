@@ -1,9 +1,5 @@
 """How far two runs of one setting differ, and two searches of one method: measured, and assumed from kept records.
 
-A printed number is often a single run of a single model. Its deviation is estimated from the folds' models: trainings
-of one method at one setting on one fold differ in their seeds alone. The deviation of the mean over folds follows from
-it. Concatenated embeddings are compared run by run.
-
 Where each method was searched once, nothing in the experiment shows by how much another search would have changed its
 score. The trials of the one search do not show it either: a sampler's trials depend on each other, and drawing from
 them again gives a fourth of the true deviation. So the deviation is assumed from the nearest record, and doubled: in
@@ -22,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from results.published.tables import Kind
-from results.records.records import Scores
+from results.spec.conditions import Conditions
+from results.spec.data_choice import OWN_DATA
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
@@ -36,43 +32,6 @@ FEWEST_DEGREES, FEWEST_TRIALS = 10, 10
 """A record with fewer degrees of freedom or trials says too little, and no record speaks for a search of fewer trials:
 short searches vary more than their first trials of a longer one do."""
 
-_FEWEST_DEGREES_OF_RUNS = 2
-
-
-@dataclass(frozen=True)
-class MeasuredNoise:
-    """A measured run-to-run deviation.
-
-    Attributes:
-        deviation: Standard deviation between runs, a fraction of 1.
-        setting: The experiment's setting as a phrase.
-    """
-
-    deviation: float
-    degrees: int
-    name: str
-    setting: str
-
-
-def measured_noise(
-    candidates: Iterable[tuple[str, MeasuredExperiment]], dataset: str, metric: str, kind: Kind
-) -> MeasuredNoise | None:
-    """Return a run-to-run deviation on a whole dataset, of candidates with their names.
-
-    Of several it is the one with the most degrees of freedom. Runs on a part of the dataset do not fit, nor do those on
-    features, such as those of a frozen trunk: they vary less than runs that train a network. None if no candidate has
-    repeated runs with this metric.
-    """
-    found = []
-    for name, measured in candidates:
-        experiment = measured.summary.experiment
-        fits = experiment.dataset.name == dataset and not experiment.dataset.subset
-        if fits and not experiment.conditions.trunk.is_input_features:
-            variance, degrees = _variance_of_runs(measured, metric, kind)
-            if degrees >= _FEWEST_DEGREES_OF_RUNS and variance > 0:
-                found.append(MeasuredNoise(float(np.sqrt(variance)), degrees, name, setting_phrase(measured)))
-    return max(found, key=lambda noise: noise.degrees, default=None)
-
 
 def setting_phrase(measured: MeasuredExperiment) -> str:
     """Describe an experiment by dataset, trunk, image size and protocol."""
@@ -84,24 +43,6 @@ def setting_phrase(measured: MeasuredExperiment) -> str:
     name = f"frozen {trunk.name}" if trunk.frozen else trunk.name
     weights = {"imagenet": "ImageNet", "random": "random"}.get(trunk.weights, "other") + " weights"
     return f"{dataset}, {name} from {weights}, images of {experiment.conditions.images.crop} pixels, {protocol}"
-
-
-def _variance_of_runs(measured: MeasuredExperiment, metric: str, kind: Kind) -> tuple[float, int]:
-    """Variance between runs that differ in their seeds alone, and its degrees of freedom."""
-    trained = [record for record in measured.records if record.method != "untrained"]
-    folds = {len(record.fold_scores) for record in trained}
-    if kind == "concatenated" or metric not in Scores.model_fields or len(folds) != 1:
-        if kind == "single" and folds != {1}:
-            return 0.0, 0
-        values = measured.values(metric, "concatenated" if kind == "concatenated" else "separated")
-        return pooled_variance(runs for method in values if method != "untrained" for runs in values[method].values())
-    by_fold: dict[tuple[str, int, int], list[float]] = {}
-    for record in trained:
-        for fold, scores in enumerate(record.fold_scores):
-            by_fold.setdefault((record.method, record.search, fold), []).append(float(getattr(scores, metric)))
-    variance, degrees = pooled_variance(by_fold.values())
-    # The folds' models are trained independently, so their mean has the variance of one model over their number.
-    return variance / (folds.pop() if kind == "separated" else 1), degrees
 
 
 def pooled_variance(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
@@ -166,20 +107,25 @@ def repeated_searches(measured: MeasuredExperiment, score: PrimaryScore) -> dict
 def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> SearchDeviation | None:
     """Return the deviation of the kept record that is nearest to an experiment; None if none is near.
 
-    A record is near if it trains a network as the experiment does, or works on features as it does. Of these, the one
-    on the same data and trunk comes first, then the one with the nearest number of trials, then that of most searches.
-    The first trials of a longer search are a search too: its deviation is that of the record, times the ratio of the
-    deviations of the best validation scores, and not below that of the record.
+    A record is near if it is on the same dataset, or has the same trunk and kind of training: deviations differ by a
+    factor of 2 to 3 between others. Of these, the one on the same data and trunk comes first, then the one with the
+    nearest number of trials, then that of most searches, then the larger deviation. The first trials of a longer search
+    are a search too: its deviation is that of the record, times the ratio of the deviations of the best validation
+    scores, and not below that of the record.
     """
-    trials, trunk = experiment.search.trials, experiment.conditions.trunk
-    kept = _kept(score.metric, score.embeddings, on_features=trunk.is_input_features)
-    near = kept[kept["dataset"] != ""]
+    trials, conditions = experiment.search.trials, experiment.conditions
+    kept = _kept(score.metric, score.embeddings, on_features=conditions.trunk.is_input_features)
+    # Two folders of users are two datasets.
+    same_data = (kept["dataset"] == experiment.dataset.name) & ~kept["dataset"].isin(OWN_DATA)
+    same_trunk = kept["trunk"] == conditions.trunk.name
+    near = kept[(same_data | (same_trunk & (kept["training"] == training_kind(conditions)))) & (kept["dataset"] != "")]
     if trials < FEWEST_TRIALS or near.empty:
         return None
 
-    def distance(line: Mapping[Any, Any]) -> tuple[bool, bool, int, int]:
-        other = line["dataset"] != experiment.dataset.name, line["trunk"] != trunk.name
-        return *other, abs(int(line["trials"]) - trials), -int(line["degrees"])
+    def distance(line: Mapping[Any, Any]) -> tuple[bool, bool, int, int, float]:
+        data = line["dataset"] != experiment.dataset.name or experiment.dataset.name in OWN_DATA
+        apart = data, line["trunk"] != conditions.trunk.name, abs(int(line["trials"]) - trials)
+        return *apart, -int(line["degrees"]), -float(line["deviation"])
 
     line = min(near.to_dict("records"), key=distance)
     deviation, length = float(line["deviation"]), int(line["trials"])
@@ -188,6 +134,13 @@ def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> Sea
     return SearchDeviation(
         deviation, int(line["degrees"]), float(line["largest"]), line["record"], length, line["setting"]
     )
+
+
+def training_kind(conditions: Conditions) -> str:
+    """Return what is trained: an embedder on features, or a network that starts from weights or from scratch."""
+    if conditions.trunk.is_input_features:
+        return "frozen"
+    return "from scratch" if conditions.trunk.weights == "random" else "fine-tuned"
 
 
 def measured_deviation(

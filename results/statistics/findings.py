@@ -11,6 +11,7 @@ from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.trunk_spec import NO_TRUNK
+from results.statistics.compare import power_words
 from results.statistics.comparison import ComparisonResult
 from results.statistics.finding import Finding, origin_findings, titles_of
 from results.statistics.planning import MOST_UNITS, Detectable, detectable
@@ -68,7 +69,7 @@ def budget_finding(budget: Detectable, score: PrimaryScore) -> Finding:
     detail = []
     if budget.smallest is not None:
         name = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}"
-        detail.append(f"{given} show larger ones in {name} with a probability of 80 %.")
+        detail.append(f"{given} show larger ones in {name} with a probability of {power_words(score.compare)}.")
     if budget.one_more is not None:
         detail.append(f"One {unit} more of each would show {100 * budget.one_more:.1f} points.")
     needed = f"more than {MOST_UNITS:,} {plural(unit)}" if budget.needed is None else counted(budget.needed, unit)
@@ -116,9 +117,6 @@ def _of_comparison(measured: MeasuredExperiment, comparison: ComparisonResult | 
             "comparison",
             "Adding after a look makes wrong claims more likely than the tests say.",
         )
-    if measured.others:
-        text = f"Not shown: {', '.join(measured.others)}, whose runs with the same settings are in the store."
-        yield Finding("note", text, "comparison", "This experiment was started without them.")
 
 
 def _part_of_the_budget(summary: ExperimentSummary) -> list[str]:
@@ -127,7 +125,8 @@ def _part_of_the_budget(summary: ExperimentSummary) -> list[str]:
     searches = summary.experiment.search.searches
     parts = (
         (summary.trials, mlrc_constants.TRIALS, "trials" if searches == 1 else "trials in each search"),
-        (summary.reproductions * searches, mlrc_constants.REPRODUCTIONS, "reproductions"),
+        # Runs of several searches are not the reproductions of one.
+        (summary.reproductions if searches == 1 else 0, mlrc_constants.REPRODUCTIONS, "reproductions"),
         (summary.experiment.folds, mlrc_constants.FOLDS, "folds"),
     )
     # No trials mean published hyperparameters. This is not a small search.

@@ -10,7 +10,6 @@ from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.statistics.compare import ALPHA, POWER, corrected_level, smallest_detectable
 from results.statistics.comparison import Unit
 from results.statistics.deviations import (
-    FEWEST_TRIALS,
     WIDENING,
     SearchDeviation,
     measured_deviation,
@@ -133,40 +132,3 @@ def units_for(methods: int, difference: float, compare: str = "all") -> int | No
         middle = (low + high) // 2
         low, high = (middle, high) if smallest_difference(methods, middle, compare) > difference else (low, middle)
     return high if high <= MOST_UNITS else None
-
-
-@dataclass(frozen=True)
-class Split:
-    """A way of spending trials on searches.
-
-    Attributes:
-        trainings: Trainings of each method, without racing.
-        deviation: Deviation between such searches by the nearest record; None if it is not known.
-        smallest: Smallest difference that they show; None likewise.
-    """
-
-    searches: int
-    trials: int
-    trainings: int
-    deviation: float | None
-    smallest: float | None
-
-
-def splits(experiment: Experiment, methods: int, score: PrimaryScore) -> list[Split]:
-    """Compare ways of spending the trials of an experiment: as one search, as three, and three of the full length."""
-    searches, trials = experiment.search.searches, experiment.search.trials
-    total = searches * trials
-    ways = dict.fromkeys(((1, total), (3, -(-total // 3)), (searches, trials), (3, total if searches == 1 else trials)))
-    found = []
-    for count, length in ways:
-        search = experiment.search.model_copy(update={"trials": length, "searches": count})
-        other = experiment.model_copy(update={"search": search})
-        assumed = nearest_search_deviation(other, score) if length >= FEWEST_TRIALS else None
-        smallest = None
-        if assumed is not None and count > 1:
-            smallest = assumed.deviation * smallest_difference(methods, count, score.compare)
-        elif assumed is not None:
-            smallest = smallest_of_one_search(assumed, methods, score.compare)
-        trainings = count * experiment.folds * (length + experiment.reproductions)
-        found.append(Split(count, length, trainings, assumed.deviation if assumed else None, smallest))
-    return sorted(found, key=lambda split: (split.trainings, split.searches))

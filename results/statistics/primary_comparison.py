@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from results.spec.experiment_spec import Experiment, PrimaryScore
-from results.statistics.compare import ALPHA, compare_methods, mean_half_widths
+from results.statistics.compare import ALPHA, compare_at_looks, compare_methods, mean_half_widths
 from results.statistics.comparison import ComparisonResult, MethodValues, Missing, Unit
 from results.statistics.deviations import nearest_search_deviation
 from results.statistics.intervals import Interval, student_t_interval
@@ -64,7 +64,10 @@ def comparison_on(measured: MeasuredExperiment, score: PrimaryScore) -> Comparis
     # A method that was left out of this start, or whose row is under other conditions, is no reference.
     compare = score.compare if score.compare in ("all", "best", *values) else "all"
     alpha = ALPHA if score == primary_score(measured) else ALPHA / FURTHER_SCORES
-    return compare_methods(values, unit, compare, alpha, score.margin / 100, resolution(measured, score), assumed)
+    margin, step = score.margin / 100, resolution(measured, score)
+    if experiment.search.until_decided:
+        return compare_at_looks(values, compare, alpha, margin, step)
+    return compare_methods(values, unit, compare, alpha, margin, step, assumed)
 
 
 def method_values(measured: MeasuredExperiment, score: PrimaryScore) -> dict[str, MethodValues]:

@@ -26,6 +26,7 @@ from results.statistics.deviations import (
     repeated_searches,
     run_deviation,
     search_deviation,
+    training_kind,
 )
 from results.statistics.primary_comparison import Metric
 from results.store.experiment_results import FOLDER, MeasuredExperiment
@@ -75,6 +76,7 @@ def _deviation_line(name: str, kept: MeasuredExperiment, score: PrimaryScore) ->
         "setting": found.setting,
         "dataset": kept.summary.dataset,
         "trunk": experiment.conditions.trunk.name,
+        "training": training_kind(experiment.conditions),
         "features": "yes" if experiment.conditions.trunk.is_input_features else "no",
         "metric": score.metric,
         "embeddings": score.embeddings,

@@ -14,9 +14,8 @@ from protocols.images.packed_images import LabelledImages, PackedImages
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
-from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.run.session import setup_of
 from results.records.records import run_fingerprint
 from results.records.trials import TrialsInMemory

@@ -12,10 +12,9 @@ from protocols.datasets.publications import PUBLICATIONS, stand_in
 from protocols.protocol_registry import PROTOCOLS
 from protocols.search.method_template import MethodTemplate
 from protocols.search.study import Budget, Study
-from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import EXPERIMENTS, load_experiments
 from reproduce.config.method_card import MethodCard
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.run.session import setup_of
 from results.published.rows import mlrc_search_optima
 from results.records.trials import TrialsInMemory

@@ -80,7 +80,6 @@ ADDED_OPTIONS = {
     "python -m reproduce table mlrc_cub200 --what results --format latex": [],
     "python -m reproduce run quickstart --searches 3": [*BRIEF, "--searches", "2"],
     "python -m reproduce table quickstart --what differences": [],
-    "python -m reproduce table quickstart --what uncertainty": [],
     "python -m reproduce table quickstart --what peeking": [],
     "python -m reproduce figure": [],
     "python -m reproduce plan proxy_gml_figure5 --rate 800": [],
@@ -89,6 +88,7 @@ ADDED_OPTIONS = {
     "python -m reproduce claims --format latex": [],
     "python -m reproduce coverage": [],
     "python -m reproduce coverage proxy_isa_table1": [],
+    "python -m reproduce coverage proxy_isa_table1 --settings": [],
     "python -m reproduce report quickstart": [],
     "python -m reproduce export runs --to exported": [],
     "python -m reproduce export embeddings frozen --method contrastive --data my_images --to embeddings": [

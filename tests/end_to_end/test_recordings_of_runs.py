@@ -1,12 +1,11 @@
-"""Recordings that an experiment asks for: which trainings make them, and how a figure gets them."""
+"""Recordings that an experiment asks for: which trainings make them."""
 
 import pytest
 
-from reproduce.outputs.page import gather
 from reproduce.storage import open_store, storage_paths
 from results.records.artifacts import Recording, recording_path, weights_path
 from results.spec.experiment_spec import RecordingSettings
-from tests.support.labs import reproduction, run_here, trainings
+from tests.support.labs import reproduction, run_here
 from tests.support.sample_records import some_summary
 from tests.support.small_setup import COSFACE, small_setup
 
@@ -35,19 +34,6 @@ def test_the_trainings_of_reproductions_are_recorded(setup, where):
         recording = Recording.load(recording_path(weights_path(store.artifacts, spec)))
         assert [shot.epoch for shot in recording.snapshots] == [0, 1]
         assert recording.snapshots[1].proxies.shape == (3, 8)
-    # A figure gets the recording of the first fold.
-    material = gather("some", "experiment", store)
-    first = recording_path(weights_path(store.artifacts, setup.fold_specs(COSFACE, "reproduction", 0)[0]))
-    expected = Recording.load(first).snapshots[1].embeddings
-    assert (material.recordings["cosface"].snapshots[1].embeddings == expected).all()
-    assert material.unreadable == ()
-    first.write_bytes(b"not an archive")
-    assert gather("some", "experiment", store).unreadable == (first.name,)
-
-
-def test_the_trainings_of_a_search_are_not_recorded(setup, where):
-    run(setup, open_store(where), ASKED, trainings(setup, COSFACE))
-    assert not list(where.artifacts.rglob("*.npz"))
 
 
 def test_a_training_in_the_store_is_not_repeated_for_a_recording(setup, where):
@@ -56,4 +42,4 @@ def test_a_training_in_the_store_is_not_repeated_for_a_recording(setup, where):
     (before,) = run(setup, store, None, reproduction(setup, COSFACE))["cosface"]
     (after,) = run(setup, store, ASKED, reproduction(setup, COSFACE))["cosface"]
     assert before == after
-    assert gather("some", "experiment", store).recordings == {}
+    assert not list(where.artifacts.rglob("*recording*"))

@@ -6,14 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
-from protocols.features import frozen_features
-from protocols.images.packing import pack_files
-from protocols.users_code.kept import keep_sources
-from protocols.users_code.sources import hashed_name
 from reproduce.run.tasks import write_tensors
-from results.atomic_files import atomic_folder, write_atomically
+from results.atomic_files import write_atomically
 from results.records.artifacts import (
     FigureData,
     Recording,
@@ -22,14 +17,11 @@ from results.records.artifacts import (
     vectors_path,
     weights_path,
 )
-from results.spec.conditions import ImageSettings
 from results.spec.experiment_spec import RecordingSettings
-from results.spec.source_names import SourceName
-from results.spec.trunk_spec import TrunkSpec
 from results.store.store import Store
 from tests.support.disk import Disk
 from tests.support.labs import reproduction, run_here
-from tests.support.small_setup import COSFACE, SIDE, small_setup
+from tests.support.small_setup import COSFACE, small_setup
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the open files in /proc")
 
@@ -80,54 +72,6 @@ def test_a_file_that_is_only_written_and_renamed_would_be_lost(tmp_path, monkeyp
     (tmp_path / "partial").write_text("text")
     (tmp_path / "partial").replace(path)
     assert disk.lost(path) == [str(path)]
-
-
-def test_a_folder_survives_with_its_files(tmp_path, monkeypatch):
-    disk, path = Disk(tmp_path, monkeypatch), tmp_path / "new" / "folder"
-    with atomic_folder(path) as folder:
-        (folder / "below").mkdir()
-        (folder / "below" / "file").write_text("1")
-        (folder / "file").write_text("2")
-    assert disk.lost(path / "below" / "file", path / "file") == []
-
-
-def files_below(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
-
-
-def test_packs_of_images_survive(tmp_path, monkeypatch):
-    for number in range(3):
-        Image.new("RGB", (9, 9), (number, 0, 0)).save(tmp_path / f"{number}.png")
-    disk, cache = Disk(tmp_path, monkeypatch), tmp_path / "new" / "cache"
-    packing = pack_files(tmp_path, ["0.png", "1.png", "2.png"], 8, cache / "files")
-    assert len(files_below(packing.images.folder)) == 2
-    assert disk.lost(*files_below(cache)) == []
-
-
-def test_features_survive(tmp_path, monkeypatch):
-    disk, cache = Disk(tmp_path, monkeypatch), tmp_path / "features"
-    setup = small_setup(tmp_path / "images")
-    trunk = frozen_features.FrozenTrunk(
-        TrunkSpec(name="small_conv", weights="random").model_copy(update={"frozen": True}),
-        ImageSettings(resize=None, crop=SIDE),
-    )
-    frozen_features.with_features(setup.dataset, trunk, cache, "cpu")
-    files = [path for path in files_below(cache) if path.parent != cache]
-    assert len(files) == 1
-    assert disk.lost(*files) == []
-
-
-def test_kept_sources_survive(tmp_path, monkeypatch):
-    source = tmp_path / "my_loss.py"
-    source.write_text("x = 1\n")
-    disk = Disk(tmp_path, monkeypatch)
-    monkeypatch.setattr("protocols.users_code.sources._known", {})
-    name = SourceName.parse(hashed_name(f"{source}:x"))
-    assert name is not None
-    digest = str(name.digest)
-    keep_sources(tmp_path / "artifacts")
-    kept = tmp_path / "artifacts" / "sources" / digest / "my_loss.py"
-    assert disk.lost(kept) == []
 
 
 def test_the_store_names_only_files_that_are_on_the_disk(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from tests.support.write_protection import protect, reproduce_without_privilege
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="root loses its privilege only on Linux")
 
-READING = [("plan", "tiny.yaml", "--data", "images"), ("status",), ("table", "tiny"), ("store", "check")]
+READING = [("status",), ("table", "tiny"), ("store", "check")]
 WRITING = [("report", "tiny"), ("run", "tiny.yaml", "--data", "images", "--workers", "1")]
 
 
@@ -36,13 +36,3 @@ def test_nothing_is_written_into_a_protected_folder(folder):
     assert all(answer.out for answer in reading)
     assert [(answer.code, answer.err.count("\n")) for answer in answers[len(READING) :]] == [(2, 1)] * len(WRITING)
     assert content(folder) == before
-
-
-def test_a_plan_needs_no_store_and_no_folder_that_can_be_written(tmp_path, tiny_run):
-    (tmp_path / "images").symlink_to(tiny_run / "images")
-    shutil.copyfile(tiny_run / "tiny.yaml", tmp_path / "tiny.yaml")
-    protect(tmp_path)
-    (answer,) = reproduce_without_privilege(tmp_path, ("plan", "tiny.yaml", "--data", "images"))
-    assert (answer.code, answer.err) == (0, "")
-    assert "8 trainings, 0 in the store" in answer.out
-    assert not (tmp_path / "runs").exists()

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from protocols.training.build_method import BuiltMethod, build_method
-from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_card import card_names
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, open_method
 
 pytestmark = pytest.mark.late
 

@@ -10,6 +10,7 @@ from protocols.datasets.dataset_registry import DATASETS
 from protocols.datasets.publications import Counts
 from tests.support import image_folders, published_layouts
 from tests.support.command_line import ask
+from tests.support.feature_files import some_features, write_features
 
 CUB = Counts(8, 16, 4, 8)
 
@@ -108,19 +109,6 @@ def test_all_faults_of_a_folder_are_named_at_once(say, here):
     refused(say("data", "check", "folder", "--data", str(few)), "15 classes: the MLRC split needs at least 16")
 
 
-def test_published_images_are_decoded_on_request(say, here, publish):
-    root = image_folders.make_cub(here / "birds", per_class=3)
-    publish("cub200", counts=Counts(8, 24, 4, 12))
-    for name in ("003.Bird_2/Bird_2_0001.jpg", "004.Bird_3/Bird_3_0000.jpg"):
-        (root / "images" / name).write_bytes(b"no image")
-    assert say("data", "check", "cub200", "--data", "birds").code == 0
-    refused(say("data", "check", "cub200", "--data", "birds", "--decode"), "Bird_2_0001.jpg", "(and 1 more;")
-    skipping = say("data", "check", "cub200", "--data", "birds", "--decode", "--skip-broken-images")
-    assert skipping.code == 0
-    assert "left out: 2 image(s) that cannot be decoded" in skipping.out
-    refused(say("data", "check", "cub200", "--data", "birds", "--min-images", "3"), "cub200 keeps all its classes")
-
-
 def test_check_of_other_datasets(say, here):
     assert "nothing to check" in say("data", "check", "glyphs").out
     for c in range(8):
@@ -136,3 +124,21 @@ def test_check_of_other_datasets(say, here):
         say("data", "check", "folder", "--data", "mine"),
         r"the name '1/caf\udce9.png' is not UTF-8 or has control characters; rename",
     )
+
+
+def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, here):
+    features = some_features()
+    features[3] = 0
+    write_features(here / "rows", features, [number // 4 for number in range(64)])
+    checked = say("data", "check", "features", "--data", "rows")
+    assert (checked.code, checked.err) == (0, "")
+    assert "a run tests 8 classes (32 samples); a fold trains on 6 classes and validates on 2" in checked.out
+    assert "24 training samples at least, which have at most 23 principal components" in checked.out
+    assert "1 rows whose values are all equal (row 3)" in checked.out
+    given = re.search(r"have P@1 ([\d.]+) % and MAP@R ([\d.]+) % on these test classes", checked.out)
+    assert 50 < float(given[2]) < float(given[1]) < 100
+    features[5, 2] = float("nan")
+    write_features(here / "rows", features, [number // 4 for number in range(64)])
+    refused(say("data", "check", "features", "--data", "rows"), "row 5, column 2 is nan")
+    write_features(here / "few", some_features(), [number // 8 for number in range(64)])
+    refused(say("data", "check", "features", "--data", "few"), "8 classes: the MLRC split needs at least 16")

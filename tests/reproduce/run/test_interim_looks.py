@@ -57,6 +57,18 @@ def test_runs_added_to_each_of_the_same_searches_are_runs(seen):
     assert seen(planned(3, 4), planned(3, 2)) == ("2 runs",)
 
 
+def test_planned_looks_are_none_and_a_fixed_number_before_the_plan_is_one(seen):
+    def until_decided(searches):
+        return planned(searches, search={"trials": 3, "searches": searches, "until_decided": True})
+
+    assert until_decided(3).experiment.fingerprint("mine", DATA) == until_decided(5).experiment.fingerprint(
+        "mine", DATA
+    )
+    assert seen(until_decided(4), until_decided(3)) == ()
+    assert seen(until_decided(3), planned(3)) == ("3 searches",)
+    assert seen(planned(8), until_decided(3)) == ("3 searches",)
+
+
 def test_fewer_searches_or_runs_are_no_news(seen):
     before = planned(3, 2)
     assert seen(planned(3, 2), before) == seen(planned(3, 1)) == seen(planned(2, 9)) == ()

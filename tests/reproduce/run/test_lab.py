@@ -4,10 +4,8 @@ import errno
 import os
 import signal
 import threading
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from unittest.mock import patch
 
 import pytest
 import torch
@@ -298,53 +296,6 @@ def test_an_observer_that_fails_ends_the_run(setup, store, method):
     lab = SharedLab(store, InventingExecutor(), observer)
     error = ends_in(30, lambda: run_lab(lab, setup, {"triplet": reproduction(setup)}))
     assert "no space for the log" in str(error)
-
-
-def test_a_fault_is_never_lost_however_late_it_comes(setup, store):
-    """The last search may end while the main thread stores an outcome."""
-    ending = threading.Event()
-
-    class Slow(Observer):
-        def job_done(self, method, job, outcome, *, from_store):
-            if method == "cosface":
-                ending.set()
-
-        def ticks(self, ticks):
-            if ending.is_set():
-                time.sleep(0.3)
-
-    def faulty(lab):
-        assert ending.wait(20)
-        raise ArithmeticError("a fault")
-
-    lab = SharedLab(store, InventingExecutor(), Slow())
-    work = {"triplet": faulty, "cosface": trainings(setup, COSFACE)}
-    assert isinstance(ends_in(30, lambda: run_lab(lab, setup, work)), ArithmeticError)
-
-
-def test_a_stop_request_during_the_start_leaves_no_search_behind(setup, store):
-    def searches():
-        yield MethodSearch("triplet", setup, trainings(setup, TRIPLET, *range(100)))
-        raise interrupts.StopRequest
-
-    with pytest.raises(interrupts.StopRequest):
-        opened(store)[0].run(searches())
-
-    real = threading.Thread.start
-
-    def stopped(thread):
-        real(thread)
-        if thread.name.startswith("search"):
-            raise interrupts.StopRequest
-
-    lab, executor = opened(store)
-    with patch.object(threading.Thread, "start", stopped), pytest.raises(interrupts.StopRequest):
-        lab.run([MethodSearch("triplet", setup, trainings(setup, TRIPLET, *range(100)))])
-    for thread in threading.enumerate():
-        if thread.name.startswith("search"):
-            thread.join(20)
-            assert not thread.is_alive()
-    assert executor.submitted == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -96,15 +96,6 @@ def test_a_variable_tells_the_commit_of_copied_files(elsewhere, monkeypatch, tol
     assert origin._commit() == ("a" * 40, dirty)
 
 
-def test_a_repository_around_copied_files_is_not_theirs(elsewhere, monkeypatch):
-    git(elsewhere, "init", "-q")
-    git(elsewhere, "commit", "-q", "--allow-empty", "-m", "another project")
-    inner = elsewhere / "copy" / "results" / "records"
-    inner.mkdir(parents=True)
-    monkeypatch.setattr(origin, "__file__", str(inner / "provenance.py"))
-    assert origin._commit() == ("unknown", True)
-
-
 def test_the_checkout_knows_its_commit_better_than_the_variable(elsewhere, monkeypatch):
     monkeypatch.setenv("REPRODUCE_COMMIT", "a" * 40)
     git(elsewhere, "init", "-q")

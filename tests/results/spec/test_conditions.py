@@ -88,7 +88,6 @@ def test_features_have_no_trunk():
         ({"trunk": {**FROZEN, "weights": "random"}}, "a frozen trunk needs trained weights"),
         ({"trunk": {**FROZEN, "width": 4}}, "width is set by the suite"),
         ({"trunk": FROZEN, "images": {"flip": False}}, "flip has no effect on a frozen trunk"),
-        ({"trunk": FROZEN, "images": {"augmentation": "device"}}, "augmentation has no effect on a frozen trunk"),
         ({"trunk": FROZEN, "training": {"gradient_cache": 8}}, "gradient_cache has no effect on features"),
         ({"trunk": FROZEN, "training": {"optimizer": {"layer_decay": 0.5}}}, "layer_decay has no effect on features"),
         (

@@ -10,7 +10,6 @@ from results.statistics.planning import (
     detectable,
     smallest_difference,
     smallest_of_one_search,
-    splits,
     units_for,
 )
 from results.store.experiment_results import MeasuredExperiment
@@ -78,14 +77,6 @@ def test_a_budget_of_given_settings_is_one_of_runs():
     assert (sees.unit, sees.units, sees.source) == ("run", 3, "this experiment")
     assert sees.deviation == pytest.approx(0.05)
     assert detectable(given.summary.experiment, 2, PrimaryScore()).deviation == measured_deviation()
-
-
-def test_splits_of_fifty_trials_cost_and_show_what_they_say():
-    found = {(one.searches, one.trials): one for one in splits(FROZEN.summary.experiment, 5, PrimaryScore())}
-    assert list(found) == [(1, 50), (3, 17), (3, 50)]
-    assert [one.trainings for one in found.values()] == [240, 324, 720]
-    assert found[3, 17].smallest < found[1, 50].smallest / 2
-    assert found[3, 50].deviation < found[3, 17].deviation
 
 
 def test_deviations_of_runs_are_pooled_over_the_settings_that_vary():

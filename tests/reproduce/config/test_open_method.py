@@ -3,8 +3,7 @@
 import pytest
 from optuna.distributions import FloatDistribution
 
-from reproduce.config.checked_card import load_card, load_variant
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.errors import InputError
 from results.spec.experiment_spec import Variant
 from tests.support.experiment_files import load_experiment
