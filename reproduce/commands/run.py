@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -84,11 +86,11 @@ def run(
     Before the first training the run says how many there are, and asks on a terminal if the store tells that they take
     more than an hour. You can stop a run with Ctrl-C at any time; the same command continues it.
     """
-    from protocols.processes import start_importing
+    if ray is None and workers != 1 and Path("/dev/nvidiactl").exists():
+        from protocols.processes import start_importing
 
-    if ray is None and workers != 1:
-        start_importing()
-    from reproduce.commands.terminal import show_answer
+        start_importing()  # On a GPU machine this takes seconds, as the imports below do.
+    from reproduce.commands.terminal import show_answer, show_interim
     from reproduce.forecast import in_words
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device, default_workers
@@ -109,7 +111,7 @@ def run(
             # A cluster's number of workers and their speed are not known before it is open.
             if ray is None:
                 ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
-            finished = run_experiment.run(session, start_executor, console)
+            finished = run_experiment.run(session, start_executor, console, partial(show_interim, console=console))
             made += finished.made
             if finished.decided or finished.failed:
                 break

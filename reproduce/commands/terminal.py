@@ -61,15 +61,8 @@ def show_answer(measured: MeasuredExperiment, console: Console) -> None:
     for line in comparison_lines(measured):
         say(console, f"- {line}")
     table = short_table(measured)
-    drawn = TerminalTable(box=None, padding=(0, 2, 0, 0))
-    drawn.add_column(Text(table.first))
-    for column in table.columns:
-        drawn.add_column(Text(" ".join((column.group, column.name)).strip()), justify="right", no_wrap=True)
     shown = table.rows[:_MOST_ROWS]
-    for row in shown:
-        cells = [_styled_text(cell, styled=console.is_terminal) for cell in row.cells]
-        drawn.add_row(Text(row.head + row.sign), *cells)
-    console.print(drawn)
+    _show_short(replace(table, rows=shown), console)
     hidden = [f"{len(table.rows) - len(shown)} more methods"] if len(table.rows) > len(shown) else []
     findings = [one for one in findings_of(measured) if one.level != "note"]
     room = _MOST_LINES - 2 - len(shown)
@@ -78,6 +71,27 @@ def show_answer(measured: MeasuredExperiment, console: Console) -> None:
     hidden += [f"{len(findings) - room} more notes"] if len(findings) > room else []
     if hidden:
         say(console, f"{' and '.join(hidden)} are on the page")
+
+
+def show_interim(measured: MeasuredExperiment, rounds: int, console: Console) -> None:
+    """Print the methods so far, when each has some of its searches; what they show is said at the end."""
+    from reports.tables.result_table import short_table
+
+    searches = measured.summary.experiment.search.searches
+    say(console, f"After {rounds} of {searches} searches of each method:")
+    table = short_table(measured)
+    _show_short(replace(table, rows=table.rows[:_MOST_ROWS]), console)
+
+
+def _show_short(table: Table, console: Console) -> None:
+    drawn = TerminalTable(box=None, padding=(0, 2, 0, 0))
+    drawn.add_column(Text(table.first))
+    for column in table.columns:
+        drawn.add_column(Text(" ".join((column.group, column.name)).strip()), justify="right", no_wrap=True)
+    for row in table.rows:
+        cells = [_styled_text(cell, styled=console.is_terminal) for cell in row.cells]
+        drawn.add_row(Text(row.head + row.sign), *cells)
+    console.print(drawn)
 
 
 def _parts(table: Table, width: int) -> list[list[int]]:

@@ -46,11 +46,13 @@ class MethodSearch:
         method: The method's key.
         setup: Its setup.
         follow: Follows the protocol in a lab.
+        number: Number of the search. Work of lower numbers comes first, so that the first answers come early.
     """
 
     method: str
     setup: Setup
     follow: Callable[[Lab], object]
+    number: int = 0
 
 
 @dataclass(eq=False)
@@ -59,6 +61,7 @@ class _Work:
 
     job: Job
     setup: Setup
+    search: int
     calls: list[tuple[str, int]] = field(default_factory=list)
     outcome: "Future[Outcome]" = field(default_factory=Future)
     failures: int = 0
@@ -106,8 +109,14 @@ class SharedLab:
         self._calls = count()
         self._ended = False
 
-    def run(self, searches: Iterable[MethodSearch]) -> dict[str, RefusedError | WorkFailedError]:
+    def run(
+        self, searches: Iterable[MethodSearch], after_round: Callable[[int], None] = lambda rounds: None
+    ) -> dict[str, RefusedError | WorkFailedError]:
         """Follow all searches side by side to their end. Call it in the main thread.
+
+        Args:
+            searches: The searches of all methods.
+            after_round: Called with the number of complete rounds whenever the next search of every method has ended.
 
         Returns:
             Why methods have no results, by method: their own code refuses the settings, or a job failed too often.
@@ -117,11 +126,14 @@ class SharedLab:
             KeyboardInterrupt: Somebody asked this process to stop.
         """
         searches, following = list(searches), dict[Future[object], str]()
+        rounds = 0
         with ThreadPoolExecutor(max(1, len(searches)), thread_name_prefix="search") as threads:
             try:
                 for search in searches:
                     future = threads.submit(search.follow, MethodLab(self, search))
                     following[future] = search.method
+                numbers = dict(zip(following, [search.number for search in searches], strict=True))
+                for future in following:
                     future.add_done_callback(lambda _: self._news.set())
                 while not all(future.done() for future in following):
                     self._begin_waiting()
@@ -134,6 +146,10 @@ class SharedLab:
                     self._collect()
                     interrupts.stop_if_requested()
                     _failed(following)
+                    left = [future for future in following if not future.done()]
+                    if left and (complete := min(numbers[future] for future in left)) > rounds:
+                        rounds = complete
+                        after_round(rounds)
             finally:
                 self._end()
         return _failed(following)
@@ -157,7 +173,7 @@ class SharedLab:
             return future
         work = self._works.get(_key(job))
         if work is None:
-            work = self._works[_key(job)] = _Work(job, search.setup)
+            work = self._works[_key(job)] = _Work(job, search.setup, search.number)
             self._waiting.append(work)
             self._news.set()
         work.calls.append(call)
@@ -168,7 +184,8 @@ class SharedLab:
             with self._lock:
                 if not self._waiting:
                     return
-                work = self._waiting.popleft()
+                work = min(self._waiting, key=lambda work: work.search)
+                self._waiting.remove(work)
             future = self.executor.submit(self._task(work.setup, work.job))
             self._running[future] = work
             future.add_done_callback(lambda _: self._news.set())

@@ -91,10 +91,12 @@ def run(
     session: Session,
     start: Callable[[], Executor],
     console: Console,
+    interim: Callable[[MeasuredExperiment, int], None] = lambda measured, rounds: None,
 ) -> Finished:
     """Run the part of an experiment that is not in the store, and write the experiment's table.
 
-    `start` opens the executor, which is closed at the end.
+    `start` opens the executor, which is closed at the end. `interim` gets what was measured so far and the number of
+    searches that all methods have, after each round of searches but the last.
 
     Raises:
         InputError: Another process runs this experiment with this store.
@@ -126,11 +128,18 @@ def run(
                 say=partial(console.print, highlight=False, markup=False, soft_wrap=True),
             )
             follow = session.protocol.run
-            failed = lab.run(
-                MethodSearch(key, search.setup, partial(follow, search))
-                for key, study in sorted(studies.items(), key=lambda item: item[0] != planned_score(experiment).compare)
-                for search in study.searches()
-            )
+
+            def after_round(rounds: int) -> None:
+                if progress.made:
+                    interim(MeasuredExperiment.from_store(store, session.fingerprint), rounds)
+
+            first = planned_score(experiment).compare
+            searches = [
+                MethodSearch(key, search.setup, partial(follow, search), number)
+                for key, study in sorted(studies.items(), key=lambda item: item[0] != first)
+                for number, search in enumerate(study.searches())
+            ]
+            failed = lab.run(searches, after_round)
     interrupts.stop_if_requested()
     measured = MeasuredExperiment.from_store(store, session.fingerprint, trainings=True)
     comparison, files = primary_comparison(measured), write_table(table_of(measured), session)

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 import torch
 
-from protocols.jobs import EvaluateJob
+from protocols.jobs import EvaluateJob, TrainJob
 from protocols.mlrc import mlrc
 from protocols.protocol_registry import PROTOCOLS
 from protocols.search.method_template import MethodTemplate
@@ -103,6 +103,30 @@ def opened(store, experiment=None, **settings):
 
 def specs_of(setup, method=TRIPLET, trial=0):
     return setup.fold_specs(method, "search", trial)
+
+
+def test_lower_numbers_come_first_and_each_round_of_searches_is_told(setup, store):
+    lab, executor = opened(store, workers=1)
+    searches = [
+        MethodSearch(key, setup, partial(follow_trials, setup, method, number), number)
+        for key, method in {"triplet": TRIPLET, "cosface": COSFACE}.items()
+        for number in (1, 0, 2)
+    ]
+    told = []
+    lab.run(searches, lambda rounds: told.append((rounds, len(executor.submitted))))
+    seeds = [task.job.spec.seed for task in executor.submitted]
+    of_search = {spec.seed: n for n in range(3) for m in (TRIPLET, COSFACE) for spec in trial_specs(setup, m, n)}
+    assert [of_search[seed] for seed in seeds[1:]] == sorted(of_search[seed] for seed in seeds[1:])
+    assert [rounds for rounds, _ in told] == [1, 2]
+    assert told[0][1] >= 2 * len(trial_specs(setup, TRIPLET, 0))
+
+
+def trial_specs(setup, method, number):
+    return list(setup.fold_specs(method, "search", number))
+
+
+def follow_trials(setup, method, number, lab):
+    lab.train([TrainJob(spec) for spec in trial_specs(setup, method, number)])
 
 
 def test_everything_is_made_once_and_stored(setup, store):
