@@ -134,7 +134,7 @@ def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, here):
     assert (checked.code, checked.err) == (0, "")
     assert "a run tests 8 classes (32 samples); a fold trains on 6 classes and validates on 2" in checked.out
     assert "24 training samples at least, which have at most 23 principal components" in checked.out
-    assert "1 rows whose values are all equal (row 3)" in checked.out
+    assert "1 rows of a single value, such as zero (row 3)" in checked.out
     given = re.search(r"have P@1 ([\d.]+) % and MAP@R ([\d.]+) % on these test classes", checked.out)
     assert 50 < float(given[2]) < float(given[1]) < 100
     features[5, 2] = float("nan")
