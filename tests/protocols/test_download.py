@@ -2,23 +2,60 @@
 
 import hashlib
 import os
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from protocols import download as module
 from protocols.download import DownloadError, download
-from tests.support.file_server import serving
 
 CONTENT = os.urandom(300_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
+class FileServer(ThreadingHTTPServer):
+    """Serves one content at any path. cut_after: bytes of an answer after which it hangs up. gone: answers 404."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.content, self.gone = content, False
+        self.cut_after: int | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/file.bin"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: FileServer
+
+    def do_GET(self) -> None:
+        if self.server.gone:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.server.content)))
+        self.end_headers()
+        self.wfile.write(self.server.content[: self.server.cut_after])
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
 @pytest.fixture
-def server():
-    with serving(CONTENT) as running:
-        yield running
+def server() -> Iterator[FileServer]:
+    with FileServer(CONTENT) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.fixture
