@@ -1,10 +1,15 @@
 """Progress of downloads and of reading images, before a run begins, on a terminal; a log gets no lines of it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
-from protocols.progress import Progress
+if TYPE_CHECKING:
+    from protocols.progress import Progress
 
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
 
