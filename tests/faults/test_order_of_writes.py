@@ -12,13 +12,10 @@ from reproduce.run.tasks import write_tensors
 from results.atomic_files import write_atomically
 from results.records.artifacts import (
     FigureData,
-    Recording,
     figure_data_path,
-    recording_path,
     vectors_path,
     weights_path,
 )
-from results.spec.experiment_spec import RecordingSettings
 from results.store.store import Store
 from tests.support.labs import reproduction, run_here
 from tests.support.small_setup import COSFACE, small_setup
@@ -80,10 +77,9 @@ def some_figure_data() -> FigureData:
     [
         lambda path: write_atomically(path, "text"),
         lambda path: write_tensors(path, {"w": torch.ones(3)}),
-        lambda path: Recording(()).save(path),
         lambda path: some_figure_data().save(path),
     ],
-    ids=["file", "checkpoint", "recording", "figure_data"],
+    ids=["file", "checkpoint", "figure_data"],
 )
 def test_a_written_file_survives_a_power_cut(tmp_path, monkeypatch, write):
     disk, path = Disk(tmp_path, monkeypatch), tmp_path / "new" / "deeper" / "file"
@@ -127,7 +123,7 @@ def test_the_store_names_only_files_that_are_on_the_disk(tmp_path, monkeypatch):
 
     def folds_files(spec, result):
         weights = weights_path(store.artifacts, spec)
-        files = [weights, vectors_path(weights), recording_path(weights)]
+        files = [weights, vectors_path(weights)]
         committed.append([file.name for file in files if file.exists()])
         assert disk.lost(*files) == []
         put_fold(spec, result)
@@ -140,6 +136,5 @@ def test_the_store_names_only_files_that_are_on_the_disk(tmp_path, monkeypatch):
 
     monkeypatch.setattr(store, "put_fold", folds_files)
     monkeypatch.setattr(store, "put_run", runs_files)
-    recordings = RecordingSettings(epochs=(1,), classes=2)
-    run_here(setup, store, {"cosface": reproduction(setup, COSFACE)}, recordings=recordings)
-    assert [len(files) for files in committed] == [3, 3, 1]
+    run_here(setup, store, {"cosface": reproduction(setup, COSFACE)})
+    assert [len(files) for files in committed] == [2, 2, 1]
