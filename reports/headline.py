@@ -1,12 +1,15 @@
-"""The answer of an experiment in one or two sentences, winners first, and in one line for each comparison.
+"""The answer of an experiment in one or two sentences, winners first, in a line for each comparison, and in a table.
 
 All claims are those of the experiment's one comparison, on its primary score. While searches or runs are missing
 nothing is claimed.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from reports.tables.differences import winners_first
+from reports.tables.result_table import RESULT_COLUMNS, table_of
+from reports.tables.table import Table
 from results.statistics.comparison import ComparedPair, ComparisonResult
 from results.statistics.finding import titles_of
 from results.statistics.planning import detectable
@@ -18,7 +21,7 @@ NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
 
 MOST_LINES = 6
-"""Of all pairs, if there are more, only those with the highest mean have a line."""
+"""Of all pairs, if there are more, only so many with the highest mean have a line."""
 
 _NUMBERS = {1: "One", 2: "Two", 3: "Three"}
 
@@ -46,14 +49,28 @@ def headline(measured: MeasuredExperiment) -> str:
 
 
 def comparison_lines(measured: MeasuredExperiment) -> list[str]:
-    """Say what each comparison that was asked for shows, in a line; of many pairs, those with the highest mean."""
+    """Say what each comparison that was asked for shows, in a line; of many pairs, a few with the highest mean."""
     comparison = primary_comparison(measured)
     if comparison is None or comparison.interim:
         return []
     titles, pairs = titles_of(measured), winners_first(comparison)
     if comparison.reference is None and len(pairs) > MOST_LINES:
-        pairs = [pair for pair in pairs if comparison.highest in (pair.a, pair.b)]
+        pairs = [pair for pair in pairs if comparison.highest in (pair.a, pair.b)][:MOST_LINES]
     return [_line(pair, titles, comparison) for pair in pairs]
+
+
+def short_table(measured: MeasuredExperiment) -> Table:
+    """Build the table for the end of a run: precision@1 and the primary score, the best first."""
+    whole, score, comparison = table_of(measured), primary_score(measured), primary_comparison(measured)
+    metrics = dict.fromkeys(("precision_at_1", score.metric))
+    places = [*(1 + RESULT_COLUMNS.index((score.embeddings, metric)) for metric in metrics), 0]
+    order = [] if comparison is None else comparison.best_first
+    rows = sorted(whole.rows, key=lambda row: order.index(row.key) if row.key in order else len(order))
+    return replace(
+        whole,
+        columns=tuple(whole.columns[place] for place in places),
+        rows=tuple(replace(row, cells=[replace(row.cells[place], leads=False) for place in places]) for row in rows),
+    )
 
 
 def _line(pair: ComparedPair, titles: dict[str, str], comparison: ComparisonResult) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.page.material import Material
+from reports.tables.differences import leading
 from results.statistics.comparison import ComparisonResult, rank_words
 from results.statistics.findings import missing_units
 from results.statistics.intervals import Interval
@@ -69,7 +70,7 @@ def ranking(material: Material) -> Ranking | None:
     left_out, intervals = material.measured.summary.left_out, material.intervals
     points = {key: own.units for key, own in material.values.items()}
     axis = _axis(list(intervals.values()), [value for own in points.values() for value in own])
-    ranks, leading = _ranks(material.comparison), _leading(material.comparison)
+    ranks, leaders = _ranks(material.comparison), leading(material.comparison)
     missing = missing_units(material.measured)
     rows = [
         RankedRow(
@@ -80,7 +81,7 @@ def ranking(material: Material) -> Ranking | None:
             drawn=_drawn(intervals[key], points[key], axis) if math.isfinite(intervals[key].mean) else None,
             rank=ranks.get(key, ""),
             sign=left_out[key].sign if key in left_out else "",
-            leads=key in leading,
+            leads=key in leaders,
             detail=_detail(material.titles[key], points[key], intervals[key], material.unit),
         )
         for key in material.best_first
@@ -93,15 +94,6 @@ def _ranks(comparison: ComparisonResult | None) -> dict[str, str]:
     if comparison is None or comparison.interim:
         return {}
     return {key: rank_words(places).removeprefix("rank ") for key, places in comparison.rank_intervals.items()}
-
-
-def _leading(comparison: ComparisonResult | None) -> set[str]:
-    """The tested methods that none is shown to be better than, if any claim is made."""
-    if comparison is None or comparison.interim or comparison.compare not in ("all", "best"):
-        return set()
-    worse = {pair.worse for pair in comparison.pairs if pair.worse}
-    tested = {key for pair in comparison.pairs if pair.untested is None for key in (pair.a, pair.b)}
-    return tested - worse if worse else set()
 
 
 def _axis(intervals: Sequence[Interval], values: Sequence[float]) -> tuple[float, float]:

@@ -77,7 +77,10 @@ class ScoreSweep:
             place = (value.dataset, line, value.x)
             points.setdefault(place, {"panel": value.dataset, "line": line, "x": value.x, **_NO_RUNS})
             points[place]["published"] = value.score
-        panels, lines = ([*dict.fromkeys(place[of] for place in points)] for of in (0, 1))
+        panels, lines = (
+            [*dict.fromkeys(panel for panel, _, _ in points)],
+            [*dict.fromkeys(line for _, line, _ in points)],
+        )
         if self.line:
             lines.sort(key=lambda line: float(str(line).rpartition(" ")[2]))
         ordered = sorted(points, key=lambda place: (panels.index(place[0]), lines.index(place[1]), place[2]))

@@ -46,6 +46,15 @@ def differences(measured: MeasuredExperiment) -> Table:
     )
 
 
+def leading(comparison: ComparisonResult | None) -> set[str]:
+    """The tested methods that none is shown to be better than, if any claim is made."""
+    if comparison is None or comparison.interim or comparison.compare not in ("all", "best"):
+        return set()
+    worse = {pair.worse for pair in comparison.pairs if pair.worse}
+    tested = {key for pair in comparison.pairs if pair.untested is None for key in (pair.a, pair.b)}
+    return tested - worse if worse else set()
+
+
 def winners_first(comparison: ComparisonResult) -> list[ComparedPair]:
     """Return the pairs from the highest mean, the higher one first; a method that others are compared with is first."""
     order = [*comparison.best_first, *(key for key in comparison.values if key not in comparison.methods)]

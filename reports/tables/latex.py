@@ -3,10 +3,7 @@
 import re
 from itertools import zip_longest
 
-from reports.tables.table import Cell, Mark, Row, Table, cell_text
-
-_MATHEMATICS: dict[Mark, str] = {"best": r"\mathbf{%s}", "tied": r"\mathit{%s}", "untested": "%s?"}
-_TEXT: dict[Mark, str] = {"best": r"\textbf{%s}", "tied": r"\textit{%s}", "untested": "%s?"}
+from reports.tables.table import Cell, Row, Table, cell_text
 
 _LONG, _WIDE = 20, 8
 """A table of more lines than this can break between its rows; one of more columns is then set in smaller type."""
@@ -24,7 +21,7 @@ _SIGNS = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
     **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"},
     **{"±": r"$\pm$", "×": r"$\times$", "−": r"$-$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\to$", "√": r"$\surd$"},
-    **{"†": r"\dag{}", "‡": r"\ddag{}", "[": "{[}", "]": "{]}", "*": "{*}"},
+    **{"†": r"\dag{}", "‡": r"\ddag{}", "§": r"\S{}", "[": "{[}", "]": "{]}", "*": "{*}"},
 }
 
 
@@ -135,7 +132,7 @@ def _cell(cell: Cell) -> str:
         return escape_latex(cell.note)
     if cell.kind == "measured":
         number = text.replace("±", r"\pm").replace(",", "{,}")
-        text = "$" + _MATHEMATICS.get(cell.mark, "%s") % number + "$"
+        text = rf"$\mathbf{{{number}}}$" if cell.leads else f"${number}$"
     else:
-        text = _TEXT.get(cell.mark, "%s") % escape_latex(text)
+        text = rf"\textbf{{{escape_latex(text)}}}" if cell.leads else escape_latex(text)
     return " ".join(part for part in (text, escape_latex(cell.note)) if part)

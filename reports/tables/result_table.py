@@ -1,15 +1,13 @@
 """Table of an experiment's results: one row per method, means over searches or runs with their intervals."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
-from reports.tables.differences import asked_pairs
+from reports.tables.differences import asked_pairs, leading
 from reports.tables.table import (
     PERCENT,
     Cell,
     Column,
-    Mark,
     NumberFormat,
     Row,
     Sheet,
@@ -89,8 +87,8 @@ def metric_title(name: str) -> str:
 def table_of(measured: MeasuredExperiment) -> Table:
     """Build the table of results: percentages with the half width of the 95 % interval.
 
-    A method without runs has no row; a note names it. Only the column of the primary score has marks. If runs have
-    scores after the last epoch or of further metrics, the last columns show them. The sheet has one row per cell, with
+    A method without runs has no row; a note names it. Only values of the primary score are bold. If runs have scores
+    after the last epoch or of further metrics, the last columns show them. The sheet has one row per cell, with
     fractions of 1.
     """
     records, summary, comparison = measured.records, measured.summary, primary_comparison(measured)
@@ -130,20 +128,6 @@ def table_of(measured: MeasuredExperiment) -> Table:
             *_about_further(further),
             *(finding.sentences for finding in findings if finding.level == "note"),
         ),
-    )
-
-
-def short_table(measured: MeasuredExperiment) -> Table:
-    """Build the table for the end of a run: precision@1 and the primary score, the best first."""
-    whole, score, comparison = table_of(measured), primary_score(measured), primary_comparison(measured)
-    metrics = dict.fromkeys(("precision_at_1", score.metric))
-    places = [*(1 + RESULT_COLUMNS.index((score.embeddings, metric)) for metric in metrics), 0]
-    order = [] if comparison is None else comparison.best_first
-    rows = sorted(whole.rows, key=lambda row: order.index(row.key) if row.key in order else len(order))
-    return replace(
-        whole,
-        columns=tuple(whole.columns[place] for place in places),
-        rows=tuple(replace(row, cells=[replace(row.cells[place], mark="") for place in places]) for row in rows),
     )
 
 
@@ -191,16 +175,16 @@ def _about_further(titles: Mapping[str, str]) -> Iterator[str]:
 def _score_cell(
     measured: MeasuredExperiment, scores: _Scores, own: Sequence[RunRecord], comparison: ComparisonResult | None
 ) -> Cell:
-    """A mean with its interval, with a mark in the column of the primary score."""
+    """A mean with its interval; in the column of the primary score with the method's rank, bold if it leads."""
     key, primary, note = own[0].method, primary_score(measured), ""
     is_primary = (scores.variant, scores.metric) == (primary.embeddings, primary.metric)
-    mark = _marks(comparison).get(key, "") if is_primary else ""
     if is_primary and (places := _ranks(comparison).get(key)):
         note = rank_words(places)
     if scores.variant == "last_epoch":
         known = sum(run.last_epoch is not None for run in own)
         note = f"({known} of {len(own)} runs)" if 0 < known < len(own) else ""
-    return measured_cell(scores.intervals.get(key), scores.form, mark, note)
+    leads = is_primary and key in leading(comparison)
+    return measured_cell(scores.intervals.get(key), scores.form, leads=leads, note=note)
 
 
 def _values(
@@ -244,18 +228,6 @@ def _count(measured: MeasuredExperiment, key: str, own: MethodValues) -> Cell:
     return Cell(own.runs, written=counted(own.runs, "run") if unit_of(measured.summary.experiment) == "search" else "")
 
 
-def _marks(comparison: ComparisonResult | None) -> dict[str, Mark]:
-    """The marks of the primary score; none while nothing is claimed, or if methods are compared with a named one."""
-    if comparison is None or comparison.interim or comparison.compare not in ("all", "best"):
-        return {}
-    others = [name for name in comparison.methods if name != comparison.highest]
-    pairs = [pair for name in others if (pair := comparison.pair(comparison.highest, name))]
-    if all(pair.untested for pair in pairs):
-        return {}
-    marks: dict[str, Mark] = {pair.b: "untested" if pair.untested else "tied" for pair in pairs if pair.better is None}
-    return {comparison.highest: "best", **marks}
-
-
 def _caption(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> str:
     if not measured.records:
         return "The store has no run of this experiment."
@@ -265,7 +237,7 @@ def _caption(measured: MeasuredExperiment, comparison: ComparisonResult | None) 
     if comparison is not None and comparison.pairs:
         compared = f"Compared in the primary score, {name}: {asked_pairs(comparison, titles_of(measured))}."
         if comparison.interim:
-            compared += " Interim: searches or runs are missing, so no value is marked."
+            compared += " Interim: searches or runs are missing, so no value is bold."
     return (
         f"Dataset {first.dataset}: {first.test_images} {samples_word(first.dataset)} of {first.test_classes} test "
         f"classes. Percentages: mean ± half width of the 95 % interval over {_units_words(summary)}. {compared}"

@@ -9,12 +9,6 @@ from typing import Literal
 
 from results.statistics.intervals import Interval
 
-Mark = Literal["", "best", "tied", "untested"]
-"""Mark of a value in its column.
-
-best: the highest mean. tied: not told apart from it. untested: not tested against it.
-"""
-
 CellKind = Literal["", "measured", "published", "verdict"]
 """Kind of a cell's value.
 
@@ -56,6 +50,7 @@ class Cell:
     Attributes:
         value: A number, a text, or None for no value.
         half_width: Half width of the value's interval, in the unit of the value.
+        leads: Whether the value is of a method that no other is shown to be better than; it is bold.
         note: Text that is shown after the value, such as the number of runs.
         kind: Kind of the value. LaTeX sets measured numbers as mathematics; HTML uses the kind as a class.
         written: Text that is shown instead of the number, such as a published number with the digits of the paper.
@@ -63,7 +58,7 @@ class Cell:
 
     value: str | float | int | None = None
     half_width: float | None = None
-    mark: Mark = ""
+    leads: bool = False
     note: str = ""
     form: NumberFormat = NumberFormat()
     kind: CellKind = ""
@@ -180,14 +175,9 @@ class Table:
 
     @property
     def legend(self) -> str:
-        """Explains the marks that occur in the table."""
-        marks = {cell.mark for row in self.rows for cell in row.cells}
-        meanings = {
-            "best": "Bold: highest mean of the primary score.",
-            "tied": "Italic: not shown to be worse than the highest mean.",
-            "untested": "Question mark: not tested against the highest mean.",
-        }
-        return " ".join(meaning for mark, meaning in meanings.items() if mark in marks)
+        """Explains what is bold in the table, if anything."""
+        leads = any(cell.leads for row in self.rows for cell in row.cells)
+        return "Bold: no other method is shown to be better." if leads else ""
 
     @property
     def full_caption(self) -> str:
@@ -209,11 +199,11 @@ def with_notes(table: Table, which: str) -> Table:
     return replace(table, notes=notes, remarks=table.remarks if which == "all" else ())
 
 
-def measured_cell(interval: Interval | None, form: NumberFormat, mark: Mark = "", note: str = "") -> Cell:
+def measured_cell(interval: Interval | None, form: NumberFormat, *, leads: bool = False, note: str = "") -> Cell:
     """Make a cell of a mean over runs with its half width. None makes an empty cell."""
     if interval is None:
         return Cell()
-    return Cell(interval.mean, interval.half_width, mark, note, form, kind="measured")
+    return Cell(interval.mean, interval.half_width, leads, note, form, kind="measured")
 
 
 def mean_and_half_width(interval: Interval | None) -> tuple[float | None, float | None]:

@@ -122,7 +122,9 @@ def run(
             outcome = "decided" if finished.decided else "not decided"
             say(console, f"{outcome} after {session.experiment.search.searches} searches of each method")
         done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
-        say(console, f"{done}, {finished.found} found in the store; tables: {', '.join(map(str, finished.files))}")
+        say(console, f"{done}, {finished.found} found in the store")
+        suffixes = ", ".join(file.suffix for file in finished.files)
+        say(console, f"tables ({suffixes}): {finished.files[0].with_suffix('')}")
         for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):
             say(console, line)
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}

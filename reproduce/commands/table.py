@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,8 +42,12 @@ def table(
         ),
     ] = None,
     notes: Annotated[
-        str, typer.Option("--notes", help="Notes below the table: short (what a reader must know), all, or none.")
-    ] = "all",
+        str | None,
+        typer.Option(
+            "--notes",
+            help="Notes below the table: short (what a reader must know), all, or none. By default short in LaTeX.",
+        ),
+    ] = None,
     compare: Annotated[
         str | None,
         typer.Option("--compare", help="Compare all pairs (all), each with the best, or each with this one."),
@@ -61,7 +66,8 @@ def table(
 
     check_format(output)
     _check("--what", what, (None, "published", *KINDS))
-    _check("--notes", notes, ("short", "all", "none"))
+    _check("--notes", notes, (None, "short", "all", "none"))
+    notes = notes or ("short" if output == "latex" else "all")
     published = published_tables()
     if name is None:
         opened = existing_store(store, artifacts)
@@ -95,17 +101,25 @@ def _published(name: str, store: Store | None, store_location: str) -> Table:
     return published_layout(compared_with_runs(name, store))
 
 
+_CHOSEN_LATER = (
+    "These comparisons are not those of the experiment ({}). If they were chosen by looking at results, wrong claims "
+    "are more likely than the tests say."
+)
+
+
 def _print_stored(name: str, store: Store, kind: str, output: str, notes: str, compare: str | None, hint: str) -> None:
     from reports.headline import comparison_lines, headline
     from reports.tables.table import with_notes
     from reproduce.outputs.find_runs import find_experiments, others_of_name
     from reproduce.outputs.tables import KINDS, compared_by
+    from results.statistics.primary_comparison import primary_score
     from results.store.experiment_results import MeasuredExperiment
 
     for experiment in find_experiments(store, [name], hint):
         if others := others_of_name(store, experiment, [name]):
             typer.echo(others, err=True)
         measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
+        planned = primary_score(measured).compare
         if compare is not None:
             measured = compared_by(measured, compare)
             for line in (headline(measured), *comparison_lines(measured)) if output == "terminal" else ():
@@ -113,7 +127,10 @@ def _print_stored(name: str, store: Store, kind: str, output: str, notes: str, c
         if output == "json" and kind == "results":
             sys.stdout.write(measured.without_trainings().to_json())
         else:
-            print_table(with_notes(KINDS[kind](measured), notes), output)
+            drawn = KINDS[kind](measured)
+            if compare not in (None, planned):
+                drawn = replace(drawn, notes=(_CHOSEN_LATER.format(planned), *drawn.notes))
+            print_table(with_notes(drawn, notes), output)
 
 
 def claims(
@@ -236,7 +253,9 @@ def board(
         for number, one in enumerate(found.boards, start=1):
             if to is None:
                 if output == "terminal":
-                    print_table(ranking_table(one), output)
+                    ranking = ranking_table(one)
+                    say(output_console(), ranking.notes[0])  # The headline.
+                    print_table(replace(ranking, notes=ranking.notes[1:]), output)
                 print_table(pairs_table(one, compare, told=output == "terminal" and compare == "all"), output)
             else:
                 _write_board(one, compare, to / f"board_{number}" if len(found.boards) > 1 else to)

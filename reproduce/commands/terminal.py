@@ -15,10 +15,9 @@ from rich.text import Text
 from reproduce.errors import InputError
 
 if TYPE_CHECKING:
-    from reports.tables.table import Cell, Column, Mark, Table
+    from reports.tables.table import Cell, Column, Table
     from results.store.experiment_results import MeasuredExperiment
 
-_SIGNS: dict[Mark, str] = {"best": "**", "tied": "*"}
 _WIDTH_OF_FILES = 1000
 """Width of pipes and files, in which no number may be broken or cut."""
 _WIDTH_OF_TABLES = 140
@@ -53,9 +52,10 @@ def show_table(table: Table, console: Console) -> None:
 
 def show_answer(measured: MeasuredExperiment, console: Console) -> None:
     """Print an experiment's headline, a line for each comparison, and at most twelve lines of table and notes."""
-    from reports.headline import comparison_lines, headline  # Imports scipy, which most commands do not need.
-    from reports.tables.result_table import short_table
+    # Imports scipy, which most commands do not need.
+    from reports.headline import comparison_lines, headline, short_table
     from results.statistics.findings import findings_of
+    from results.wording import counted
 
     say(console, headline(measured))
     for line in comparison_lines(measured):
@@ -63,19 +63,19 @@ def show_answer(measured: MeasuredExperiment, console: Console) -> None:
     table = short_table(measured)
     shown = table.rows[:_MOST_ROWS]
     _show_short(replace(table, rows=shown), console)
-    hidden = [f"{len(table.rows) - len(shown)} more methods"] if len(table.rows) > len(shown) else []
+    more = {"method": len(table.rows) - len(shown)}
     findings = [one for one in findings_of(measured) if one.level != "note"]
     room = _MOST_LINES - 2 - len(shown)
     for finding in findings[:room]:
         say(console, finding.text)
-    hidden += [f"{len(findings) - room} more notes"] if len(findings) > room else []
-    if hidden:
-        say(console, f"{' and '.join(hidden)} are on the page")
+    more["note"] = len(findings) - room
+    if hidden := [counted(count, f"more {thing}") for thing, count in more.items() if count > 0]:
+        say(console, f"the page has {' and '.join(hidden)}")
 
 
 def show_interim(measured: MeasuredExperiment, rounds: int, console: Console) -> None:
     """Print the methods so far, when each has some of its searches; what they show is said at the end."""
-    from reports.tables.result_table import short_table
+    from reports.headline import short_table
 
     searches = measured.summary.experiment.search.searches
     say(console, f"After {rounds} of {searches} searches of each method:")
@@ -134,19 +134,16 @@ def _title(column: Column) -> str:
 
 
 def _plain_text(cell: Cell) -> str:
-    """Return a cell's text with signs instead of bold and italic. No other form of the cell is wider."""
+    """Return a cell's text with signs instead of bold. No other form of the cell is wider."""
     from reports.tables.table import cell_text  # Imports scipy, which most commands do not need.
 
     text = cell_text(cell).replace("± ", "±")
-    sign = _SIGNS.get(cell.mark, "") if text else ""
-    marked = f"{sign}{text}{'?' if cell.mark == 'untested' else sign}"
-    return " ".join(part for part in (marked, cell.note) if part)
+    return " ".join(part for part in (f"**{text}**" if cell.leads and text else text, cell.note) if part)
 
 
 def _styled_text(cell: Cell, *, styled: bool) -> Text:
-    if not styled or cell.mark not in _SIGNS:
-        return Text(_plain_text(cell))
-    return Text(_plain_text(replace(cell, mark="")), style={"best": "bold", "tied": "italic"}[cell.mark])
+    bold = styled and cell.leads
+    return Text(_plain_text(replace(cell, leads=False) if bold else cell), style="bold" if bold else "")
 
 
 def check_format(name: str) -> None:

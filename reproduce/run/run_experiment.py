@@ -133,10 +133,9 @@ def run(
                 if progress.made:
                     interim(MeasuredExperiment.from_store(store, session.fingerprint), rounds)
 
-            first = planned_score(experiment).compare
             searches = [
                 MethodSearch(key, search.setup, partial(follow, search), number)
-                for key, study in sorted(studies.items(), key=lambda item: item[0] != first)
+                for key, study in compared_first(studies, planned_score(experiment).compare)
                 for number, search in enumerate(study.searches())
             ]
             failed = lab.run(searches, after_round)
@@ -145,6 +144,11 @@ def run(
     comparison, files = primary_comparison(measured), write_table(table_of(measured), session)
     decided = comparison is not None and comparison.decided
     return Finished(measured, files, progress.made.total(), progress.found.total(), failed, decided)
+
+
+def compared_first(studies: Mapping[str, Study], compare: str) -> list[tuple[str, Study]]:
+    """Return the methods' studies, first that of the method with which each other one is compared."""
+    return sorted(studies.items(), key=lambda item: item[0] != compare)
 
 
 def _identities(study: Study) -> list[tuple[str, dict[str, JsonValue]]]:

@@ -113,5 +113,7 @@ def test_a_line_for_each_comparison_that_was_asked_for():
     assert lines("all", a=CLEAR["a"], b=CLEAR["b"], c=CLEAR["c"][:1]) == [], "nothing is claimed yet"
     equal = searched(searches=5, a=tuple(40 + STEPS[:5]), b=tuple(40.01 + STEPS[5:])).measured
     assert comparison_lines(equal) == ["B and A are equal within 0.5 points"]
-    many = {f"m{place}": (40.0 - place, 40.1 - place, 40.2 - place) for place in range(5)}
-    assert len(comparison_lines(searched(**many).measured)) == 4, "of ten pairs those with the highest mean"
+    many = {f"m{place}": (40.0 - place, 40.1 - place, 40.2 - place) for place in range(9)}
+    said = comparison_lines(searched(**many).measured)
+    assert len(said) == 6, "of 36 pairs a few with the highest mean"
+    assert all("M0" in line for line in said)

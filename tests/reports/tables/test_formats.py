@@ -34,8 +34,8 @@ def filled():
 
 
 def hostile() -> Table:
-    number = Cell(1.0, 0.5, mark="best", note="(3)", form=NumberFormat(digits=2), kind="measured")
-    rows = (Row(AWKWARD, [Cell(AWKWARD), number]), Row("*[2]", [Cell("[1]", mark="tied"), Cell()]))
+    number = Cell(1.0, 0.5, leads=True, note="(3)", form=NumberFormat(digits=2), kind="measured")
+    rows = (Row(AWKWARD, [Cell(AWKWARD), number]), Row("*[2]", [Cell("[1]"), Cell()]))
     return Table(
         title=AWKWARD,
         caption=AWKWARD,
@@ -174,18 +174,14 @@ def test_csv_of_a_filled_table_loses_no_digit():
     assert set(frame["verdict"]) == {"inside", "below", "above", "no interval", "not run"}
 
 
-def test_marks_look_alike_in_all_formats():
-    columns = (Column("a"), Column("b"), Column("c"))
-    marks = (Cell(1, mark="best"), Cell(2, mark="tied"), Cell(3, mark="untested"))
-    measured = tuple(Cell(place, 1, mark=cell.mark, kind="measured") for place, cell in enumerate(marks))
-    rows = (Row("r", marks), Row("s", measured))
-    table = Table("T", "", columns, rows)
-    assert "| **1** | *2* | 3? |" in to_markdown(table)
-    assert r"\textbf{1} & \textit{2} & 3?" in to_latex(table)
-    assert r"$\mathbf{0 \pm 1}$ & $\mathit{1 \pm 1}$ & $2 \pm 1?$" in to_latex(table)
+def test_leaders_are_bold_in_all_formats():
+    rows = (Row("r", (Cell(1, leads=True), Cell(3))), Row("s", (Cell(0, 1, leads=True, kind="measured"), Cell(3))))
+    table = Table("T", "", (Column("a"), Column("b")), rows)
+    assert "| **1** | 3 |" in to_markdown(table)
+    assert r"\textbf{1} & 3" in to_latex(table)
+    assert r"$\mathbf{0 \pm 1}$ & 3" in to_latex(table)
     assert "<strong>1</strong>" in to_html(table)
-    assert "<em>2</em>" in to_html(table)
-    assert table.legend.count(":") == 3
+    assert table.legend == "Bold: no other method is shown to be better."
 
 
 ALL = {

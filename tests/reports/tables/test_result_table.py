@@ -103,48 +103,38 @@ NEAR = [some_run("cosface", run, value) for run, value in enumerate((0.51, 0.53,
 PAIR = {"methods": {"triplet": "Triplet", "cosface": "CosFace"}, "trials": 0}
 
 
-def test_methods_that_are_not_told_apart_from_the_best_are_marked_in_the_primary_score_only():
-    far = [some_run("cosface", run, value - 0.4) for run, value in enumerate(SEPARATED)]
-    tied = table(given=[*records()[:3], *NEAR], **PAIR)
-    marks = {column: cell.mark for column, cell in result_cells(row(tied, "cosface")).items() if cell.mark}
-    assert marks == {("concatenated", "map_at_r"): "tied"}
-    assert cell_of(tied, "triplet", "concatenated", "map_at_r").mark == "best"
-    assert "| Triplet | 3 | 55.00 ± 13.83 |" in to_markdown(tied)
-    assert "**16.25 ± 3.46**" in to_markdown(tied)
-    assert "*16.17 ± 2.93*" in to_markdown(tied)
-    assert r"$\mathit{16.17 \pm 2.93}$" in to_latex(tied)
-    assert "Bold: highest mean of the primary score." in to_markdown(tied)
-    assert "Italic: not shown to be worse than the highest mean." in to_markdown(tied)
-    clear = table(given=[*records()[:3], *far], **PAIR)
-    assert cell_of(clear, "cosface", "concatenated", "map_at_r").mark == ""
-    assert "Italic" not in to_markdown(clear)
+FAR = [some_run("cosface", run, value - 0.4) for run, value in enumerate(SEPARATED)]
 
 
-def test_an_experiment_can_name_its_primary_score():
+def leaders_of(of):
+    return {(row.key, *column) for row in of.rows for column, cell in result_cells(row).items() if cell.leads}
+
+
+def test_methods_that_none_is_shown_to_be_better_than_are_bold_in_the_primary_score():
+    clear = table(given=[*records()[:3], *FAR], **PAIR)
+    assert leaders_of(clear) == {("triplet", "concatenated", "map_at_r")}
+    assert "| Triplet | 3 | 55.00 ± 13.83 |" in to_markdown(clear)
+    assert "**16.25 ± 3.46**" in to_markdown(clear)
+    assert r"$\mathbf{16.25 \pm 3.46}$" in to_latex(clear)
+    assert "Bold: no other method is shown to be better." in to_markdown(clear)
     primary = {"metric": "precision_at_1", "embeddings": "separated"}
-    named = table(given=[*records()[:3], *NEAR], **PAIR, settings={**MLRC, "primary": primary}, reproductions=3)
-    marks = {column: cell.mark for column, cell in result_cells(row(named, "cosface")).items() if cell.mark}
-    assert marks == {("separated", "precision_at_1"): "tied"}
+    named = table(given=[*records()[:3], *FAR], **PAIR, settings={**MLRC, "primary": primary}, reproductions=3)
+    assert leaders_of(named) == {("triplet", "separated", "precision_at_1")}
     assert "Compared in the primary score, separated P@1: all pairs." in named.caption
 
 
-def marks_of(of):
-    return {cell.mark for drawn in of.rows for cell in drawn.cells} - {""}
-
-
-def test_nothing_is_marked_while_nothing_is_claimed():
-    given = [*records()[:3], *NEAR]
-    assert marks_of(table(given=given, **PAIR)) == {"best", "tied"}
+def test_nothing_is_bold_while_nothing_is_claimed():
+    given = [*records()[:3], *FAR]
+    assert leaders_of(table(given=[*records()[:3], *NEAR], **PAIR)) == set()
     interim = table(given=given[:-1], **PAIR)
-    assert marks_of(interim) == set()
-    assert "Interim: searches or runs are missing, so no value is marked." in interim.caption
+    assert leaders_of(interim) == set()
+    assert "Interim: searches or runs are missing, so no value is bold." in interim.caption
     unknown = table(given=given, **{**PAIR, "trials": 5})
-    assert marks_of(unknown) == set()
+    assert leaders_of(unknown) == set()
     assert "How far searches of this kind vary is not known" in " ".join(unknown.notes)
-    single = table(given=[given[0], given[3]], **PAIR, reproductions=1)
-    assert marks_of(single) == set()
+    assert leaders_of(table(given=[given[0], given[3]], **PAIR, reproductions=1)) == set()
     named = table(given=given, **PAIR, settings={"primary": {"compare": "cosface"}})
-    assert marks_of(named) == set()
+    assert leaders_of(named) == set()
     assert "each method with CosFace." in named.caption
 
 
@@ -201,7 +191,7 @@ def test_the_last_epoch_is_shown_beside_without_marks():
     assert [column.name for column in drawn.columns if column.group == "last epoch"] == ["P@1", "RP", "MAP@R"]
     beside = cells_beside(row(drawn, "triplet"))
     assert [cell.value for cell in beside] == pytest.approx([0.45, 0.225, 0.1125])
-    assert {cell.mark for row in drawn.rows for cell in cells_beside(row)} == {""}
+    assert not any(cell.leads for row in drawn.rows for cell in cells_beside(row))
     assert cell_of(drawn, "triplet", "separated", "precision_at_1").value == pytest.approx(0.55)
     assert "Last epoch: the same trainings at their end, without a choice of the epoch." in drawn.remarks
     frame = pd.read_csv(io.StringIO(to_csv(drawn)))

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from reproduce.run.run_experiment import interim_looks
+from reproduce.run.run_experiment import compared_first, interim_looks
 from results.records.experiment_summary import ExperimentSummary
 from results.store.store import Store
 from tests.support.sample_records import some_run, some_summary
@@ -81,3 +81,9 @@ def test_another_comparison_of_the_same_methods_is_seen_too(seen):
 @pytest.mark.parametrize(("name", "missing", "settings"), [("other", 0, {}), ("mine", 1, {}), ("mine", 0, {"seed": 9})])
 def test_other_experiments_and_unfinished_ones_are_not_seen(seen, name, missing, settings):
     assert seen(planned(3), planned(1, **settings), missing=missing, name=name) == ()
+
+
+def test_the_method_that_others_are_compared_with_is_trained_first():
+    studies = {"a": 1, "b": 2, "c": 3}
+    assert compared_first(studies, "c") == [("c", 3), ("a", 1), ("b", 2)]
+    assert compared_first(studies, "all") == list(studies.items())
