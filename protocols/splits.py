@@ -76,8 +76,8 @@ def mlrc_split(n_classes: int, trainval: int | None = None) -> ClassSplit:
     if trainval is None:
         if n_classes < MIN_CLASSES:
             raise SplitError(
-                f"{n_classes} classes: the MLRC split needs at least {MIN_CLASSES}, so that every fold has {LEAST} "
-                "classes for validation; add classes"
+                f"{n_classes} classes: the MLRC split needs at least {MIN_CLASSES}, or folds validate on only one "
+                "class, where every neighbour is right; add classes"
             )
         name, n_trainval, n_validation = "mlrc", n_classes - n_classes // 2, n_classes // 8
     else:

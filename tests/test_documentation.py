@@ -190,6 +190,4 @@ def dataset_row(name: str, entry: DatasetEntry) -> str:
         classes = str(len(ALPHABET)) if name == "glyphs" else ""
         return f"| `{name}` | {what} | {classes} |  | {'embedded' if name in EMBEDDED else 'your own'} |"
     counts = entry.publication.counts
-    fetched = all(archive.url for archive in entry.publication.archives)
-    how = "`data fetch`" if fetched else "by hand"
-    return f"| `{name}` | {what} | {counts.classes:,} | {counts.images:,} | {how} |"
+    return f"| `{name}` | {what} | {counts.classes:,} | {counts.images:,} | publisher |"

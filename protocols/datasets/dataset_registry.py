@@ -23,7 +23,7 @@ class DatasetEntry:
         description: One line for lists of datasets.
         lister: Lists the images below a folder without reading them or checking counts; None for embedded datasets and
             features.
-        publication: Source, terms and counts; None if nobody published them.
+        publication: Source and counts; None if nobody published them.
     """
 
     opener: Callable[[DataRequest], Dataset]
@@ -37,7 +37,7 @@ def _published(name: str, lister: Callable[[Path], ImageListing], description: s
     publication = PUBLICATIONS[name]
 
     def opener(request: DataRequest) -> Dataset:
-        listing = lister(root_of(name, request.root, f"the folder with {publication.place}"))
+        listing = lister(root_of(name, request.root, f"the folder with {publication.place}; from {publication.page}"))
         if not request.choice.subset:
             check_counts(listing, publication.counts)
         return from_listing(listing, request)

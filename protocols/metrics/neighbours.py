@@ -113,24 +113,14 @@ def smallest(distances: Tensor, k: int, late: Tensor | None = None) -> Tensor:
     Of equal distances, those in the mask `late` (q, r) come after the others.
 
     `topk` puts equal distances into any order, so they are sorted here. One distance more than needed shows where a tie
-    goes beyond the last neighbour; these rows are sorted as a whole.
+    goes beyond the last neighbour; these rows are sorted as a whole, and with `late` all rows with a tie.
     """
     columns = distances.topk(min(k + 1, distances.shape[1]), dim=1, largest=False).indices.sort(dim=1).values
-    found, columns = _in_order(distances.gather(1, columns), columns, late)
-    neighbours = columns[:, :k]
-    if k < distances.shape[1]:
-        cut_ties = (found[:, k - 1] == found[:, k]).nonzero().flatten()
-        everything = torch.arange(distances.shape[1], device=distances.device)
-        for rows in cut_ties.split(_SORTED_ROWS):
-            whole = everything.expand(len(rows), -1)
-            neighbours[rows] = _in_order(distances[rows], whole, None if late is None else late[rows])[1][:, :k]
+    found, order = distances.gather(1, columns).sort(dim=1, stable=True)
+    neighbours = columns.gather(1, order)[:, :k]
+    ties = found[:, k:] == found[:, k - 1 : -1] if late is None else found[:, 1:] == found[:, :-1]
+    for rows in ties.any(1).nonzero().flatten().split(_SORTED_ROWS):
+        first = torch.zeros_like(distances[rows]) if late is None else late[rows].byte()
+        first = first.sort(dim=1, stable=True).indices
+        neighbours[rows] = first.gather(1, distances[rows].gather(1, first).argsort(dim=1, stable=True))[:, :k]
     return neighbours
-
-
-def _in_order(distances: Tensor, columns: Tensor, late: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Distances (q, n) and their columns (q, n) in the order of `smallest`; the columns of a row are given in order."""
-    if late is not None:
-        first = late.gather(1, columns).sort(dim=1, stable=True).indices
-        distances, columns = distances.gather(1, first), columns.gather(1, first)
-    distances, order = distances.sort(dim=1, stable=True)
-    return distances, columns.gather(1, order)

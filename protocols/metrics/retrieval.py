@@ -123,7 +123,8 @@ def query_scores(
     relevant = class_sizes - int(single_set)
     if not (relevant > 0).any():
         raise ValueError("no query has another image of its class among the references")
-    collapsed = is_collapsed(torch.cat([queries, references]))
+    if is_collapsed(torch.cat([queries, references])):
+        return _nothing_found(query_labels[relevant > 0], recall_at, map_at)
     # R differs from class to class, and few neighbours are found sooner than many.
     depths = relevant.clamp_min(max([0, *recall_at, *map_at])).clamp_max(len(references) - int(single_set))
     depths[relevant == 0] = 0
@@ -135,7 +136,7 @@ def query_scores(
         rows_at_once = max(1, SCORED_ELEMENTS // neighbours.shape[1])
         for rows, nearest in zip(query_rows.split(rows_at_once), neighbours.split(rows_at_once), strict=True):
             labels = query_labels[rows]
-            correct = (reference_labels[nearest] == labels[:, None]) & (not collapsed)
+            correct = reference_labels[nearest] == labels[:, None]
             parts.append(_scored(correct, labels, relevant[rows], class_sizes[rows], recall_at, map_at))
         order.append(query_rows)
     return _joined(parts, torch.cat(order).argsort())
@@ -165,6 +166,11 @@ def sides(
     query_mask = torch.from_numpy(is_query)
     device_mask = query_mask.to(embeddings.device)
     return embeddings[device_mask], labels[query_mask], embeddings[~device_mask], labels[~query_mask]
+
+
+def _nothing_found(labels: Tensor, recall_at: Sequence[int], map_at: Sequence[int]) -> QueryScores:
+    zeros = torch.zeros(len(labels), 3, dtype=torch.float64)
+    return QueryScores(labels, zeros, dict.fromkeys(recall_at, zeros[:, 0]), dict.fromkeys(map_at, zeros[:, 0]))
 
 
 def _scored(

@@ -18,7 +18,6 @@ from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, refusals
-from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
 from protocols.training.optimizer import LearningRates, build_optimizer
 from protocols.training.principal_components import set_to_principal_components
@@ -79,7 +78,6 @@ def train_fold(
     *,
     device: str = "cpu",
     observe: ModelObserver | None = None,
-    record: EpochObserver | None = None,
 ) -> TrainedFold:
     """Train a model on one fold and score it on the fold's validation classes.
 
@@ -91,7 +89,6 @@ def train_fold(
         data: Images of the spec's training and validation classes, and no others.
         device: `cpu`, `cuda` or `cuda:N`.
         observe: Called with the model and the number of iterations done, at every validation.
-        record: Called with the training after every epoch, and once before the first.
 
     Returns:
         The record of the training, and the weights of the best checkpoint.
@@ -108,7 +105,7 @@ def train_fold(
     fill_memory = device == "cpu" and spec.conditions.training.precision == "amp"
     use_precision(spec.conditions.training.precision)
     with isolated_random_numbers(device, fill_memory=fill_memory):
-        training = _Training(spec, data, torch.device(device), observe, record)
+        training = _Training(spec, data, torch.device(device), observe)
         stopped_by, reason = training.run()
         result = training.result(stopped_by, reason, time.perf_counter() - started)
         training.network.release()
@@ -124,11 +121,10 @@ class _Training:
         data: FoldData,
         device: torch.device,
         observe: ModelObserver | None,
-        record: EpochObserver | None,
     ) -> None:
         self.spec, self.data, self.device = spec, data, device
         self.settings = spec.conditions.training
-        self.observe, self.record = observe, record
+        self.observe = observe
         self.checkpoint = BestCheckpoint()
         self.curve: list[CurvePoint] = []
         self.iterations = 0
@@ -148,15 +144,16 @@ class _Training:
         try:
             self._fit_embedder()
             if self.spec.method.loss is None:
-                self._end_epoch(0, self._validate(0, eligible=True))
+                self._validate(0, eligible=True)
                 return "untrained", None
             self.method = self._build_method()
-            self._end_epoch(0, self._validate(0, eligible=False))
+            self._validate(0, eligible=False)
             for epoch in range(self.settings.max_epochs):
                 self._train_epoch(epoch)
                 done = epoch + 1
                 validated = done % self.settings.validate_every == 0 or done == self.settings.max_epochs
-                self._end_epoch(done, self._validate(done, eligible=True) if validated else None)
+                if validated:
+                    self._validate(done, eligible=True)
                 waited = done - self.checkpoint.best_epoch
                 if validated and not self.epoch_is_fixed and waited > self.settings.patience:
                     return "patience", None
@@ -268,11 +265,6 @@ class _Training:
                 self.optimizer.step()
         self.learning_rates.after("step")
         self.iterations += 1
-
-    def _end_epoch(self, epoch: int, map_at_r: float | None) -> None:
-        if self.record is not None:
-            self.monitor.require_finite()
-            self.record(EpochEnd(self.model, self.loss, epoch, map_at_r, self.normalization))
 
     def _validate(self, epoch: int, *, eligible: bool) -> float | None:
         """Add a point to the curve, update the checkpoint if this epoch is eligible, and return the MAP@R."""

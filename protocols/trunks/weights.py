@@ -79,8 +79,7 @@ def identify_weights(file: WeightFile, weights: str, shapes: Shapes, progress: P
     path = _weight_path(file)
     if file.url is not None and weights == IMAGENET and not os.environ.get(WEIGHTS_VARIABLE) and not path.is_file():
         try:
-            # Several processes may download the file at the same time, so a broken download is not resumed.
-            download(file.url, path, sha256=file.sha256, progress=progress, timeout=_TIMEOUT, resume=False)
+            download(file.url, path, sha256=file.sha256, progress=progress, timeout=_TIMEOUT)
         except DownloadError as error:
             raise TrunkError(_missing(file, path, f"; {error}")) from error
     identity, _ = _read(file, None if weights == IMAGENET else weights, shapes)

@@ -85,8 +85,8 @@ def headline(board: Board) -> str:
 
 def pairs_table(board: Board, compare: str = "all", *, told: bool = False) -> Table:
     """Build the table of pairs: the difference on each dataset, answers first. `told` leaves out "cannot tell"."""
-    pairs = sorted(board.pairs(compare), key=lambda pair: ORDER.index(pair.verdict))
-    survives = surviving(pairs)
+    found = board.pairs(compare)
+    pairs = sorted(zip(found, surviving(found), strict=True), key=lambda one: ORDER.index(one[0].verdict))
     means = [Column("mean"), Column("predicted")] if len(board.datasets) >= FEWEST_FOR_A_MEAN else []
     columns = (*(Column(one.title) for one in board.datasets), *means, Column("verdict", numeric=False))
     return Table(
@@ -96,16 +96,12 @@ def pairs_table(board: Board, compare: str = "all", *, told: bool = False) -> Ta
         f"correction over the {len(pairs):,} rows.",
         columns=columns,
         rows=tuple(
-            Row(
-                f"{board.methods[pair.a]} − {board.methods[pair.b]}",
-                _cells(board, pair),
-                sign="*" if pair in survives else "",
-            )
-            for pair in pairs
+            Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair), sign="*" if survives else "")
+            for pair, survives in pairs
             if not told or pair.verdict != "cannot tell"
         ),
         first="Methods",
-        notes=(_counts(pairs, len(survives)),),
+        notes=(_counts(pairs), *_failed(board)),
         remarks=(*_limits(board), *_origins(board)),
     )
 
@@ -149,11 +145,18 @@ def _mean_cells(mean: OverDatasets | None) -> list[Cell]:
     return [Cell(mean.mean, width, form=POINTS, kind="measured") for width in (mean.half_width, mean.prediction)]
 
 
-def _counts(pairs: Sequence[PairOverDatasets], surviving: int) -> str:
-    counts = Counter(pair.verdict for pair in pairs)
+def _counts(pairs: Sequence[tuple[PairOverDatasets, bool]]) -> str:
+    counts, holding = Counter(pair.verdict for pair, _ in pairs), sum(survives for _, survives in pairs)
     said = [f"{counts[verdict]:,} {verdict}" for verdict in ORDER if counts[verdict]]
-    many = f" {surviving or 'None'} survive a correction over all {len(pairs):,}." if len(pairs) > 1 else ""
+    many = f" {holding or 'None'} survive a correction over all {len(pairs):,}." if len(pairs) > 1 else ""
     return f"Of {counted(len(pairs), 'pair')}: {listed(said)}.{many}"
+
+
+def _failed(board: Board) -> Iterator[str]:
+    for dataset in board.datasets:
+        for key, failed in dataset.comparison.failed.items():
+            units = counted(len(dataset.values[key].units), "search")
+            yield f"On {dataset.title}, {len(failed)} of {units} of {board.methods[key]} failed; means count it."
 
 
 def _agreement(board: Board) -> Iterator[str]:
@@ -167,8 +170,8 @@ def _agreement(board: Board) -> Iterator[str]:
 
 _OVER_ALL = (
     "Consistent: all intervals and that of the mean lie on one side of zero. Mean: all datasets count equally. "
-    "Predicted: where a difference newly measured on another such dataset, with the same budget, lies in about "
-    "95 % of cases. Depends on the dataset: two intervals lie on opposite sides of zero."
+    "Predicted: where a difference newly measured on another such dataset, with the same budget, lies in about 95 % of "
+    "cases. Depends on the dataset: two intervals lie on opposite sides of zero."
 )
 _OVER_TWO = (
     "Hint: both intervals lie on the same side of zero, which a third dataset can still turn around. Depends on the "
@@ -183,14 +186,10 @@ def _limits(board: Board) -> Iterator[str]:
         units.setdefault(_unit_words(one), []).append(one.title)
     yield from (f"On {listed(titles)}, {words}" for words, titles in units.items())
     for one in board.datasets:
-        for key, failed in one.comparison.failed.items():
-            searches = counted(len(one.values[key].units), "search")
-            yield f"On {one.title}, {len(failed)} of {searches} of {board.methods[key]} failed; its mean counts them."
         findings = origin_findings(one.source.measured)
         yield from (f"On {one.title}: {finding.sentences}" for finding in findings)
     if board.left_out:
-        left_out = joined(list(dict.fromkeys(board.left_out.values())))
-        yield f"Not on all datasets, or with other code of its own on some, so not on the board: {left_out}."
+        yield f"Not on all datasets, so not on the board: {joined(list(board.left_out.values()))}."
 
 
 def _unit_words(dataset: BoardDataset) -> str:

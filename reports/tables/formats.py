@@ -53,6 +53,8 @@ def to_json(table: Table) -> str:
 def _field(value: Value) -> str | int:
     if value is None:
         return ""
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@")):
+        return f"'{value}"  # A spreadsheet would take it for a formula.
     return repr(value) if isinstance(value, float) else value
 
 

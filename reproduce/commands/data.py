@@ -1,4 +1,4 @@
-"""`reproduce data`: fetches a dataset, and checks it against the published counts."""
+"""`reproduce data`: checks a dataset against the published counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from protocols.progress import Progress
     from protocols.splits import ClassSplit
 
-app = typer.Typer(name="data", help="Fetch a dataset, or check it.", no_args_is_help=True)
+app = typer.Typer(name="data", help="Check a dataset.", no_args_is_help=True)
 
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset; `reproduce datasets` lists them.")]
 DataFolder = Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images.")]
@@ -31,6 +31,11 @@ CACHE = Path(STORE).parent / "cache"
 
 _MOST_FAULTS = 20
 """At most this many faults are listed."""
+
+
+@app.callback()
+def _group() -> None:
+    """Without it, typer would take the only command for the group."""
 
 
 @app.command()
@@ -167,71 +172,3 @@ def _refuse(faults: Sequence[str], console: Console) -> NoReturn:
     for fault in faults[:_MOST_FAULTS]:
         say(console, f"  {fault}")
     raise InputError(f"{faults[0]} (and {len(faults) - 1:,} more; at most {_MOST_FAULTS} are named above)")
-
-
-@app.command()
-def fetch(name: DatasetName, to: Annotated[Path, typer.Option("--to", help="Folder to put the dataset into.")]) -> None:
-    """Download a dataset from its publisher and unpack it.
-
-    If the publisher does not allow a direct download, the command says which files you need and where to get them.
-    """
-    from protocols.datasets.dataset_registry import entry_of
-
-    console = output_console()
-    with as_input_errors():
-        entry = entry_of(name)
-        if entry.publication is None or entry.lister is None:
-            return say(console, f"{name}: {entry.description}; there is nothing to fetch")
-        if not _is_whole(entry, to):
-            say(console, entry.publication.source)
-            with Bars(console) as bars:
-                _fetch(name, entry, to, bars)
-        counts = entry.publication.counts
-    return say(console, f"{to}: {name} is complete, {counts.images:,} images of {counts.classes:,} classes")
-
-
-def _is_whole(entry: DatasetEntry, folder: Path) -> bool:
-    from protocols.datasets.listing import DataError
-    from protocols.datasets.publications import check_counts
-
-    assert entry.lister is not None
-    assert entry.publication is not None
-    try:
-        check_counts(entry.lister(folder), entry.publication.counts)
-    except DataError:
-        return False
-    return True
-
-
-def _fetch(name: str, entry: DatasetEntry, to: Path, bars: Bars) -> None:
-    """Download, verify and unpack a dataset's archives.
-
-    Archives that are already in the folder are verified, but not downloaded again. Archives that cannot be downloaded
-    directly can be put there by hand.
-    """
-    from protocols import download
-    from protocols.datasets.publications import check_counts
-
-    assert entry.lister is not None
-    assert entry.publication is not None
-    archives, page = entry.publication.archives, entry.publication.page
-    # Told before anything large is downloaded.
-    if missing := [archive.name for archive in archives if archive.url is None and not (to / archive.name).is_file()]:
-        raise InputError(
-            f"{name}: download {' and '.join(missing)} by hand from {page}, put them into {to}, and run the same "
-            "command again"
-        )
-    for archive in archives:
-        file = to / archive.name
-        if archive.url is None or file.is_file():
-            download.verify(file, md5=archive.md5, size=archive.size)
-            continue
-        progress = bars.of(archive.name)
-        try:
-            download.download(archive.url, file, md5=archive.md5, size=archive.size, progress=progress)
-        except download.DownloadError as error:
-            raise InputError(f"{error}, or put {archive.name} from {page} into {file.parent}") from error
-    for archive in archives:
-        if download.is_archive(archive.name):
-            download.unpack(to / archive.name, to / archive.folder)
-    check_counts(entry.lister(to), entry.publication.counts)

@@ -74,7 +74,9 @@ def datasets() -> None:
         rows.append((name, entry.description, *size, "nothing" if name in EMBEDDED else "--data FOLDER"))
     columns = ("dataset", "what", "classes", "images", "needs")
     show_rows("datasets", columns, rows, right={"classes", "images"})
-    say(output_console(), "`reproduce data fetch NAME --to FOLDER` downloads a dataset, or says where to get it.")
+    for name, entry in DATASETS.items():
+        if entry.publication is not None:
+            say(output_console(), f"{name} is from {entry.publication.page}")
 
 
 def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:

@@ -105,8 +105,8 @@ def show_needs(session: Session, console: Console) -> None:
     from results.spec.trunk_spec import NO_TRUNK
 
     name, trunk, needs = session.experiment.dataset.name, session.experiment.conditions.trunk, []
-    if needs_folder(session.experiment) and DATASETS[name].publication:
-        needs.append(f"the images of {name} (`reproduce data fetch {name} --to FOLDER`, then --data FOLDER)")
+    if needs_folder(session.experiment) and (publication := DATASETS[name].publication):
+        needs.append(f"the images of {name} from {publication.page}, with --data FOLDER")
     try:
         entry = None if trunk.name == NO_TRUNK else trunk_entry(trunk)
         file = entry and entry.weight_file

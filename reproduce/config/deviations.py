@@ -12,7 +12,7 @@ from results.spec.mlrc_constants import MLRC_TABLES
 _NOT_COMPARED = frozenset(
     {
         # Names, further measurements, and what is tested: they change no number.
-        *("title", "metrics", "test_curves", "recordings", "peeking_metric"),
+        *("title", "metrics", "test_curves", "peeking_metric"),
         "primary",
         # Compared key by key, by `deviations`.
         *("methods", "variants"),
@@ -26,7 +26,7 @@ _NOT_COMPARED = frozenset(
         "trunk.weights",
     }
 )
-_NOT_COMPARED_PARTS = ("search.sampler.", "recordings.", "primary.")
+_NOT_COMPARED_PARTS = ("search.sampler.", "primary.")
 
 
 def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:

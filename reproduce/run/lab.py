@@ -28,7 +28,6 @@ from reproduce.run.job_outcomes import JobOutcomes
 from reproduce.run.tasks import EvaluateTask, Executor, Task, TaskResult, TrainTask, figure_inputs
 from results.records.artifacts import weights_path
 from results.records.records import FoldResult, RunRecord
-from results.spec.experiment_spec import RecordingSettings
 from results.store.store import Store
 
 ATTEMPTS = 3
@@ -84,7 +83,6 @@ class SharedLab:
         experiment: Fingerprint of the experiment. Finished runs are listed under it at once, so that an unfinished
             experiment has a table too. None lists no runs.
         test_curves: Whether test scores are recorded during the trainings of the reproductions.
-        recordings: Embeddings to keep during the trainings of the reproductions; None keeps none.
         say: Prints a line about a job that its method refuses.
     """
 
@@ -96,11 +94,10 @@ class SharedLab:
         experiment: str | None = None,
         *,
         test_curves: bool = False,
-        recordings: RecordingSettings | None = None,
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.store, self.executor, self.observer, self.experiment = store, executor, observer, experiment
-        self.test_curves, self.recordings, self.say = test_curves, recordings, say
+        self.test_curves, self.say = test_curves, say
         self._outcomes = JobOutcomes(store)
         self._lock, self._news = threading.RLock(), threading.Event()
         self._works: dict[tuple[str, bool], _Work] = {}
@@ -195,8 +192,7 @@ class SharedLab:
         if isinstance(job, TrainJob):
             weights = None if job.run is None else weights_path(artifacts, job.spec)
             observed_on = test_data(dataset, split) if self.test_curves and job.run is not None else None
-            recordings = None if job.run is None else self.recordings
-            return TrainTask(job, setup.training_data(job.spec), weights, observed_on, recordings)
+            return TrainTask(job, setup.training_data(job.spec), weights, observed_on)
         paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
         return EvaluateTask(job, test_data(dataset, split), paths, figure_inputs(setup, job, artifacts))
 

@@ -124,7 +124,6 @@ def run(
                 progress,
                 session.fingerprint,
                 test_curves=experiment.test_curves,
-                recordings=experiment.recordings,
                 say=partial(console.print, highlight=False, markup=False, soft_wrap=True),
             )
             follow = session.protocol.run

@@ -115,7 +115,7 @@ class Session:
                 key for key, study in studies.items() if study.method.method.embedder == "test_components"
             ),
             ranges={key: ranges for key, study in studies.items() if (ranges := searched_ranges(study.method.space))},
-            printed=dict(self.printed),
+            printed={key: scores for key, scores in self.printed.items() if scores},
             defaults=dict(self.defaults),
         )
 
@@ -180,7 +180,8 @@ def open_session(
         setup = setup_of(experiment, data.seen_by(experiment))
         row_setups = {key: setup_of(rows[key], data.seen_by(rows[key])) for key in rows if key in experiment.changes}
         titles = {card.key: _title(card, rows[card.key]) for card in cards}
-        printed = {card.key: dict(card.printed.get(experiment.dataset.name, {})) for card in cards if card.printed}
+        dataset = experiment.dataset.name
+        printed = {c.key: {str(metric): score for metric, score in c.printed.get(dataset, {}).items()} for c in cards}
         session = Session(name, experiment, setup, titles, methods, where, row_setups, printed)
         return _with_defaults(session) if experiment.search.default else session
     except (DataError, BrokenImageError, SamplerError, SplitError, TrunkError) as error:

@@ -80,31 +80,6 @@ class PrimaryScore(Record):
     compare: str = "all"
 
 
-class RecordingSettings(Record):
-    """Embeddings to keep during the trainings of the reproductions, for figures. They change no training.
-
-    Attributes:
-        images: Whose embeddings are kept. The final training of protocol `standard` has no validation images.
-        per_class: Number of images of each class, drawn at random; None takes all.
-        classes: Number of classes, at equal intervals; None takes all.
-        epochs: Epochs after which embeddings and proxies are kept; 0 is the untrained network.
-        problems: Whether to keep the solution of each problem of CCP, with its numbers: the network with the best
-            validation score of the problem.
-    """
-
-    images: Literal["training", "validation"] = "training"
-    per_class: int | None = Field(default=None, ge=1)
-    classes: int | None = Field(default=None, ge=2)
-    epochs: tuple[int, ...] = ()
-    problems: bool = False
-
-    @model_validator(mode="after")
-    def _not_empty(self) -> "RecordingSettings":
-        if not self.epochs and not self.problems:
-            raise ValueError("needs epochs, or problems: true")
-        return self
-
-
 class Experiment(Record):
     """A comparison of methods on one dataset under equal conditions.
 
@@ -148,7 +123,6 @@ class Experiment(Record):
     changes: dict[str, dict[str, JsonValue]] = Field(default={}, alias="with")
     primary: PrimaryScore | None = None
     peeking_metric: Literal["precision_at_1", "r_precision", "map_at_r"] = "map_at_r"
-    recordings: RecordingSettings | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -179,8 +153,6 @@ class Experiment(Record):
                 raise ValueError(
                     "search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one"
                 )
-        if self.recordings is not None and self.recordings.images == "validation" and self.protocol == "standard":
-            raise ValueError("recordings: protocol standard has no validation images in its final training")
         if self.primary is not None and self.primary.compare not in ("all", "best", *self.rows):
             raise ValueError(
                 f"primary: compare: {self.primary.compare} is no method of this experiment; add it, or use all, best, "

@@ -61,12 +61,12 @@ def over_datasets(differences: Numbers, errors: Numbers) -> OverDatasets:
     return OverDatasets(mean, t * error, prediction, 2 * special.stdtr(count - 1, -np.abs(mean) / error))
 
 
-def surviving(pairs: Sequence["PairOverDatasets"]) -> list["PairOverDatasets"]:
-    """Return the rows of a board that say the same on all datasets, even after Holm's correction over all its rows."""
+def surviving(pairs: Sequence["PairOverDatasets"]) -> tuple[bool, ...]:
+    """Tell which rows of a board say the same on all datasets, even after Holm's correction over all of its rows."""
     if not pairs:
-        return []
+        return ()
     found = zip(pairs, holm([pair.p for pair in pairs]), strict=True)
-    return [pair for pair, p in found if pair.verdict in ("consistent", "hint: same on both") and p < ALPHA]
+    return tuple(pair.verdict in ("consistent", "hint: same on both") and bool(p < ALPHA) for pair, p in found)
 
 
 @dataclass(frozen=True)

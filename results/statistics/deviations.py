@@ -5,8 +5,7 @@ score. The trials of the one search do not show it either: a sampler's trials de
 them again gives a fourth of the true deviation. So the deviation is assumed from the nearest record, and doubled: in
 simulations no more than 5 % of the claims are wrong as long as the true deviation is at most twice the record's.
 
-`search_deviations.csv` has the numbers of the kept records; `python -m tests.benchmarks.search_variance` writes it. Its
-lines without a dataset are the deviations between runs, pooled over all kept records.
+`search_deviations.csv` has the numbers of the kept records; `python -m tests.benchmarks.search_variance` writes it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +22,6 @@ from results.spec.data_choice import OWN_DATA
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
-from results.store.frame import EmbeddingKind
 
 WIDENING = 2.0
 """Factor of an assumed deviation in tests."""
@@ -66,7 +64,6 @@ class SearchDeviation:
     Attributes:
         deviation: In the unit of the values. The part of the runs stays in it.
         degrees: Its degrees of freedom.
-        largest: Largest difference between two searches of one method in the record.
         record: Name of the record.
         trials: Trials of each search in the record.
         setting: The record's setting as a phrase.
@@ -74,7 +71,6 @@ class SearchDeviation:
 
     deviation: float
     degrees: int
-    largest: float = 0.0
     record: str = ""
     trials: int = 0
     setting: str = ""
@@ -92,9 +88,7 @@ def search_deviation(measured: MeasuredExperiment, score: PrimaryScore, name: st
     if not means:
         return None
     variance, degrees = pooled_variance(means.values())
-    largest = max(float(np.ptp(own)) for own in means.values())
-    trials = measured.summary.trials
-    return SearchDeviation(float(np.sqrt(variance)), degrees, largest, name, trials, setting_phrase(measured))
+    return SearchDeviation(float(np.sqrt(variance)), degrees, name, measured.summary.trials, setting_phrase(measured))
 
 
 def repeated_searches(measured: MeasuredExperiment, score: PrimaryScore) -> dict[str, list[float]]:
@@ -113,27 +107,26 @@ def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> Sea
     are a search too: its deviation is that of the record, times the ratio of the deviations of the best validation
     scores, and not below that of the record.
     """
-    trials, conditions = experiment.search.trials, experiment.conditions
-    kept = _kept(score.metric, score.embeddings, on_features=conditions.trunk.is_input_features)
+    trials, trunk, kind = experiment.search.trials, experiment.conditions.trunk, training_kind(experiment.conditions)
+    kept = _kept_deviations()
+    kept = kept[(kept["metric"] == score.metric) & (kept["embeddings"] == score.embeddings)]
+    kept = kept[(kept["training"] == "frozen") == (kind == "frozen")]
     # Two folders of users are two datasets.
     same_data = (kept["dataset"] == experiment.dataset.name) & ~kept["dataset"].isin(OWN_DATA)
-    same_trunk = kept["trunk"] == conditions.trunk.name
-    near = kept[(same_data | (same_trunk & (kept["training"] == training_kind(conditions)))) & (kept["dataset"] != "")]
+    near = kept[same_data | ((kept["trunk"] == trunk.name) & (kept["training"] == kind))]
     if trials < FEWEST_TRIALS or near.empty:
         return None
 
     def distance(line: Mapping[Any, Any]) -> tuple[bool, bool, int, int, float]:
         data = line["dataset"] != experiment.dataset.name or experiment.dataset.name in OWN_DATA
-        apart = data, line["trunk"] != conditions.trunk.name, abs(int(line["trials"]) - trials)
+        apart = data, line["trunk"] != trunk.name, abs(int(line["trials"]) - trials)
         return *apart, -int(line["degrees"]), -float(line["deviation"])
 
     line = min(near.to_dict("records"), key=distance)
     deviation, length = float(line["deviation"]), int(line["trials"])
     if trials < length:
         deviation *= float(line["shorter"].split()[trials - FEWEST_TRIALS])
-    return SearchDeviation(
-        deviation, int(line["degrees"]), float(line["largest"]), line["record"], length, line["setting"]
-    )
+    return SearchDeviation(deviation, int(line["degrees"]), line["record"], length, line["setting"])
 
 
 def training_kind(conditions: Conditions) -> str:
@@ -141,20 +134,6 @@ def training_kind(conditions: Conditions) -> str:
     if conditions.trunk.is_input_features:
         return "frozen"
     return "from scratch" if conditions.trunk.weights == "random" else "fine-tuned"
-
-
-def measured_deviation(
-    metric: str = "map_at_r", kind: EmbeddingKind = "concatenated", *, on_features: bool = False
-) -> float:
-    """Return the run-to-run deviation of the kept records, a fraction of 1, over all methods."""
-    kept = _kept(metric, kind, on_features=on_features)
-    return float(kept[kept["dataset"] == ""]["deviation"].item())
-
-
-def _kept(metric: str, kind: EmbeddingKind, *, on_features: bool) -> pd.DataFrame:
-    lines = _kept_deviations()
-    features = "yes" if on_features else "no"
-    return lines[(lines["metric"] == metric) & (lines["embeddings"] == kind) & (lines["features"] == features)]
 
 
 @cache

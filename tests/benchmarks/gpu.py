@@ -31,9 +31,9 @@ from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.jobs import TrainJob
 from protocols.metrics.retrieval import normalized, query_scores
-from protocols.training.embedding_recorder import EpochEnd
 from protocols.training.torch_state import torch_provenance
 from protocols.training.train_fold import train_fold
+from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import identified_trunk
 from reproduce.run.devices import prepare_process
 from reproduce.run.local import LocalProcesses
@@ -103,14 +103,15 @@ def suite(bench: Bench) -> Iterator[tuple[str, Any]]:
         with gpu_share(bench) as share:
             times: list[float] = []
 
-            def at_end(epoch: EpochEnd, times: list[float] = times) -> None:
+            def at_validation(model: EmbeddingModel, iterations: int, times: list[float] = times) -> None:
                 times.append(time.perf_counter())
 
             spec, data = bench.fold(precision=precision, epochs=2 if precision == "ieee" else 4)
-            train_fold(spec, data, device=str(bench.device), record=at_end)
+            train_fold(spec, data, device=str(bench.device), observe=at_validation)
         steps = spec.conditions.training.iterations_per_epoch
-        rates = {"steps_per_second": 2 * steps / (times[-1] - times[-3])}
-        rates["from_the_start"] = steps * (len(times) - 1) / (times[-1] - times[0])
+        # A validation is after every second epoch.
+        rates = {"steps_per_second": 2 * steps / (times[-1] - times[-2])}
+        rates["from_the_start"] = 2 * steps * (len(times) - 1) / (times[-1] - times[0])
         yield f"alone, {precision}", {**rates, "validated": len(data.validation), **share}
         if precision == "ieee":
             return

@@ -134,9 +134,8 @@ BY_PYTEST = [
     ".venv/bin/python -m pytest -q tests/losses/test_proxy_anchor.py",
     ".venv/bin/python -m pytest -q tests/test_house.py -k circle",
 ]
-# Over a gigabyte from a publisher's server; tests/reproduce/commands/test_data.py fetches from a server of its own.
 # Packages; tests/contracts/test_gpu_machine.py runs the script with a stand-in for pip.
-DOWNLOADS = ["python -m reproduce data fetch cub200 --to .", "packaging/gpu_machine.sh"]
+DOWNLOADS = ["packaging/gpu_machine.sh"]
 
 
 def test_every_command_has_a_rule() -> None:

@@ -2,13 +2,11 @@
 
 import copy
 import pickle
-from collections import Counter
 
 import pytest
 import torch
 from pytorch_metric_learning import distances, reducers, regularizers
 from torch.func import functional_call
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.support.loss_cases import B, C, D, assert_same_state, batch, cases, made, train, value_of
 from tests.support.loss_cases import with_finite_gradients as finite
@@ -103,31 +101,6 @@ def test_a_loss_with_selections_falls_along_its_gradient(case):
     assert loss(embeddings - 1e-4 * gradient / gradient.norm(), labels) < value
 
 
-class CountOperations(TorchDispatchMode):
-    def __init__(self):
-        super().__init__()
-        self.operations = Counter()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.operations[func] += 1
-        return func(*args, **(kwargs or {}))
-
-
-def operations(case, size, num_classes):
-    loss = made(case, num_classes=num_classes)
-    embeddings, labels = batch(size=size, num_classes=num_classes)
-    with CountOperations() as count:
-        loss(embeddings.requires_grad_(), labels).backward()
-    return count.operations
-
-
-@cases(at_once=True)
-def test_no_loop_over_samples_or_classes(case):
-    few = operations(case, size=8, num_classes=4)
-    assert sum(few.values()) > 5
-    assert few == operations(case, size=40, num_classes=30)
-
-
 # --- PML's conventions ---
 
 
@@ -199,18 +172,6 @@ def test_indices_tuple(case):
     fewer = value_of(loss, embeddings, labels, (some, some, some, some))
     assert fewer.isfinite()
     assert fewer < expected
-
-
-@cases(logits=True)
-def test_logits(case):
-    embeddings, _ = batch()
-    loss = made(case)
-    logits = loss.get_logits(embeddings)
-    assert logits.shape == (B, C)
-    torch.testing.assert_close(logits, loss.get_logits(embeddings.double()).float(), rtol=1e-4, atol=1e-5)
-    half = loss.get_logits(embeddings.bfloat16())
-    assert half.dtype == torch.float32
-    torch.testing.assert_close(half, loss.get_logits(embeddings.bfloat16().float()), rtol=1e-5, atol=1e-5)
 
 
 @cases(keywords=True)

@@ -1,5 +1,7 @@
 """Cross-batch memory against the authors' code (with a true queue), and how it starts, stops and resumes."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 import torch
@@ -7,10 +9,33 @@ from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor
 from torch.nn import functional
 
-from losses import Clock, Needs, XBMLoss
+from losses import Needs, XBMLoss
 from losses.pair_losses import COPY
+from losses.plugin import Clock, TrainingContext, TrainingPlugin
 from tests.support.golden_files import Case, case_name, golden
-from tests.support.listening import Listening
+
+
+class Listening(TrainingPlugin):
+    """Stands before the class of a loss. heard: the names of the hooks in the order of their calls."""
+
+    heard: tuple[str, ...] = ()
+
+    def bind(self, context: TrainingContext) -> None:
+        self.heard += ("bind",)
+
+    def on_epoch_start(self, clock: Clock) -> None:
+        self.heard += ("epoch",)
+
+    def on_step_start(self, clock: Clock) -> None:
+        self.heard += ("step",)
+
+    def on_gradients(self, clock: Clock) -> bool:
+        self.heard += ("gradients",)
+        return False
+
+    def on_evaluation(self, clock: Clock, metrics: Mapping[str, float]) -> None:
+        self.heard += ("evaluation",)
+
 
 CASES = golden("xbm")
 

@@ -46,14 +46,12 @@ class LossCase:
     proxies: the learned rows that stand for classes, (rows, d), writable in place; None if there are none.
     keywords: PML's keywords (`reducer`, `distance`, regularizers) are accepted.
     divisors: the sub-losses bring the divisors that `DivisorReducer` asks for.
-    logits: there is `get_logits(embeddings) -> (B, C)`.
     mined: `indices_tuple` weighs the samples as PML's proxy losses do.
     smooth: differentiable in embeddings and parameters wherever no selection flips.
     classes: labels have to lie in 0..C-1.
     positive: there is no batch with a loss below 0.
     sized: it knows the number of dimensions.
     alone: a batch of a single sample, and one of a single class, have a loss above 0.
-    at_once: there is no loop over samples or classes.
     distances: another similarity of PML can take the place of the cosine.
     """
 
@@ -62,14 +60,12 @@ class LossCase:
     proxies: Callable[[nn.Module], Tensor] | None = _proxies
     keywords: bool = True
     divisors: bool = False
-    logits: bool = True
     mined: bool = True
     smooth: bool = True
     classes: bool = True
     positive: bool = True
     alone: bool = True
     sized: bool = True
-    at_once: bool = True
     distances: bool = True
 
 
@@ -173,14 +169,14 @@ def _ranking(loss_class: Callable[..., nn.Module], **settings: Any) -> Callable[
     return lambda num_classes, embedding_size, **kwargs: loss_class(**settings, **kwargs)
 
 
-_OF_RANKS: dict[str, Any] = dict.fromkeys(("logits", "mined", "classes", "alone", "sized"), False) | {"proxies": None}
+_OF_RANKS: dict[str, Any] = dict.fromkeys(("mined", "classes", "alone", "sized"), False) | {"proxies": None}
 
-_SEARCHES = dict.fromkeys(("smooth", "at_once", "distances"), False)
+_SEARCHES = dict.fromkeys(("smooth", "distances"), False)
 
 
 def _wrapped(name: str, make: Callable[..., nn.Module], **promised: Any) -> LossCase:
     """Losses that hold another one and take no keywords of PML themselves."""
-    return LossCase(name, make, keywords=False, logits=False, **promised)
+    return LossCase(name, make, keywords=False, **promised)
 
 
 CASES = [

@@ -149,7 +149,7 @@ def test_pictures_of_a_single_colour_are_named(folder: Path, tmp_path: Path) -> 
     assert open_dataset(data_request(folder, tmp_path / "cache")).oddities.constant == ()
     Image.new("RGB", (9, 9), (7, 8, 9)).save(folder / "class_6" / "plain.png")
     dataset = open_dataset(data_request(folder, tmp_path / "cache"))
-    said = "1 images whose values are all equal (class_6/plain.png)"
+    said = "1 images of a single colour (class_6/plain.png)"
     assert dataset.oddities.phrase(dataset, {6, 7}) == said
     assert check_images(list_class_folders(folder), None, False, lambda done, total: None).oddities == said
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from protocols.metrics import covering
-from protocols.metrics.covering import class_distance, covering_radius
+from protocols.metrics.covering import covering_radius
 
 many = settings(deadline=None, max_examples=40)
 
@@ -61,19 +61,3 @@ def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch, elements: int, ro
     monkeypatch.setattr(covering, "POOL_ELEMENTS", elements)
     monkeypatch.setattr(covering, "_ROWS", rows)
     assert covering_radius(embeddings, labels) == pytest.approx(whole, rel=1e-12)
-
-
-def test_class_distance_is_the_mean_over_all_pairs_of_different_classes() -> None:
-    embeddings, labels = _sample(40, 5, 4, seed=3)
-    distances = _distances(embeddings.numpy())
-    apart = labels.numpy()[:, None] != labels.numpy()[None]
-    assert class_distance(embeddings, labels) == pytest.approx(distances[apart].mean(), rel=1e-12)
-
-
-def test_class_distance_refuses_a_single_class_and_embeddings_that_are_not_finite() -> None:
-    embeddings, labels = _sample(6, 3, 2, seed=5)
-    with pytest.raises(ValueError, match="two classes"):
-        class_distance(embeddings, torch.zeros(6, dtype=torch.long))
-    embeddings[0, 0] = torch.nan
-    with pytest.raises(ValueError, match="finite"):
-        class_distance(embeddings, labels)

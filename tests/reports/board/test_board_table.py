@@ -72,6 +72,7 @@ def test_a_dataset_that_shows_nothing_leaves_all_places_open():
     told = pairs_table(board, told=True)
     assert told.notes == (
         "Of 91 pairs: 25 hint: same on both and 66 cannot tell. None survive a correction over all 91.",
+        "On handwriting, 1 of 3 searches of Contrastive failed; means count it.",
     )
     assert len(told.rows) == 25
 

@@ -115,7 +115,7 @@ def test_a_plan_makes_and_changes_no_store(say, tmp_path, made):
 
 def test_a_plan_names_what_a_run_needs(say):
     text = say("mlrc_cub200", "--methods", "triplet", "--device", "cpu")
-    assert "needs the images of cub200 (`reproduce data fetch cub200 --to FOLDER`" in text
+    assert "needs the images of cub200 from https://data.caltech.edu/records/65de6-vp158, with --data" in text
     assert "the weights of bn_inception, downloaded at the first run" in text
     # A network of 10.3 million numbers of four bytes, 10 reproductions of four folds.
     assert "1.6 GB of disk for 40 checkpoints" in text

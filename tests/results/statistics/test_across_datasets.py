@@ -49,10 +49,10 @@ def test_rows_that_survive_the_correction_over_the_board_are_marked():
         return pair_over_datasets([replace(on_dataset(difference, 0.1), p=p) for p in (0.001, 0.009)])
 
     assert [one.p for one in (row(1.0), row(-1.0))] == [0.009] * 2
-    assert len(surviving([row(1.0)] * 5)) == 5
-    assert surviving([row(1.0)] * 6) == [], "6 x 0.009 > 0.05"
+    assert surviving([row(1.0)] * 5) == (True,) * 5
+    assert surviving([row(1.0)] * 6) == (False,) * 6, "6 x 0.009 > 0.05"
     unsure = pair_over_datasets([replace(on_dataset(0.1, 0.1), p=0.001)] * 2)
-    assert surviving([unsure]) == []
+    assert surviving([unsure]) == (False,)
     consistent_ones = pair([1.0, 1.6, 1.2], [0.2, 0.3, 0.25])
     assert consistent_ones.mean.p == pytest.approx(
         2 * stats.t.sf(1.2667 / (0.7589 / stats.t.ppf(0.975, 2)), 2), abs=1e-4
