@@ -137,8 +137,9 @@ def _means(comparison: ComparisonResult, titles: dict[str, str]) -> str:
     first = [key for key in comparison.methods if key == comparison.reference]
     keys = [*first, *(key for key in comparison.best_first if key not in first)]
     means = [f"{titles[key]} {100 * comparison.means[key]:.1f}" for key in keys]
-    more = f" and {counted(len(means) - NAMED, 'other')}" if len(means) > NAMED else ""
-    return joined(means[:NAMED]) + more
+    if len(means) <= NAMED:
+        return joined(means)
+    return f"{joined(means[:2])} and {counted(len(means) - 2, 'other')}"
 
 
 def _would_show(measured: MeasuredExperiment, comparison: ComparisonResult) -> str:

@@ -29,6 +29,8 @@ from reproduce.commands.terminal import output_console, say
 from reproduce.errors import WorkFailedError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from reproduce.run.session import Session
@@ -116,21 +118,25 @@ def run(
             if finished.decided or finished.failed:
                 break
         show_answer(finished.measured, console)
-        from reproduce.outputs.page import page_or_reason  # Imports what draws figures.
-
         if session.experiment.search.until_decided:
             outcome = "decided" if finished.decided else "not decided"
             say(console, f"{outcome} after {session.experiment.search.searches} searches of each method")
         done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
         say(console, f"{done}, {finished.found} found in the store")
-        suffixes = ", ".join(file.suffix for file in finished.files)
-        say(console, f"tables ({suffixes}): {finished.files[0].with_suffix('')}")
-        for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):
-            say(console, line)
+        _say_files(session, finished.files, console)
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
     if failed:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in failed.items())
         raise WorkFailedError(f"no results for {reasons} (the other methods are finished)")
+
+
+def _say_files(session: Session, tables: tuple[Path, ...], console: Console) -> None:
+    """Write the page, and say where tables, figures and page are."""
+    from reproduce.outputs.page import page_or_reason  # Imports what draws figures.
+
+    say(console, f"tables ({', '.join(file.suffix for file in tables)}): {tables[0].with_suffix('')}")
+    for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):
+        say(console, line)
 
 
 def _executor_factory(device: str, workers: int | None, ray: str | None, where: StoragePaths) -> Callable[[], Executor]:
