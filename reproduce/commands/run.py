@@ -21,6 +21,7 @@ from reproduce.commands.options import (
     Ray,
     StoreAt,
     Tables,
+    Track,
     Workers,
     Yes,
     with_choices,
@@ -81,6 +82,7 @@ def run(
     artifacts: Artifacts = None,
     cache: Cache = None,
     tables: Tables = None,
+    track: Track = None,
     yes: Yes = False,
 ) -> None:
     """Run an experiment, print its answer and write its page. Trainings that are in the store are not repeated.
@@ -94,6 +96,7 @@ def run(
         start_importing()  # On a GPU machine this takes seconds, as the imports below do.
     from reproduce.commands.terminal import show_answer, show_interim
     from reproduce.forecast import in_words
+    from reproduce.monitoring.trackers import open_trackers
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device, default_workers
     from reproduce.run.open_sessions import open_sessions
@@ -104,6 +107,7 @@ def run(
     if ray is not None:
         where = where.absolute()
     start_executor = _executor_factory(device, workers, ray, where)
+    tracked = open_trackers(track or [], where.store.parent / "tensorboard")
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device(device if ray is None else "auto")
     failed: dict[str, str] = {}
@@ -113,7 +117,9 @@ def run(
             # A cluster's number of workers and their speed are not known before it is open.
             if ray is None:
                 ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
-            finished = run_experiment.run(session, start_executor, console, partial(show_interim, console=console))
+            finished = run_experiment.run(
+                session, start_executor, console, partial(show_interim, console=console), tracked
+            )
             made += finished.made
             if finished.decided or finished.failed:
                 break
