@@ -79,9 +79,11 @@ def _line(pair: ComparedPair, titles: dict[str, str], comparison: ComparisonResu
     if pair.size == "within":
         return f"{titles[pair.a]} and {titles[pair.b]} are equal within {100 * comparison.margin:g} points"
     way = "above" if pair.difference >= 0 else "below"
-    return (
-        f"{titles[pair.a]} is{_by([pair]).removeprefix(' by')} {way} {titles[pair.b]}: {pair.untested or 'cannot tell'}"
-    )
+    # The interval is that of this pair alone.
+    alone = pair.half_width is not None and abs(pair.difference) > pair.half_width
+    corrected = f", corrected for {len(comparison.pairs)} comparisons" if alone else ""
+    verdict = pair.untested or f"cannot tell{corrected}"
+    return f"{titles[pair.a]} is{_by([pair]).removeprefix(' by')} {way} {titles[pair.b]}: {verdict}"
 
 
 def _claims(comparison: ComparisonResult, titles: dict[str, str]) -> Iterator[str]:
