@@ -90,10 +90,8 @@ def run(
     Before the first training the run says how many there are, and asks on a terminal if the store tells that they take
     more than an hour. You can stop a run with Ctrl-C at any time; the same command continues it.
     """
-    if ray is None and workers != 1 and Path("/dev/nvidiactl").exists():
-        from protocols.processes import start_importing
-
-        start_importing()  # On a GPU machine this takes seconds, as the imports below do.
+    if ray is None and workers != 1:
+        _begin_imports_of_workers()
     from reproduce.commands.terminal import show_answer, show_interim
     from reproduce.forecast import in_words
     from reproduce.monitoring.trackers import open_trackers
@@ -143,6 +141,14 @@ def _say_files(session: Session, tables: tuple[Path, ...], console: Console) -> 
     say(console, f"tables ({', '.join(file.suffix for file in tables)}): {tables[0].with_suffix('')}")
     for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):
         say(console, line)
+
+
+def _begin_imports_of_workers() -> None:
+    """On a GPU machine the imports of processes take seconds, as those of this one do."""
+    if Path("/dev/nvidiactl").exists():
+        from protocols.processes import start_importing
+
+        start_importing()
 
 
 def _executor_factory(device: str, workers: int | None, ray: str | None, where: StoragePaths) -> Callable[[], Executor]:
