@@ -79,9 +79,11 @@ def _line(pair: ComparedPair, titles: dict[str, str], comparison: ComparisonResu
     if pair.size == "within":
         return f"{titles[pair.a]} and {titles[pair.b]} are equal within {100 * comparison.margin:g} points"
     way = "above" if pair.difference >= 0 else "below"
-    return (
-        f"{titles[pair.a]} is{_by([pair]).removeprefix(' by')} {way} {titles[pair.b]}: {pair.untested or 'cannot tell'}"
-    )
+    # The interval is that of this pair alone.
+    alone = pair.half_width is not None and abs(pair.difference) > pair.half_width
+    corrected = f", corrected for {len(comparison.pairs)} comparisons" if alone else ""
+    verdict = pair.untested or f"cannot tell{corrected}"
+    return f"{titles[pair.a]} is{_by([pair]).removeprefix(' by')} {way} {titles[pair.b]}: {verdict}"
 
 
 def _claims(comparison: ComparisonResult, titles: dict[str, str]) -> Iterator[str]:
@@ -137,8 +139,9 @@ def _means(comparison: ComparisonResult, titles: dict[str, str]) -> str:
     first = [key for key in comparison.methods if key == comparison.reference]
     keys = [*first, *(key for key in comparison.best_first if key not in first)]
     means = [f"{titles[key]} {100 * comparison.means[key]:.1f}" for key in keys]
-    more = f" and {counted(len(means) - NAMED, 'other')}" if len(means) > NAMED else ""
-    return joined(means[:NAMED]) + more
+    if len(means) <= NAMED:
+        return joined(means)
+    return f"{joined(means[:2])} and {counted(len(means) - 2, 'other')}"
 
 
 def _would_show(measured: MeasuredExperiment, comparison: ComparisonResult) -> str:

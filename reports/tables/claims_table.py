@@ -7,7 +7,7 @@ from typing import get_args
 
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer
 from reports.tables.differences import DISTANCE, P_VALUE, size_words
-from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table, cell_text
+from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table
 from results.published.claims import Claim
 from results.published.print_alone import PrintVerdict
 from results.statistics.comparison import ComparedPair
@@ -52,11 +52,6 @@ def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
         notes=(_summary(answered), *dict.fromkeys(note for one in answered for note in _notes(one))),
         remarks=tuple(_remarks(answered)),
     )
-
-
-def difference_words(pair: ComparedPair) -> str:
-    """Return a difference with half the width of its 95 % interval, in percentage points, such as `-0.25 ± 0.06`."""
-    return cell_text(_difference(pair))
 
 
 def _difference(pair: ComparedPair) -> Cell:

@@ -56,6 +56,12 @@ Artifacts = Annotated[
     Path | None, typer.Option("--artifacts", help="Folder of checkpoints. Default: beside the store.")
 ]
 Cache = Annotated[Path | None, typer.Option("--cache", help="Folder of decoded images. Default: beside the store.")]
+Track = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--track", help="Show curves and scores during the run in tensorboard or wandb; repeat the option for both."
+    ),
+]
 Tables = Annotated[
     Path | None, typer.Option("--tables", help="Folder that tables are written to. Default: beside the store.")
 ]

@@ -21,6 +21,7 @@ from reproduce.commands.options import (
     Ray,
     StoreAt,
     Tables,
+    Track,
     Workers,
     Yes,
     with_choices,
@@ -29,6 +30,8 @@ from reproduce.commands.terminal import output_console, say
 from reproduce.errors import WorkFailedError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from reproduce.run.session import Session
@@ -79,6 +82,7 @@ def run(
     artifacts: Artifacts = None,
     cache: Cache = None,
     tables: Tables = None,
+    track: Track = None,
     yes: Yes = False,
 ) -> None:
     """Run an experiment, print its answer and write its page. Trainings that are in the store are not repeated.
@@ -92,6 +96,7 @@ def run(
         start_importing()  # On a GPU machine this takes seconds, as the imports below do.
     from reproduce.commands.terminal import show_answer, show_interim
     from reproduce.forecast import in_words
+    from reproduce.monitoring.trackers import open_trackers
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device, default_workers
     from reproduce.run.open_sessions import open_sessions
@@ -102,6 +107,7 @@ def run(
     if ray is not None:
         where = where.absolute()
     start_executor = _executor_factory(device, workers, ray, where)
+    tracked = open_trackers(track or [], where.store.parent / "tensorboard")
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device(device if ray is None else "auto")
     failed: dict[str, str] = {}
@@ -111,26 +117,32 @@ def run(
             # A cluster's number of workers and their speed are not known before it is open.
             if ray is None:
                 ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
-            finished = run_experiment.run(session, start_executor, console, partial(show_interim, console=console))
+            finished = run_experiment.run(
+                session, start_executor, console, partial(show_interim, console=console), tracked
+            )
             made += finished.made
             if finished.decided or finished.failed:
                 break
         show_answer(finished.measured, console)
-        from reproduce.outputs.page import page_or_reason  # Imports what draws figures.
-
         if session.experiment.search.until_decided:
             outcome = "decided" if finished.decided else "not decided"
             say(console, f"{outcome} after {session.experiment.search.searches} searches of each method")
         done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
         say(console, f"{done}, {finished.found} found in the store")
-        suffixes = ", ".join(file.suffix for file in finished.files)
-        say(console, f"tables ({suffixes}): {finished.files[0].with_suffix('')}")
-        for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):
-            say(console, line)
+        _say_files(session, finished.files, console)
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
     if failed:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in failed.items())
         raise WorkFailedError(f"no results for {reasons} (the other methods are finished)")
+
+
+def _say_files(session: Session, tables: tuple[Path, ...], console: Console) -> None:
+    """Write the page, and say where tables, figures and page are."""
+    from reproduce.outputs.page import page_or_reason  # Imports what draws figures.
+
+    say(console, f"tables ({', '.join(file.suffix for file in tables)}): {tables[0].with_suffix('')}")
+    for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):
+        say(console, line)
 
 
 def _executor_factory(device: str, workers: int | None, ray: str | None, where: StoragePaths) -> Callable[[], Executor]:

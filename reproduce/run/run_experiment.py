@@ -18,7 +18,9 @@ from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table, with_notes
 from reproduce import interrupts
+from reproduce.monitoring.observer import Observers
 from reproduce.monitoring.progress import RunProgress
+from reproduce.monitoring.trackers import Tracking
 from reproduce.outputs.result_files import link_latest, own_name
 from reproduce.run.devices import prepare_process
 from reproduce.run.lab import MethodSearch, SharedLab
@@ -92,11 +94,13 @@ def run(
     start: Callable[[], Executor],
     console: Console,
     interim: Callable[[MeasuredExperiment, int], None] = lambda measured, rounds: None,
+    tracked: Path | None = None,
 ) -> Finished:
     """Run the part of an experiment that is not in the store, and write the experiment's table.
 
     `start` opens the executor, which is closed at the end. `interim` gets what was measured so far and the number of
-    searches that all methods have, after each round of searches but the last.
+    searches that all methods have, after each round of searches but the last. `tracked` is the folder of TensorBoard's
+    files, if any.
 
     Raises:
         InputError: Another process runs this experiment with this store.
@@ -121,7 +125,7 @@ def run(
             lab = SharedLab(
                 store,
                 executor,
-                progress,
+                Observers(progress, Tracking(session.name, tracked, console)),
                 session.fingerprint,
                 test_curves=experiment.test_curves,
                 say=partial(console.print, highlight=False, markup=False, soft_wrap=True),

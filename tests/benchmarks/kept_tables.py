@@ -13,11 +13,11 @@ from reports.board.board_table import pairs_table, ranking_table
 from reports.board.boards import Board, Source, boards_of
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, answer_claims
 from reports.published.eligibility import StoredExperiment
-from reports.tables.claims_table import difference_words, verdict_counts
+from reports.tables.claims_table import verdict_counts
 from reports.tables.differences import size_words
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
-from reports.tables.table import with_notes
+from reports.tables.table import POINTS, Cell, cell_text, with_notes
 from reproduce.config.deviations import deviations, mlrc_experiment
 from results.atomic_files import write_atomically
 from results.published.claims import shipped_claims
@@ -103,7 +103,7 @@ def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
         f"{titles[claim.a.method]} > {titles[claim.b.method]}",
         claim.score,
         f"{' to '.join(sizes)} ({', '.join(papers)}: {', '.join(datasets)})",
-        difference_words(answer.pair),
+        cell_text(Cell(answer.pair.difference, answer.pair.half_width, form=POINTS)),
         "; ".join(part for part in parts if part),
         ", ".join(dict.fromkeys(titles[end.method] for end in range_ends(measured) if end.method in methods)),
     )

@@ -58,7 +58,7 @@ def finished_run(folder: Path) -> Path:
     """Fill a folder with `images`, `tiny.yaml` and its finished run in `runs`, tracked by TensorBoard."""
     striped_images(folder / "images")
     (folder / "tiny.yaml").write_text(FOLDERS)
-    asked = ("--data", "images", "--workers", "1", "--device", "cpu")
+    asked = ("--data", "images", "--workers", "1", "--device", "cpu", "--track", "tensorboard")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr("reproduce.outputs.page.page_or_reason", lambda *_: ["page: not drawn"])

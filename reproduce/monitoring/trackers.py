@@ -1,0 +1,124 @@
+"""Shows curves and scores of new trainings and tests in TensorBoard or Weights & Biases during a run."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from protocols.jobs import Job, Outcome, TrainJob
+from reproduce.config.strict_yaml import flat
+from reproduce.errors import InputError
+from reproduce.monitoring.observer import Tick
+from results.records.records import FoldResult, RunRecord
+from results.store.frame import EMBEDDING_KINDS
+
+PROJECT = "metric-learning-reproductions"
+NAMES = ("tensorboard", "wandb")
+
+_OF_TRAINING = {"method", "conditions", "dataset", "split", "fold", "seed"}
+_OF_RUN = {"protocol", "run", "search", "seed", "hyperparameters"}
+
+
+def open_trackers(names: Sequence[str], folder: Path) -> Path | None:
+    """Prepare `--track`, and return the folder of TensorBoard's files; None if nothing is tracked.
+
+    Weights & Biases reads the same files as they are written. Its environment variables apply: WANDB_MODE=offline,
+    WANDB_PROJECT, WANDB_ENTITY, WANDB_DIR.
+    """
+    for name in names:
+        if name not in NAMES:
+            raise InputError(f"--track {name!r}: use {' or '.join(NAMES)}")
+        try:
+            from torch.utils import tensorboard  # noqa: F401 - needs the package of this name.
+
+            if name == "wandb":
+                _start_wandb()
+        except ImportError as error:
+            raise InputError(f"--track {name}: not installed ({error}); run `pip install {name}`") from error
+    return folder if names else None
+
+
+def _start_wandb() -> None:
+    import wandb
+
+    # W&B must not redirect the console, since that would disturb the progress display.
+    settings = wandb.Settings(silent=True, console="off")
+    try:
+        wandb.init(project=os.environ.get("WANDB_PROJECT", PROJECT), sync_tensorboard=True, settings=settings)
+    except wandb.Error as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"--track wandb: cannot start ({reason}); see `wandb login` and WANDB_MODE") from error
+
+
+class Tracking:
+    """An observer that writes new trainings and tests for TensorBoard, in one folder each.
+
+    Results from the store are not written again. If a file cannot be written, this is said once, and the run goes on.
+    """
+
+    def __init__(self, experiment: str, folder: Path | None, console: Console) -> None:
+        self.experiment, self.folder, self.console = experiment, folder, console
+
+    def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
+        """Write the curve, the settings and the scores of a new training or test."""
+        if from_store or self.folder is None:
+            return
+        folder = self.folder / self.experiment / method
+        try:
+            if isinstance(job, TrainJob) and isinstance(outcome, FoldResult):
+                write_training(folder, job, outcome)
+            elif isinstance(outcome, RunRecord):
+                write_test(folder, outcome)
+        except OSError as error:
+            self.folder = None
+            line = f"--track: nothing more is written ({error.strerror or error}); the run continues"
+            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def ticks(self, ticks: list[Tick]) -> None:
+        """Do nothing: a training is written when it is finished."""
+
+
+def write_training(folder: Path, job: TrainJob, result: FoldResult) -> None:
+    """Write a training with its curve to `search/` or `reproduction/`."""
+    spec = job.spec
+    # The trainings that choose a reproduction's epoch belong to it.
+    purpose = "search" if job.run is None and not job.chooses_epoch else "reproduction"
+    curve = {}
+    for point in result.curve:
+        values = {f"validation/{name}": getattr(point, name) for name in ("map_at_r", "r_precision", "precision_at_1")}
+        curve[point.iteration] = {**values, "training/loss": point.loss}
+    scores = {"best/map_at_r": result.best_map_at_r, "best/iteration": float(result.best_iteration)}
+    settings = spec.model_dump(mode="json", include=_OF_TRAINING)
+    _write(folder / purpose / f"fold-{spec.fold}-{spec.fingerprint[:8]}", settings, curve, scores)
+
+
+def write_test(folder: Path, record: RunRecord) -> None:
+    """Write the scores of a run to `test/`."""
+    scores: dict[str, float | None] = {}
+    for kind in EMBEDDING_KINDS:
+        for metrics in (getattr(record, kind).model_dump(), getattr(record, f"metrics_{kind}")):
+            scores |= {f"test/{kind}_{name}": value for name, value in metrics.items()}
+    if record.last_epoch is not None:
+        scores |= {f"test/last_epoch_{name}": value for name, value in record.last_epoch.model_dump().items()}
+    settings = {"dataset": record.dataset, **record.model_dump(mode="json", include=_OF_RUN)}
+    _write(folder / "test" / f"run-{record.run}-{record.fingerprint[:8]}", settings, {}, scores)
+
+
+def _write(
+    folder: Path,
+    settings: Mapping[str, object],
+    curve: Mapping[int, Mapping[str, float | None]],
+    scores: Mapping[str, float | None],
+) -> None:
+    from torch.utils.tensorboard import SummaryWriter
+
+    known = {
+        key: str(value) if isinstance(value, list) else value for key, value in flat(settings) if value is not None
+    }
+    with SummaryWriter(log_dir=str(folder)) as writer:
+        for iteration, values in curve.items():
+            for name, value in values.items():
+                if value is not None:
+                    writer.add_scalar(name, value, iteration)
+        writer.add_hparams(known, {name: value for name, value in scores.items() if value is not None}, run_name=".")
