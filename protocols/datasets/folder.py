@@ -55,15 +55,17 @@ def list_folder(root: Path, split: Path | None = None) -> ImageListing:
 def check_parts(listing: ImageListing) -> None:
     """Refuse a layout such as `train/CLASS` and `val/CLASS`, whose classes would count twice, without a given split."""
     inner_of: dict[str, set[str]] = {}
-    for name in listing.class_names:
-        outer, _, inner = name.partition("/")
-        inner_of.setdefault(outer, set()).add(inner)
-    outers, first = sorted(inner_of), next(iter(inner_of.values()), set())
-    repeats = 2 <= len(outers) <= _MOST_PARTS and "" not in first and all(one == first for one in inner_of.values())
+    paths = [name.split("/") for name in listing.class_names]
+    shared = len(os.path.commonprefix(paths))
+    for path in paths:
+        inner_of.setdefault("/".join(path[: shared + 1]), set()).add("/".join(path[shared + 1 :]))
+    outers = sorted(inner_of)
+    most = max(inner_of.values(), key=len, default=set())
+    repeats = 2 <= len(outers) <= _MOST_PARTS and "" not in most and all(one <= most for one in inner_of.values())
     if repeats and not listing.is_split_given:
         raise DataError(
-            f"{listing.root}: {' and '.join(outers)} hold classes of the same names, such as {min(first)}, which would "
-            f"count as {len(outers)} classes each; give the class and the part of every image in {SPLIT_FILE} (columns "
+            f"{listing.root}: {' and '.join(outers)} hold classes of the same names, such as {min(most)}, which would "
+            f"count as several classes each; give the class and the part of every image in {SPLIT_FILE} (columns "
             "file, class, split), or name one of these folders with --data"
         )
 

@@ -163,7 +163,15 @@ def test_parts_with_the_same_classes_are_refused(tmp_path: Path, parts: tuple[st
         make_folder(tmp_path / part, per_class=2 + number)
     with pytest.raises(DataError) as caught:
         list_folder(tmp_path)
-    assert_said(caught, " and ".join(sorted(parts)), "such as class_0", f"as {len(parts)} classes each", "split.csv")
+    assert_said(caught, " and ".join(sorted(parts)), "such as class_0", "as several classes each", "split.csv")
     assert len(check_images(list_class_folders(tmp_path), None, False, None).faults) == 1
     paint(tmp_path / "train" / "one_more" / "0.png", 1)
-    assert len(list_folder(tmp_path).class_names) == 8 * len(parts) + 1, "other names need not be parts"
+    with pytest.raises(DataError, match="such as class_0"):
+        list_folder(tmp_path)
+    (tmp_path / "all").mkdir()
+    for part in parts:
+        (tmp_path / part).rename(tmp_path / "all" / part)
+    with pytest.raises(DataError, match="all/train and all/val|all/test, all/train and all/val"):
+        list_folder(tmp_path)
+    paint(tmp_path / "all" / "val" / "another" / "0.png", 1)
+    assert len(list_folder(tmp_path).class_names) == 8 * len(parts) + 2, "other names need not be parts"
