@@ -55,9 +55,8 @@ def list_folder(root: Path, split: Path | None = None) -> ImageListing:
 def check_parts(listing: ImageListing) -> None:
     """Refuse a layout such as `train/CLASS` and `val/CLASS`, whose classes would count twice, without a given split."""
     inner_of: dict[str, set[str]] = {}
-    paths = [name.split("/") for name in listing.class_names]
-    shared = len(os.path.commonprefix(paths))
-    for path in paths:
+    shared = len(Path(os.path.commonpath(listing.class_names or [""])).parts)
+    for path in (name.split("/") for name in listing.class_names):
         inner_of.setdefault("/".join(path[: shared + 1]), set()).add("/".join(path[shared + 1 :]))
     outers = sorted(inner_of)
     most = max(inner_of.values(), key=len, default=set())

@@ -117,7 +117,9 @@ def _values(
         if known and value not in known
     )
     missing = [
-        f"{path}: does not name the {key} {name!r}; give every {key} a split" for name in names if _composed(name) not in value_of
+        f"{path}: does not name the {key} {name!r}; give every {key} a split"
+        for name in names
+        if _composed(name) not in value_of
     ]
     others = sorted(value_of.keys() - set(map(_composed, names)))
     _raise_if_any(

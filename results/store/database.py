@@ -152,7 +152,7 @@ class Database:
     def records(
         self, kind: type[AnyRecord], table: str, fingerprints: Iterable[str] | None = None
     ) -> Iterator[tuple[str, AnyRecord]]:
-        """Yield fingerprints and records of a table, in order: those with these fingerprints, or all `readable` ones."""
+        """Yield fingerprints and records of a table, in order: those with these fingerprints, or all `readable`."""
         with self.reading() as connection:
             query, values = f"SELECT * FROM {table}", []
             if fingerprints is not None:
