@@ -1,5 +1,6 @@
 """Any folder of class folders as a dataset: the walk through it, links, parts, and unusual images."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -103,11 +104,13 @@ def test_what_is_left_out_is_counted_and_named(folder: Path) -> None:
     (folder / "class_1" / "notes.txt").touch()
     (folder / "class_1" / ".0.png").touch()
     (folder / "split.csv").touch()
+    os.mkfifo(folder / "class_1" / "endless.png")
     paint(folder / "loose.png", 3)
     paint(folder / ".thumbnails" / "0.png", 3)
     assert walk(folder).left_out == (
         "1 image(s) outside of the classes' folders (loose.png)",
         "5 file(s) without the suffix of an image (class_0/0.heic, class_0/1.heic, class_0/2.heic, ...)",
+        "1 pipe(s) (class_1/endless.png)",
         "2 hidden folder(s) or image(s) (.thumbnails, class_1/.0.png)",
     )
 
