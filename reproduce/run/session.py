@@ -18,7 +18,8 @@ from protocols.search.study import Budget, Study
 from protocols.setup import Setup
 from protocols.splits import ClassSplit, SplitError, drawn_name, named_split
 from protocols.trunks.embedding_model import check_images_fit
-from protocols.trunks.trunk_registry import identified_trunk, trunk_entry
+from protocols.trunks.trunk_entry import RANDOM
+from protocols.trunks.trunk_registry import identified_trunk
 from protocols.trunks.weights import TrunkError
 from reproduce.config.method_card import MethodCard
 from reproduce.config.open_method import load_card, load_variant, open_method
@@ -173,7 +174,8 @@ def open_session(
                 check_images_fit(trunk, experiment.conditions.images.crop)
             experiment = experiment.with_conditions(trunk=trunk)
         elif experiment.conditions.trunk.name != NO_TRUNK:
-            trunk_entry(experiment.conditions.trunk)  # A plan needs the name of a known trunk, but need not build it.
+            untrained = experiment.conditions.trunk.model_copy(update={"weights": RANDOM})  # A plan needs no weights.
+            check_images_fit(untrained, experiment.conditions.images.crop)
         rows = {card.key: experiment.for_row(card.key) for card in cards}
         methods = dict(all_of(cards, lambda card: (card.key, open_method(rows[card.key], card))))
         _check_search(experiment.search, methods)

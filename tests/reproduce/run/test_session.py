@@ -140,6 +140,16 @@ def test_an_experiment_that_cannot_be_opened_gives_one_line(where, overrides, sa
     assert said in one_line(error)
 
 
+def test_a_plan_computes_an_image_with_a_trunk_of_ones_own(tmp_path, where):
+    (tmp_path / "big.py").write_text(
+        "from torch import nn\nINPUT_FORMAT = {'channels': 'RGB', 'mean': [0, 0, 0], 'std': [1, 1, 1]}\n"
+        "def build():\n    layer = nn.Conv2d(3, 6, 99)\n    layer.features = 6\n    return layer\n"
+    )
+    experiment = quickstart(trunk={"name": f"{tmp_path}/big.py:build", "weights": "random"})
+    with pytest.raises(InputError, match=r"big\.py:build.*: cannot compute images of \d+ x \d+ pixels"):
+        open_session("quickstart", experiment, where, outline=True)
+
+
 def test_the_key_stands_beside_a_title_that_two_methods_have(tmp_path, where):
     for key in ("mine", "mine_too"):
         (tmp_path / f"{key}.yaml").write_text(
