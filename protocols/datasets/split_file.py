@@ -100,11 +100,10 @@ def _values(
 ) -> list[str]:
     """Return the value of a column for each class or file, all of which the table names, and no others.
 
-    It may name one again with the same value. `known` are the possible values; none allows all. A letter with an accent
-    is one sign or two (macOS), and both are the same name.
+    It may name one again with the same value. `known` are the possible values; none allows all.
     """
     value_of: dict[str, str] = {}
-    pairs = list(zip(map(_composed, table[key]), table[column], strict=True))
+    pairs = list(zip(map(composed, table[key]), table[column], strict=True))
     _raise_if_any(
         f"{path}: {key} {name!r} is in {value_of[name]!r} and in {value!r}; name it once"
         for name, value in pairs
@@ -119,17 +118,18 @@ def _values(
     missing = [
         f"{path}: does not name the {key} {name!r}; give every {key} a split"
         for name in names
-        if _composed(name) not in value_of
+        if composed(name) not in value_of
     ]
-    others = sorted(value_of.keys() - set(map(_composed, names)))
+    others = sorted(value_of.keys() - set(map(composed, names)))
     _raise_if_any(
         missing
         + [f"{path}: names the {key} {name!r}, which is not there; correct or remove the line" for name in others]
     )
-    return [value_of[_composed(name)] for name in names]
+    return [value_of[composed(name)] for name in names]
 
 
-def _composed(name: str) -> str:
+def composed(name: str) -> str:
+    """Return a name with one sign for each letter with an accent; macOS writes two, and both are the same name."""
     return unicodedata.normalize("NFC", name)
 
 
