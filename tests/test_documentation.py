@@ -165,8 +165,8 @@ def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
         storage_paths(str(tmp_path / "store.sqlite"), None, None, None),
         None,
     )
-    record = next(record for record in kept().records if (record.method, record.run) == ("normalized_softmax", 0))
-    method = session.methods["normalized_softmax"].at(record.hyperparameters)
+    record = next(record for record in kept().records if (record.method, record.run) == ("proxy_anchor", 0))
+    method = session.methods["proxy_anchor"].at(record.hyperparameters)
     today = session.setup.fold_specs(method, "reproduction", 0)
     specs = tuple(spec.changed(training_version=record.training_version) for spec in today)
     if session.setup.dataset.fingerprint == record.data_fingerprint:

@@ -92,7 +92,7 @@ def imported_packages() -> set[str]:
 
 
 def test_every_imported_package_is_declared() -> None:
-    extras = ("torchvision", "timm", "ray", "onnx")
+    extras = ("torchvision", "timm", "wandb", "ray", "onnx")
     optional = [line for name in extras for line in PROJECT["optional-dependencies"][name]]
     declared = {canonicalize_name(Requirement(line).name) for line in [*PROJECT["dependencies"], *optional]}
     assert imported_packages() <= {MODULES.get(name, name) for name in declared}

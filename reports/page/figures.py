@@ -4,6 +4,7 @@ t-SNE takes seconds and a gallery takes space, so both are made for the best few
 """
 
 import base64
+import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from PIL import Image
 
 from reports.figures import curves, embedding_map, gallery, intervals, search, spectrum
 from reports.figures.curves import FoldCurve, MethodCurves
@@ -24,6 +26,8 @@ from results.records.artifacts import FigureData
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import capitalized
+
+_COLOURS_OF_DRAWINGS = 2**14
 
 MAPS, SPECTRA, GALLERIES, QUERIES, NEIGHBOURS = 2, 7, 2, 6, 4
 """Number of best methods that are shown by t-SNE, spectra and galleries; queries and neighbours in a gallery."""
@@ -50,13 +54,23 @@ class Drawn:
     def image(self) -> str:
         """The picture as a data URI; empty for a figure that cannot be drawn."""
         png = self.files.get("png")
-        return f"data:image/png;base64,{base64.b64encode(png).decode()}" if isinstance(png, bytes) else ""
+        return f"data:image/png;base64,{base64.b64encode(_smaller(png)).decode()}" if isinstance(png, bytes) else ""
 
     def save(self, folder: Path) -> list[str]:
         """Write the files into `folder`, and return their names."""
         for suffix, content in self.files.items():
             write_atomically(folder / f"{self.name}.{suffix}", content)
         return [f"{self.name}.{suffix}" for suffix in self.files]
+
+
+def _smaller(png: bytes) -> bytes:
+    """A figure in 256 colours has a third of the bytes. Photographs have too many colours for that."""
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    if picture.getcolors(_COLOURS_OF_DRAWINGS) is None:
+        return png
+    buffer = io.BytesIO()
+    picture.quantize(256, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    return min(png, buffer.getvalue(), key=len)
 
 
 def page_figures(material: Material) -> Iterator[Drawn]:

@@ -18,9 +18,10 @@ from results.published.claims import Claim
 from results.published.print_alone import PrintAnswer, print_answer
 from results.published.rows import row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, published_table, published_tables
+from results.spec.experiment_spec import Metric
 from results.statistics.comparison import ComparedPair, ComparisonResult
 from results.statistics.deviations import setting_phrase
-from results.statistics.primary_comparison import Metric, comparison_on, score_of
+from results.statistics.primary_comparison import comparison_on, score_of
 
 ClaimVerdict = Literal[
     "holds",

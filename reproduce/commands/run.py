@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from reproduce.run.run_experiment import Finished
     from reproduce.run.session import Session
     from reproduce.run.tasks import Executor
     from reproduce.storage import StoragePaths
@@ -90,11 +91,9 @@ def run(
     Before the first training the run says how many there are, and asks on a terminal if the store tells that they take
     more than an hour. You can stop a run with Ctrl-C at any time; the same command continues it.
     """
-    if ray is None and workers != 1 and Path("/dev/nvidiactl").exists():
-        from protocols.processes import start_importing
-
-        start_importing()  # On a GPU machine this takes seconds, as the imports below do.
-    from reproduce.commands.terminal import show_answer, show_interim
+    if ray is None and workers != 1:
+        _begin_imports_of_workers()
+    from reproduce.commands.terminal import show_interim
     from reproduce.forecast import in_words
     from reproduce.monitoring.trackers import open_trackers
     from reproduce.run import run_experiment
@@ -123,26 +122,36 @@ def run(
             made += finished.made
             if finished.decided or finished.failed:
                 break
-        show_answer(finished.measured, console)
-        if session.experiment.search.until_decided:
-            outcome = "decided" if finished.decided else "not decided"
-            say(console, f"{outcome} after {session.experiment.search.searches} searches of each method")
         done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
-        say(console, f"{done}, {finished.found} found in the store")
-        _say_files(session, finished.files, console)
+        _say_end(session, finished, f"{done}, {finished.found} found in the store", console)
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
     if failed:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in failed.items())
         raise WorkFailedError(f"no results for {reasons} (the other methods are finished)")
 
 
-def _say_files(session: Session, tables: tuple[Path, ...], console: Console) -> None:
-    """Write the page, and say where tables, figures and page are."""
+def _say_end(session: Session, finished: Finished, done: str, console: Console) -> None:
+    """Print the answer, write the page, and say where tables, figures and page are."""
+    from reproduce.commands.terminal import show_answer
     from reproduce.outputs.page import page_or_reason  # Imports what draws figures.
 
-    say(console, f"tables ({', '.join(file.suffix for file in tables)}): {tables[0].with_suffix('')}")
+    show_answer(finished.measured, console)
+    if session.experiment.search.until_decided:
+        outcome = "decided" if finished.decided else "not decided"
+        say(console, f"{outcome} after {session.experiment.search.searches} searches of each method")
+    say(console, done)
+    suffixes = ", ".join(file.suffix for file in finished.files)
+    say(console, f"tables ({suffixes}): {finished.files[0].with_suffix('')}")
     for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):
         say(console, line)
+
+
+def _begin_imports_of_workers() -> None:
+    """On a GPU machine the imports of processes take seconds, as those of this one do."""
+    if Path("/dev/nvidiactl").exists():
+        from protocols.processes import start_importing
+
+        start_importing()
 
 
 def _executor_factory(device: str, workers: int | None, ray: str | None, where: StoragePaths) -> Callable[[], Executor]:

@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from reproduce.config.strict_yaml import METHODS, named_file, names_in, read_model
 from reproduce.errors import InputError
-from results.spec.experiment_spec import LONGEST_TITLE
+from results.spec.experiment_spec import LONGEST_TITLE, Metric
 from results.spec.search_settings import Bounds, Scale, check_bounds
 from results.spec.source_names import relative_name
 from results.spec.training_spec import Component, WeightedComponent
@@ -22,7 +22,6 @@ from results.values import Record
 Address = Annotated[str, Field(pattern=r"^https://[^\s\"<>]+$")]
 """Address of a page on the web."""
 
-Metric = Literal["precision_at_1", "r_precision", "map_at_r"]
 Percentage = Annotated[float, Field(ge=0, le=100)]
 
 BATCH_SIZE = "$batch_size"

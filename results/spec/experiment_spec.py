@@ -64,6 +64,9 @@ class ProxySettings(Record):
     warmup_steps: int | None = Field(default=None, ge=0)
 
 
+Metric = Literal["map_at_r", "r_precision", "precision_at_1"]
+
+
 class PrimaryScore(Record):
     """The score that decides which method is better, and the comparisons that are asked for in it.
 
@@ -74,7 +77,7 @@ class PrimaryScore(Record):
             see smaller differences.
     """
 
-    metric: Literal["map_at_r", "r_precision", "precision_at_1"] = "map_at_r"
+    metric: Metric = "map_at_r"
     embeddings: Literal["separated", "concatenated"] = "concatenated"
     margin: float = Field(default=0.5, gt=0)
     compare: str = "all"

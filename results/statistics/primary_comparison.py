@@ -3,11 +3,9 @@
 The comparison of a score is made here and nowhere else, for the page, the tables and the claims.
 """
 
-from typing import Literal
-
 import numpy as np
 
-from results.spec.experiment_spec import Experiment, PrimaryScore
+from results.spec.experiment_spec import Experiment, Metric, PrimaryScore
 from results.statistics.compare import ALPHA, compare_at_looks, compare_methods, mean_half_widths
 from results.statistics.comparison import ComparisonResult, MethodValues, Missing, Unit
 from results.statistics.deviations import nearest_search_deviation
@@ -17,8 +15,6 @@ from results.store.frame import EmbeddingKind
 
 FURTHER_SCORES = 5
 """Headline scores beside the primary one: three metrics of two kinds of embeddings."""
-
-Metric = Literal["map_at_r", "r_precision", "precision_at_1"]
 
 
 def primary_score(measured: MeasuredExperiment) -> PrimaryScore:

@@ -103,15 +103,25 @@ def _looks(measured: MeasuredExperiment, comparison: ComparisonResult, level: fl
 
 def tuning_gains(measured: MeasuredExperiment) -> list[Gain]:
     """Return what tuning gained, for the methods whose searches and defaults are there, two of each or more."""
-    summary, score = measured.summary, primary_score(measured)
-    values = unit_values(measured, measured.values(score.metric, score.embeddings))
+    return gains_over(measured, measured, measured.summary.defaults)
+
+
+def gains_over(
+    tuned: MeasuredExperiment, default: MeasuredExperiment, rows: Mapping[str, str] | None = None
+) -> list[Gain]:
+    """Return what the searches of an experiment gained over runs of default settings, which another one may have.
+
+    `rows` has the method of each row of defaults, by its key; None is for rows that are called as the methods.
+    """
+    score = primary_score(tuned)
+    own, theirs = (unit_values(one, one.values(score.metric, score.embeddings)) for one in (tuned, default))
     both = {
-        method: (values[method], values[row])
-        for row, method in summary.defaults.items()
-        if not any(own.missing or len(own.units) < 2 for own in (values[method], values[row]))
+        method: (own[method].units, theirs[row].units)
+        for row, method in (dict(zip(theirs, theirs, strict=True)) if rows is None else rows).items()
+        if method in own and not any(one.missing or len(one.units) < 2 for one in (own[method], theirs[row]))
     }
-    tuned, default = ({key: pair[place].units for key, pair in both.items()} for place in (0, 1))
-    return gains(tuned, default, resolution(measured, score)) if both else []
+    searches, runs = ({key: pair[place] for key, pair in both.items()} for place in (0, 1))
+    return gains(searches, runs, resolution(tuned, score)) if both else []
 
 
 def _tuning(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:

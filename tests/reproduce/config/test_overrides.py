@@ -64,7 +64,7 @@ def test_another_trunk_has_its_own_weights_and_stays_frozen() -> None:
 def test_a_frozen_trunk_takes_back_what_has_no_effect_then() -> None:
     experiment = changed("quickstart", "trunk=resnet50", "trunk.frozen=true")
     assert experiment.conditions.trunk == TrunkSpec(name="resnet50", frozen=True)
-    assert experiment.conditions.images == ImageSettings(resize=None, crop=32)
+    assert experiment.conditions.images == ImageSettings(resize=None, crop=24)
 
 
 def test_a_plus_sign_adds_to_a_list() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from results.statistics.primary_comparison import primary_comparison
 from results.statistics.search_findings import (
     RangeEnd,
     cut_offs,
+    gains_over,
     range_ends,
     search_findings,
     tuning_gains,
@@ -166,3 +168,13 @@ def test_tuning_is_compared_with_the_defaults_of_each_method():
     assert found.text.startswith("Tuning gained, over the cards' own settings, in points: A +10.0 ± ")
     assert found.detail.endswith("Searches whose setting is below the default: B 1 of 3.")
     assert [(pair.a, pair.b) for pair in primary_comparison(world).pairs] == [("a", "b")]
+
+
+@pytest.mark.parametrize("data", ["glyphs", "handwriting"])
+def test_what_tuning_bought_on_the_kept_records_is_what_the_docs_say(data):
+    tuned, default = (MeasuredExperiment.kept(f"{name}_{data}") for name in ("search_variance", "defaults"))
+    assert tuned.summary.experiment.conditions == default.summary.experiment.conditions
+    page = (Path(__file__).parents[3] / "docs" / "comparisons.md").read_text(encoding="utf-8")
+    for one in gains_over(tuned, default):
+        star = "*" if one.p < 0.05 else ""
+        assert f"| {100 * one.gain:+.1f} ± {100 * one.half_width:.1f}{star} | {one.below} of {one.searches} |" in page

@@ -5,7 +5,7 @@ import torch
 from pytorch_metric_learning import losses as pml
 
 import losses
-from losses.class_vectors import class_vectors
+from protocols.training.best_checkpoint import class_vectors
 
 C, D = 5, 4
 
