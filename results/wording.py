@@ -1,6 +1,6 @@
 """Numbers and lists in sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 def plural(thing: str) -> str:
@@ -16,6 +16,12 @@ def counted(count: int, thing: str) -> str:
 def capitalized(text: str) -> str:
     """Begin a text with a capital letter, and keep the others as they are."""
     return text[:1].upper() + text[1:]
+
+
+def distinct(titles: Mapping[str, str]) -> dict[str, str]:
+    """Return titles by key, with the key beside a title that several have."""
+    known = list(titles.values())
+    return {key: title if known.count(title) == 1 else f"{title} ({key})" for key, title in titles.items()}
 
 
 def joined(names: Sequence[str]) -> str:

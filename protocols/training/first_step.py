@@ -89,8 +89,8 @@ class _FirstStep:
         with refusals(settings.name):
             optimizer = build_optimizer(settings, self.network, self.built, self.spec)
         for group, key in ((group, key) for group in optimizer.param_groups for key in ("lr", "weight_decay")):
-            if group[key] < 0:
-                raise RefusedError(f"a {key} of {group[key]:g} is below 0; give 0 or more")
+            if not group[key] >= 0:  # NaN is not below 0 either.
+                raise RefusedError(f"a {key} of {group[key]:g} is no rate; give 0 or more")
 
     def run(self, rows: NDArray[np.int64]) -> list[str]:
         plugin: Any = self.built.plugin

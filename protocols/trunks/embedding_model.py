@@ -251,7 +251,8 @@ def check_images_fit(spec: TrunkSpec, crop: int) -> None:
     with torch.random.fork_rng([]), torch.no_grad():
         model = EmbeddingModel(spec, None).eval()
         try:
-            features = model.features(torch.zeros(1, model.channels, crop, crop, dtype=torch.uint8))
+            images = torch.zeros(1, model.channels, crop, crop, dtype=torch.uint8)
+            features = model._pooled(model.trunk(model._pixels(images)))
         except TrunkError:
             raise
         except Exception as error:
@@ -259,8 +260,9 @@ def check_images_fit(spec: TrunkSpec, crop: int) -> None:
             raise TrunkError(
                 f"trunk {spec.name}: cannot compute images of {crop} x {crop} pixels ({reason}); change images.crop"
             ) from error
-    if features.shape != (1, model.dimensions):
+    # A frozen trunk's features are converted before they are kept.
+    if features.shape != (1, model.dimensions) or not (spec.frozen or features.dtype == torch.float32):
         raise TrunkError(
-            f"trunk {spec.name}: gives features of the shape {tuple(features.shape)} for one image, not "
-            f"{(1, model.dimensions)}"
+            f"trunk {spec.name}: gives features of the shape {tuple(features.shape)} in {features.dtype} for one "
+            f"image, not {(1, model.dimensions)} in torch.float32"
         )

@@ -27,7 +27,7 @@ from results.statistics.comparison import ComparisonResult, MethodValues, Unit
 from results.statistics.deviations import SearchDeviation, nearest_search_deviation
 from results.statistics.primary_comparison import method_values, primary_score, resolution, unit_of
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted
+from results.wording import counted, distinct
 
 _USERS_DATA = ("folder", FEATURES)
 """Names of datasets that stand for any data of a user."""
@@ -282,7 +282,7 @@ def _board(sources: Sequence[Source]) -> Board:
         BoardDataset(one.title.replace(shared, "", 1), one, {key: one.values[key] for key in common}) for one in sources
     )
     left_out = {key: titles[key] for one in sources for key in one.values if key not in common}
-    return Board(datasets, {key: titles[key] for key in common}, left_out, sources[0].conditions)
+    return Board(datasets, distinct({key: titles[key] for key in common}), left_out, sources[0].conditions)
 
 
 def _common_beginning(names: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.listing import DataError
+from protocols.evaluation.test_data import test_data
 from protocols.features.feature_rows import LabelledFeatures
 from protocols.images.decoding import BrokenImageError
 from protocols.protocol_registry import PROTOCOLS, Protocol
@@ -17,7 +18,8 @@ from protocols.search.study import Budget, Study
 from protocols.setup import Setup
 from protocols.splits import ClassSplit, SplitError, drawn_name, named_split
 from protocols.trunks.embedding_model import check_images_fit
-from protocols.trunks.trunk_registry import identified_trunk, trunk_entry
+from protocols.trunks.trunk_entry import RANDOM
+from protocols.trunks.trunk_registry import identified_trunk
 from protocols.trunks.weights import TrunkError
 from reproduce.config.method_card import MethodCard
 from reproduce.config.open_method import load_card, load_variant, open_method
@@ -33,6 +35,7 @@ from results.spec.search_settings import LOOKS, SearchSettings
 from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.store import Store
+from results.wording import distinct
 
 
 @dataclass(frozen=True)
@@ -171,7 +174,8 @@ def open_session(
                 check_images_fit(trunk, experiment.conditions.images.crop)
             experiment = experiment.with_conditions(trunk=trunk)
         elif experiment.conditions.trunk.name != NO_TRUNK:
-            trunk_entry(experiment.conditions.trunk)  # A plan needs the name of a known trunk, but need not build it.
+            untrained = experiment.conditions.trunk.model_copy(update={"weights": RANDOM})  # A plan needs no weights.
+            check_images_fit(untrained, experiment.conditions.images.crop)
         rows = {card.key: experiment.for_row(card.key) for card in cards}
         methods = dict(all_of(cards, lambda card: (card.key, open_method(rows[card.key], card))))
         _check_search(experiment.search, methods)
@@ -179,13 +183,24 @@ def open_session(
             check_components(setup_of(row, data.images(row)), methods[key].method)
         setup = setup_of(experiment, data.seen_by(experiment))
         row_setups = {key: setup_of(rows[key], data.seen_by(rows[key])) for key in rows if key in experiment.changes}
-        titles = {card.key: _title(card, rows[card.key]) for card in cards}
+        _check_depths(setup, experiment)
+        titles = distinct({card.key: _title(card, rows[card.key]) for card in cards})
         dataset = experiment.dataset.name
         printed = {c.key: {str(metric): score for metric, score in c.printed.get(dataset, {}).items()} for c in cards}
         session = Session(name, experiment, setup, titles, methods, where, row_setups, printed)
         return _with_defaults(session) if experiment.search.default else session
     except (DataError, BrokenImageError, SamplerError, SplitError, TrunkError) as error:
         raise InputError(str(error)) from error
+
+
+def _check_depths(setup: Setup, experiment: Experiment) -> None:
+    """Refuse recall@K that is 1 for every query, since there are no more references than K."""
+    test = test_data(setup.dataset, setup.split)
+    references = len(test.images) - 1 if test.is_query is None else int((~test.is_query).sum())
+    for metric in experiment.metrics:
+        # A part of a published dataset keeps the metrics of the whole one.
+        if metric.startswith("recall@") and int(metric[7:]) >= references and not experiment.dataset.subset:
+            raise InputError(f"{metric}: the test has only {references} references, so every query would be right")
 
 
 def _check_search(search: SearchSettings, methods: Mapping[str, MethodTemplate]) -> None:

@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Self, get_args
+from typing import Annotated, Self, get_args
 
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     NonNegativeFloat,
     PositiveInt,
     ValidationError,
@@ -84,6 +85,9 @@ def shipped_claims() -> tuple[Claim, ...]:
     return read_claims(text, "claims.csv")
 
 
+_Percent = Annotated[float, Field(ge=0, le=100)]
+
+
 class _Line(BaseModel):
     """A line as it is written; `runs` and `plus_minus` have one entry for both methods, or two with a slash."""
 
@@ -95,9 +99,9 @@ class _Line(BaseModel):
     b: str
     dataset: str
     score: str
-    value_a: float | None = None
-    value_b: float | None = None
-    difference: float | None = None
+    value_a: _Percent | None = None
+    value_b: _Percent | None = None
+    difference: _Percent | None = None
     runs: tuple[PositiveInt | None, PositiveInt | None] = (None, None)
     plus_minus: tuple[NonNegativeFloat | None, NonNegativeFloat | None] = (None, None)
     plus_minus_kind: SpreadKind = "not stated"

@@ -73,7 +73,7 @@ class SamplerSettings(Record):
 
     name: str = "GPSampler"
     arguments: dict[str, JsonValue] = Field(default={})
-    startup_trials: int = 5
+    startup_trials: int = Field(default=5, ge=0)
     startup: Literal["scrambled_sobol"] = "scrambled_sobol"
     deterministic_objective: bool = False
 

@@ -1,5 +1,6 @@
 """Any folder of class folders as a dataset: the walk through it, links, parts, and unusual images."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -103,11 +104,13 @@ def test_what_is_left_out_is_counted_and_named(folder: Path) -> None:
     (folder / "class_1" / "notes.txt").touch()
     (folder / "class_1" / ".0.png").touch()
     (folder / "split.csv").touch()
+    os.mkfifo(folder / "class_1" / "endless.png")
     paint(folder / "loose.png", 3)
     paint(folder / ".thumbnails" / "0.png", 3)
     assert walk(folder).left_out == (
         "1 image(s) outside of the classes' folders (loose.png)",
         "5 file(s) without the suffix of an image (class_0/0.heic, class_0/1.heic, class_0/2.heic, ...)",
+        "1 pipe(s) (class_1/endless.png)",
         "2 hidden folder(s) or image(s) (.thumbnails, class_1/.0.png)",
     )
 
@@ -163,7 +166,15 @@ def test_parts_with_the_same_classes_are_refused(tmp_path: Path, parts: tuple[st
         make_folder(tmp_path / part, per_class=2 + number)
     with pytest.raises(DataError) as caught:
         list_folder(tmp_path)
-    assert_said(caught, " and ".join(sorted(parts)), "such as class_0", f"as {len(parts)} classes each", "split.csv")
+    assert_said(caught, " and ".join(sorted(parts)), "such as class_0", "as several classes each", "split.csv")
     assert len(check_images(list_class_folders(tmp_path), None, False, None).faults) == 1
     paint(tmp_path / "train" / "one_more" / "0.png", 1)
-    assert len(list_folder(tmp_path).class_names) == 8 * len(parts) + 1, "other names need not be parts"
+    with pytest.raises(DataError, match="such as class_0"):
+        list_folder(tmp_path)
+    (tmp_path / "all").mkdir()
+    for part in parts:
+        (tmp_path / part).rename(tmp_path / "all" / part)
+    with pytest.raises(DataError, match="all/train and all/val hold"):
+        list_folder(tmp_path)
+    paint(tmp_path / "all" / "val" / "another" / "0.png", 1)
+    assert len(list_folder(tmp_path).class_names) == 8 * len(parts) + 2, "other names need not be parts"

@@ -72,6 +72,13 @@ def test_a_split_elsewhere_gives_the_same_data(data: Path, tmp_path: Path) -> No
     assert opened(data, tmp_path / "cache").fingerprint == there.fingerprint
 
 
+def test_one_name_may_be_written_with_either_form_of_its_accents(folder: Path, tmp_path: Path) -> None:
+    (folder / "class_0").rename(folder / "cafe\u0301")
+    lines = by_class(folder / "split.csv").read_text().replace("class_0", "caf\u00e9")
+    (folder / "split.csv").write_text(lines, encoding="utf-8")
+    assert opened(folder, tmp_path / "cache").class_names[4:5] == ("cafe\u0301",)
+
+
 def test_queries_and_gallery(data: Path, tmp_path: Path) -> None:
     queries = {file: "query" for file in FILES if file.endswith("0.png") and int(file[6]) not in TRAIN}
     by_file(data / "split.csv", "gallery", **queries)

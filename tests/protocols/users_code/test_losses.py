@@ -176,9 +176,9 @@ def test_a_parameter_without_a_gradient_is_told(tmp_path: Path) -> None:
 def test_rates_of_the_loss_must_be_of_use(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="has no parameters of its own to train; leave out loss_optimizer"):
         tried(method(tmp_path, BAD, "Pairs", loss_lr=0.1))
-    for rate in ("lr", "weight_decay"):
-        with pytest.raises(RefusedError, match=f"a {rate} of -0.1 is below 0; give 0 or more"):
-            tried(method(tmp_path, GOOD, **{f"loss_{rate}": -0.1}))
+    for rate, value in (("lr", -0.1), ("weight_decay", float("nan"))):
+        with pytest.raises(RefusedError, match=f"a {rate} of {value} is no rate; give 0 or more"):
+            tried(method(tmp_path, GOOD, **{f"loss_{rate}": value}))
 
 
 def test_the_class_counts_of_the_training_images_are_a_placeholder(tmp_path: Path) -> None:

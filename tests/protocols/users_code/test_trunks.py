@@ -93,6 +93,11 @@ def test_a_file_of_weights_is_loaded_and_identified(tmp_path, monkeypatch):
             HEAD + "def build():\n    return nn.Flatten(2)\n",
             r"returned \(1, 3, 4096\); features have the shape \(n, c\)",
         ),
+        (
+            HEAD + "class Half(nn.Conv2d):\n    features = 6\n    def forward(self, x):\n"
+            "        return super().forward(x).half()\ndef build():\n    return Half(3, 6, 3)\n",
+            r"my_trunk.py:build.*: gives features of the shape \(1, 6\) in torch.float16 for one image, not ",
+        ),
         (HEAD + "def build(:\n", "my_trunk.py, line 4: "),
     ],
 )

@@ -48,6 +48,7 @@ def written(folder, **changes) -> str:
         ({"training": {"max_epochs": 0}}, "training.max_epochs"),
         ({"training": {"optimizer": {"name": "Adamm"}}}, "training.optimizer.name"),
         ({"protocol": "own"}, "protocol"),
+        ({"search": {"sampler": {"startup_trials": -3}}}, "search.sampler.startup_trials"),
         ({"dataset": {"nam": "glyphs"}}, "dataset.name"),
         ({"trunk": {**CONTENT["trunk"], "input_format": {"channels": "RBG"}}}, "trunk.input_format.channels"),
         (

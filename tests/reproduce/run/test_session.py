@@ -130,6 +130,7 @@ def test_a_session_has_the_experiments_setup(where):
         ({"trunk__name": "resnet"}, "unknown trunk 'resnet'"),
         ({"trunk__weights": "imagenet"}, "no weights 'imagenet'"),
         ({"search__enqueue": [{"loss.pos_margin": 3.0}]}, "search.enqueue: loss.pos_margin 3.0 is outside its range"),
+        ({"metrics": ["recall@1000000"]}, "recall@1000000: the test has only 1497 references, so every query would be"),
         ({"search__sampler": {"name": "BruteForceSampler"}}, "search.sampler: BruteForceSampler: "),
     ],
 )
@@ -137,6 +138,26 @@ def test_an_experiment_that_cannot_be_opened_gives_one_line(where, overrides, sa
     with pytest.raises(InputError) as error:
         open_session("quickstart", quickstart(**overrides), where, None)
     assert said in one_line(error)
+
+
+def test_a_plan_computes_an_image_with_a_trunk_of_ones_own(tmp_path, where):
+    (tmp_path / "big.py").write_text(
+        "from torch import nn\nINPUT_FORMAT = {'channels': 'RGB', 'mean': [0, 0, 0], 'std': [1, 1, 1]}\n"
+        "def build():\n    layer = nn.Conv2d(3, 6, 99)\n    layer.features = 6\n    return layer\n"
+    )
+    experiment = quickstart(trunk={"name": f"{tmp_path}/big.py:build", "weights": "random"})
+    with pytest.raises(InputError, match=r"big\.py:build.*: cannot compute images of \d+ x \d+ pixels"):
+        open_session("quickstart", experiment, where, outline=True)
+
+
+def test_the_key_stands_beside_a_title_that_two_methods_have(tmp_path, where):
+    for key in ("mine", "mine_too"):
+        (tmp_path / f"{key}.yaml").write_text(
+            f"key: {key}\ntitle: Mine\nsource: me\nloss: {{name: TripletMarginLoss}}\n"
+        )
+    methods = [str(tmp_path / "mine.yaml"), "contrastive", str(tmp_path / "mine_too.yaml")]
+    titles = open_session("quickstart", quickstart(methods=methods), where).titles
+    assert list(titles.values()) == ["Mine (mine)", "Contrastive", "Mine (mine_too)"]
 
 
 def test_features_of_a_user_are_no_untrained_trunk(tmp_path, where):

@@ -70,6 +70,7 @@ def test_most_columns_may_be_left_out():
         ("R@1", "density", "score 'density' is unknown"),
         ("66.5", "66,5", "check commas and quotes"),
         ("66.5", "high", "value_a: Input should be a valid number"),
+        ("66.5", "200", "value_a: Input should be less than or equal to 100"),
         ("66.5", "nan", "value_a: Input should be a finite number"),
         ("66.5", "", "give value_a and value_b, or the difference"),
         ("66.5,65.3,1.2", ",,", "give value_a and value_b, or the difference"),

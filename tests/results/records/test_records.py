@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from results.records.records import mean_scores, run_fingerprint
+from results.records.records import RunRecord, mean_scores, run_fingerprint
+from results.records.trials import Trial
 from results.spec.conditions import (
     Conditions,
     ImageSettings,
@@ -87,6 +89,18 @@ def test_records_survive_json_unchanged(record):
     again = type(record).model_validate_json(record.model_dump_json())
     assert again == record
     assert json.loads(record.model_dump_json()) == record.model_dump(mode="json")
+
+
+@pytest.mark.parametrize("number", [7.0, -3, math.nan])
+def test_no_record_holds_a_score_that_cannot_be(number):
+    run, trial = (
+        json.loads(some_run().model_dump_json()),
+        {"number": 0, "setting": {}, "state": "complete", "score": 0.5},
+    )
+    run["concatenated"]["map_at_r"] = number
+    for record, content in ((RunRecord, run), (Trial, {**trial, "fold_scores": [number]})):
+        with pytest.raises(ValidationError, match="Input should be"):
+            record.model_validate_json(json.dumps(content))
 
 
 def test_canonical_json_knows_no_order_of_keys_and_no_nan():
