@@ -74,7 +74,7 @@ class Objective:
         ((name, opened),) = loaded.items()
         self.device = check_device(device)
         self.workers = workers or default_workers(self.device)
-        self.session: Session = open_session(name, opened, storage_paths(store), device=self.device)
+        self.session: Session = open_session(name, opened, storage_paths(store).absolute(), device=self.device)
         ((self.key, self.study),) = self.session.studies().items()
         if suggest is None and not self.study.space:
             raise InputError(f"{method}: has no search space; give suggest=, a function that suggests a setting")

@@ -42,7 +42,7 @@ class StoragePaths:
     reports: Path
 
     def absolute(self) -> StoragePaths:
-        """Return a copy with absolute paths, for processes that start in another folder."""
+        """Return a copy with absolute paths, for processes in another folder, such as one that a loss changed."""
         return replace(self, artifacts=self.artifacts.absolute(), cache=self.cache.absolute())
 
 

@@ -4,8 +4,9 @@ Constructors, optimizer, hooks, forward and backward are those of the training; 
 on random numbers. Labels, sizes and the composition of the batch are the training's own.
 """
 
+import os
 import warnings
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, chdir
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def try_first_step(
     """
     seed, m = derive_seed("first step"), method.samples_per_class
     rows = next(batches(targets, training.batch_size, m, seed, whole_passes=method.whole_passes))
-    with isolated_random_numbers("cpu"), warnings.catch_warnings():
+    with isolated_random_numbers("cpu"), warnings.catch_warnings(), chdir(os.getcwd()):
         warnings.simplefilter("ignore")  # The training warns too.
         torch.manual_seed(0)
         step = _FirstStep(method, training, embedding_size, targets)

@@ -102,9 +102,7 @@ def run(
     from reproduce.storage import storage_paths
 
     console = output_console()
-    where = storage_paths(store, artifacts, cache, tables)
-    if ray is not None:
-        where = where.absolute()
+    where = storage_paths(store, artifacts, cache, tables).absolute()
     start_executor = _executor_factory(device, workers, ray, where)
     tracked = open_trackers(track or [], where.store.parent / "tensorboard")
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.

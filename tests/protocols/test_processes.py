@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,22 @@ def test_what_code_changes_ends_with_its_process() -> None:
     assert run_in_subprocess(change_everything)
     assert run_in_subprocess(torch.get_default_dtype) == torch.float32
     assert torch.nn.functional.normalize is not None
+
+
+def leaves_a_thread() -> int:
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    time.sleep(0.3)
+    return 1
+
+
+def test_a_thread_of_the_code_ends_with_its_process_and_a_long_wait_is_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("protocols.processes._SLOW_SECONDS", 0)
+    started = time.monotonic()
+    assert run_in_subprocess(leaves_a_thread) == 1
+    assert time.monotonic() - started < 300
+    assert "still waiting for the import or the first step of code of yours" in caplog.text
 
 
 def test_errors_come_back_and_an_end_is_told() -> None:

@@ -199,6 +199,13 @@ def test_a_batch_above_the_limit_is_not_tried(tmp_path: Path) -> None:
     assert try_first_step(method(tmp_path, BAD, "Detached"), large, 4, TARGETS) == ()
 
 
+def test_a_loss_that_changes_the_folder_breaks_no_relative_path(tmp_path: Path) -> None:
+    text = GOOD.replace("import torch\n", "import os\nimport torch\nos.chdir('/')\n", 1)
+    before = Path.cwd()
+    assert tried(method(tmp_path, text.replace("return self.scale", "os.chdir('/'); return self.scale"))) == ()
+    assert Path.cwd() == before
+
+
 def test_draws_from_the_generators_of_python_and_numpy_come_from_the_seed(tmp_path: Path) -> None:
     from protocols.training.train_fold import train_fold
 
