@@ -85,7 +85,7 @@ $(VENV)/bin/python:
 		{ echo "error: $(PYTHON) is older than 3.11; install Python 3.11 or newer, or name it: make PYTHON=python3.12"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-# Compiling all packages takes longer than installing them; Python compiles what it imports.
+# Without compiling: Python compiles what it imports, which is a part of the packages.
 $(VENV)/runtime.stamp: requirements.lock pyproject.toml | $(VENV)/bin/python
 	$(PIP) --no-compile -r requirements.lock
 	$(PIP) --no-deps --no-build-isolation -e .
