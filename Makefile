@@ -13,10 +13,14 @@ export OPENBLAS_NUM_THREADS ?= 1
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
 
-# Draws docs/example.html from the store of `make quickstart`; ARGS="--store FILE" names another store.
+# Draws docs/example.html from the store of `make quickstart`; ARGS="--store FILE" names another store. The page of fourteen
+# losses is drawn from the searches that come with the suite.
 example: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce report quickstart --to docs/_build/example $(ARGS)
 	cp docs/_build/example/quickstart/index.html docs/example.html
+	$(RUN) -m reproduce store import results/measured/reality_check_glyphs.zip --store docs/_build/glyphs.sqlite
+	$(RUN) -m reproduce report reality_check/glyphs --store docs/_build/glyphs.sqlite --to docs/_build/example
+	cp docs/_build/example/reality_check_glyphs/index.html docs/fourteen_losses.html
 
 # Tests that share a run or a module's fixtures are in one process, the longest groups first (tests/support/durations.py).
 PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
@@ -66,7 +70,7 @@ docs/images/%.svg: docs/images/%.dot
 bench: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.cpu $(ARGS)
 
-# On a GPU; goes on with results/measured/bench_gpu.json. Installs nothing: packaging/gpu_machine.sh is for machines without
+# On a GPU, in at most 8 minutes. Installs nothing: packaging/gpu_machine.sh is for machines without
 # network, and a machine that has all packages needs no $(VENV).
 bench-gpu:
 	$(or $(wildcard $(RUN)),$(PYTHON)) -m tests.benchmarks.gpu $(ARGS)
@@ -81,13 +85,14 @@ $(VENV)/bin/python:
 		{ echo "error: $(PYTHON) is older than 3.11; install Python 3.11 or newer, or name it: make PYTHON=python3.12"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
+# Without compiling: Python compiles what it imports, which is a part of the packages.
 $(VENV)/runtime.stamp: requirements.lock pyproject.toml | $(VENV)/bin/python
-	$(PIP) -r requirements.lock
+	$(PIP) --no-compile -r requirements.lock
 	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@
 
 $(VENV)/dev.stamp: requirements-dev.lock $(VENV)/runtime.stamp
-	$(PIP) -r requirements-dev.lock
+	$(PIP) --no-compile -r requirements-dev.lock
 	touch $@
 
 # Measures every test that `make test` runs; those above half a second are `slow` afterwards.

@@ -1,7 +1,7 @@
 """Losses of deep metric learning. They need torch and pytorch-metric-learning, and no other package of the suite."""
 
 from .angular_margins import ArcFaceLoss, CosFaceLoss
-from .attach import AttachedSchedule, attach
+from .anti_collapse import AntiCollapseLoss, SampleAnchorLoss
 from .ccp import CCPLoss
 from .clustering import ClusteringLoss
 from .contextual import ContextualLoss
@@ -9,10 +9,11 @@ from .coupling_flow import CouplingFlow
 from .hierarchical_proxy import HierarchicalProxyLoss
 from .hist import HISTLoss
 from .k_center import greedy_k_center
+from .mean_field import MeanFieldClassWiseMultiSimilarityLoss, MeanFieldContrastiveLoss
 from .memory_queue import MemoryQueue
 from .memvir import MemVirLoss
 from .nir import NIRLoss
-from .pair_losses import CosineContrastiveLoss, SignalToNoiseRatioContrastiveLoss
+from .pair_losses import CosineContrastiveLoss, MultiSimilarityMiner, NTXentLoss, SignalToNoiseRatioContrastiveLoss
 from .plugin import Clock, Needs, TrainingContext, TrainingPlugin, version_of
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_gml import ProxyGMLLoss
@@ -26,8 +27,8 @@ from .soft_triple import SoftTripleLoss
 from .xbm import XBMLoss
 
 __all__ = [
+    "AntiCollapseLoss",
     "ArcFaceLoss",
-    "AttachedSchedule",
     "CCPLoss",
     "Clock",
     "ClusteringLoss",
@@ -37,9 +38,13 @@ __all__ = [
     "CouplingFlow",
     "HISTLoss",
     "HierarchicalProxyLoss",
+    "MeanFieldClassWiseMultiSimilarityLoss",
+    "MeanFieldContrastiveLoss",
     "MemVirLoss",
     "MemoryQueue",
+    "MultiSimilarityMiner",
     "NIRLoss",
+    "NTXentLoss",
     "Needs",
     "ProxyAnchorLoss",
     "ProxyGMLLoss",
@@ -47,6 +52,7 @@ __all__ = [
     "ProxyNCALoss",
     "RecallAtKLoss",
     "RoadmapLoss",
+    "SampleAnchorLoss",
     "Schedule",
     "SignalToNoiseRatioContrastiveLoss",
     "SmoothAPLoss",
@@ -54,7 +60,6 @@ __all__ = [
     "TrainingContext",
     "TrainingPlugin",
     "XBMLoss",
-    "attach",
     "greedy_k_center",
     "version_of",
 ]

@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 from .checks import ByCosine, checked_labels, require_similarity
 from .pair_losses import mean_margin_violations
 from .plugin import TrainingPlugin
-from .sub_losses import already_reduced
+from .sub_losses import already_reduced, elements
 
 _SLOPE = 10.0
 """Of the steps, for the gradient: the authors' value."""
@@ -122,11 +122,7 @@ class ContextualLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
         context = (self.contextual_similarity(similarity) - same.to(similarity.dtype)).square()
         context = self.context_weight * torch.where(others, context, 0.0).mean(1)
         return {
-            "context_loss": {
-                "losses": context,
-                "indices": c_f.torch_arange_from_size(context),
-                "reduction_type": "element",
-            },
+            "context_loss": elements(context),
             **already_reduced(
                 contrastive_loss=(1 - self.context_weight) * contrastive, reg_loss=self.gamma * regularizer
             ),

@@ -1,7 +1,6 @@
 """Non-isotropy regularisation: a conditional flow models how the samples of a class lie around its proxy."""
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -15,12 +14,11 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from .checks import FullPrecisionForward, checked_labels, checks_values
+from .checks import FullPrecisionForward, checked_labels
 from .coupling_flow import Condition, CouplingFlow
 from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
-from .schedule import CALLS
 from .soft_triple import SoftTripleLoss
 from .sub_losses import already_reduced
 from .wrapper import PluginWrapper, merged_needs, require_module, wrapper_keywords
@@ -49,8 +47,7 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
 
     Proxies and flow have no weight decay, and the flow has a far lower learning rate than the proxies: build the
     optimizer from `param_groups`. At the rate of the proxies the exponential overflows within a few steps.
-    A step with a gradient that is not finite is skipped by loops that call `on_gradients`; 100 such steps in a row
-    give a warning. In other loops a term that is not finite ends the training before its step.
+    A step with a gradient that is not finite is skipped by loops that call `on_gradients`.
 
     A card may name the base loss: `proxy_anchor`, `proxy_nca` (Eq. 6) or `soft_triple`; it then also gives
     `num_classes`.
@@ -77,7 +74,7 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
 
     Raises:
         ValueError: for unknown names, for a base loss that is not built, does not give one vector per class, or
-            projects into the ball, and for an infinite `nir_loss` in a loop without hooks.
+            projects into the ball.
 
     Source: Roth et al., Non-isotropy Regularization for Proxy-based Deep Metric Learning, CVPR 2022, Eqs. 8-11; section
     4.6 for self-regularisation.
@@ -130,7 +127,6 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.sigma, self.temperature = sigma, temperature
         self.proxy_backprop, self.flow_lr_factor = proxy_backprop, flow_lr_factor
         self._context: TrainingContext | None = None
-        self._skipped = 0
         self.add_to_recordable_attributes(
             list_of_names=["embedding_size", "omega", "temperature", "flow_lr_factor"], is_stat=False
         )
@@ -150,11 +146,7 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     def on_gradients(self, clock: Clock) -> bool:
         """False if a gradient of loss or trunk is not finite, as the authors' gradient scaler skips such steps."""
         trunk = self._context.trunk_parameters if self._context else ()
-        finite = _are_finite([*self.parameters(), *trunk])
-        self._skipped = 0 if finite else self._skipped + 1
-        if self._skipped == CALLS:
-            warnings.warn(f"NIRLoss skipped {CALLS} steps in a row, without finite gradients; {_REMEDY}", stacklevel=2)
-        return super().on_gradients(clock) and finite
+        return super().on_gradients(clock) and _are_finite([*self.parameters(), *trunk])
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: sub-losses `base_loss` (times omega), `nir_loss` and `self_loss`, all already reduced."""
@@ -163,9 +155,6 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         condition = self.condition(embeddings, labels)
         weights = lmu.convert_to_weights(indices_tuple, labels, dtype=torch.float64)
         terms["nir_loss"] = (weights * self._spread(self.nll(embeddings, condition))).mean()
-        # With hooks, `on_gradients` skips the step.
-        if self.training and torch.is_grad_enabled() and self._context is None and checks_values():
-            _require_finite(terms["nir_loss"].to(embeddings.dtype))
         if self.self_regularization:
             terms["self_loss"] = self.omega * self._self_loss(condition, labels)
         return already_reduced(**terms)
@@ -212,17 +201,6 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
             samples = samples.detach()
         matched: Tensor = self.base_loss(samples, labels)
         return matched
-
-
-_REMEDY = (
-    "the flow leaves the range of exp(nll) if it learns too fast: build the optimizer from "
-    "loss.param_groups(lr, weight_decay), which gives it flow_lr_factor times the rate of the proxies, or lower lr"
-)
-
-
-def _require_finite(nir_loss: Tensor) -> None:
-    if not nir_loss.isfinite():
-        raise ValueError(f"NIRLoss: its term nir_loss is {nir_loss.item()}; {_REMEDY}")
 
 
 def _are_finite(parameters: Sequence[nn.Parameter]) -> bool:

@@ -59,6 +59,7 @@ class Clock:
         steps_per_epoch: iterations in one protocol epoch.
         passes: completed passes over the training images, `images_seen // training_images`: the authors' "epochs".
         warmup: whether the trunk is frozen now; default False.
+        total_steps: optimizer steps of the training if nothing ends it early; default 0, not known.
     """
 
     epoch: int
@@ -66,6 +67,7 @@ class Clock:
     steps_per_epoch: int
     passes: int
     warmup: bool = False
+    total_steps: int = 0
 
 
 @dataclass(frozen=True)

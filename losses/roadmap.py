@@ -10,7 +10,7 @@ from torch import Tensor
 from .checks import ByCosine, checked_labels, require_similarity
 from .pair_losses import mean_margin_violations
 from .plugin import TrainingPlugin
-from .sub_losses import already_reduced
+from .sub_losses import already_reduced, elements
 
 SupAPStep = Literal["paper", "first_release"]
 
@@ -44,7 +44,8 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
     Args:
         tau: temperature of H, in cosine units; default 0.01.
         rho: slope of H beyond delta; default 100.
-        delta: end of the sigmoid, in cosine units; default 0.05.
+        delta: end of the sigmoid, in cosine units; default 0.05. None leaves the sigmoid at 0 and needs an `offset`:
+            H is `rho t + offset` for all t > 0.
         start: step of H at 0; default 0.5 (the authors: 0 for iNaturalist).
         offset: H just above delta; default None (the authors' configuration: 1.44, iNaturalist 1).
         step: `paper` or `first_release`; default `paper`.
@@ -55,8 +56,9 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
             `embedding_regularizer` and `embedding_reg_weight`.
 
     Raises:
-        ValueError: for a temperature or delta that is not positive, an unknown step, lam outside [0, 1], a distance
-            that is not a similarity, pairs of a miner, and every batch that `checked_labels` refuses.
+        ValueError: for a temperature or delta that is not positive, no delta and no offset, an unknown step, lam
+            outside [0, 1], a distance that is not a similarity, pairs of a miner, and every batch that `checked_labels`
+            refuses.
 
     Source: Ramzi et al., Robust and Decomposable Average Precision for Image Retrieval, NeurIPS 2021, and the authors'
     code (elias-ramzi/ROADMAP).
@@ -70,7 +72,7 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
         self,
         tau: float = 0.01,
         rho: float = 100.0,
-        delta: float = 0.05,
+        delta: float | None = 0.05,
         start: float = 0.5,
         offset: float | None = None,
         *,
@@ -82,8 +84,10 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
     ) -> None:
         super().__init__(**kwargs)
         require_similarity(self.distance)
-        if tau <= 0 or delta <= 0:
+        if tau <= 0 or (delta is not None and delta <= 0):
             raise ValueError(f"tau and delta must be positive, got {tau} and {delta}")
+        if delta is None and offset is None:
+            raise ValueError("delta None needs an offset, as in offset=1.44")
         if step not in ("paper", "first_release"):
             raise ValueError(f"step must be 'paper' or 'first_release', got {step!r}")
         if not 0 <= lam <= 1:
@@ -103,7 +107,7 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
         pairs = ~torch.eye(len(labels), dtype=torch.bool, device=labels.device)
         calibration = self.calibration(similarity, same & pairs, ~same)
         return {
-            "supap_loss": {"losses": supap, "indices": c_f.torch_arange_from_size(supap), "reduction_type": "element"},
+            "supap_loss": elements(supap),
             **already_reduced(calibration_loss=self.lam * calibration),
         }
 
@@ -127,12 +131,14 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
     def smooth_step(self, t: Tensor) -> Tensor:
         """H of differences of similarities, elementwise."""
         near = (t / self.tau).sigmoid()
+        if self.delta is None:
+            return torch.where(t > 0, self.rho * t + self._offset(), near)
         far = self.rho * (t if self.step == "first_release" else t - self.delta) + self._offset()
         return torch.where(t > self.delta, far, torch.where(t > 0, near + self.start, near))
 
     def _offset(self) -> float:
-        if self.offset is not None:
-            return self.offset
+        if self.offset is not None or self.delta is None:
+            return self.offset or 0.0
         return float(torch.tensor(self.delta / self.tau, dtype=torch.float64).sigmoid()) + self.start
 
     def calibration(self, similarity: Tensor, positive: Tensor, negative: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
 from .checks import ByCosine, checked_labels
+from .sub_losses import elements
 
 
 class SmoothAPLoss(ByCosine, pml_losses.BaseMetricLossFunction):
@@ -46,13 +47,7 @@ class SmoothAPLoss(ByCosine, pml_losses.BaseMetricLossFunction):
         ahead = smooth_steps(similarity, query, image, self.temperature)
         precision = (1 + (ahead * same[query]).sum(1)) / (1 + ahead.sum(1))
         average = embeddings.new_zeros(len(labels)).index_add(0, query, precision) / same.sum(1)
-        return {
-            "loss": {
-                "losses": 1 - average,
-                "indices": c_f.torch_arange_from_size(embeddings),
-                "reduction_type": "element",
-            }
-        }
+        return {"loss": elements(1 - average)}
 
 
 def smooth_steps(similarity: Tensor, queries: Tensor, images: Tensor, temperature: float) -> Tensor:

@@ -28,7 +28,8 @@ rm -rf wheels
 "${PYTHON:-python3}" -m pip --disable-pip-version-check download --quiet --no-deps --only-binary=:all: \
     --implementation cp --python-version 3.12 "${platforms[@]}" --platform manylinux2014_x86_64 --dest wheels "${pins[@]}" >&2
 
-size=$({ git ls-files -z --cached --others --exclude-standard; find wheels -type f -print0; } |
+# The program needs neither the records nor the docs.
+size=$({ git ls-files -z --cached --others --exclude-standard -- . ':!results/measured' ':!docs'; find wheels -type f -print0; } |
     xargs -0 cat 2>/dev/null | wc -c || true)
 if [ "$size" -gt "$most" ]; then
     echo "tree and wheels have $((size >> 20)) MiB, more than $((most >> 20)): move large untracked files out of the tree" >&2
@@ -39,11 +40,10 @@ commit=$(git rev-parse HEAD)
 [ -z "$(git status --porcelain)" ] || commit+=-dirty
 
 cat >&2 <<END
-wheels: $(find wheels -name '*.whl' | wc -l) packages; tree and wheels: $((size >> 20)) MiB
-Take the tree with wheels/ to the machine, and run the line below in it. Numbers are in \$OUT/bench_gpu.json at once, or in
-results/measured where OUT is not set. A part takes at most 8 minutes. If it was stopped, put that file into
-results/measured of the tree that goes there, and run the line again: finished pieces are not repeated.
+wheels: $(find wheels -name '*.whl' | wc -l) packages; with the tree, without results/measured and docs: $((size >> 20)) MiB
+Take both to the machine, and run the line below in the tree. Numbers are in \$OUT/bench_gpu.json at once, or in
+results/measured where OUT is not set. It takes at most 8 minutes.
 END
 cat <<END
-export REPRODUCE_COMMIT=$commit; kept=results/measured/bench_gpu.json; out=\${OUT:-results/measured}/bench_gpu.json; site=\$(mktemp -d); python3 -m pip --disable-pip-version-check install --quiet --no-index --no-deps --no-compile --target "\$site" wheels/*.whl && export PYTHONPATH="\$site:\$PWD" PYTHONUNBUFFERED=1 && { [ ! -e "\$kept" ] || [ -e "\$out" ] || cp "\$kept" "\$out"; } && python3 -m tests.benchmarks.gpu --out "\$out"
+export REPRODUCE_COMMIT=$commit; site=\$(mktemp -d); python3 -m pip --disable-pip-version-check install --quiet --no-index --no-deps --no-compile --target "\$site" wheels/*.whl && export PYTHONPATH="\$site:\$PWD" PYTHONUNBUFFERED=1 && python3 -m tests.benchmarks.gpu --out "\${OUT:-results/measured}/bench_gpu.json"
 END

@@ -4,6 +4,7 @@ What users' code changes in Python or torch ends with its process. Processes are
 libraries and nothing else, since importing torch takes seconds.
 """
 
+import logging
 import multiprocessing
 import os
 import pickle
@@ -13,10 +14,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
 from typing import Any
 
+from results.records.provenance import granted_cores
 from results.spec.mlrc_constants import FOLDS
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -30,6 +33,10 @@ A constant, so that a node's GPUs are all used whatever its cores are: nodes wit
 _LIBRARIES = ("torch", "pytorch_metric_learning.losses", "pytorch_metric_learning.miners", "pydantic", "PIL.Image")
 """What processes are forked with. The suite is not among it: another copy of it may be installed than the one here."""
 
+
+_LOG = logging.getLogger(__name__)
+_SLOW_SECONDS = 60
+"""After how long a call in a process of its own is named as what everything waits for."""
 
 _EXIT_SECONDS = 5
 """How long a process whose connection has ended may take to exit by itself."""
@@ -55,13 +62,20 @@ def processes() -> ForkServerContext | SpawnContext:
     return context
 
 
+def start_importing() -> None:
+    """Let the process that others are forked from import its libraries now, while this one goes on."""
+    if isinstance(processes(), ForkServerContext):
+        with starting():
+            forkserver.ensure_running()
+
+
 def threads_per_training(device: str = "cpu") -> int:
     """Return the number of threads of one training on a device of this machine: `GPU_THREADS` on a GPU.
 
-    On a CPU it depends only on the number of cores. If it depended on the number of workers, floats would be added in
-    another order, and results would change with `--workers`.
+    On a CPU it depends only on the number of cores that are granted, which are fewer in a container. If it depended on
+    the number of workers, floats would be added in another order, and results would change with `--workers`.
     """
-    return GPU_THREADS if device.startswith("cuda") else max(1, (os.cpu_count() or 1) // FOLDS)
+    return GPU_THREADS if device.startswith("cuda") else max(1, granted_cores() // FOLDS)
 
 
 @contextmanager
@@ -69,17 +83,22 @@ def starting(threads: int | None = None) -> Iterator[None]:
     """Start processes within the block; without a number of threads each has `threads_per_training()` of a CPU.
 
     They take the thread counts from the environment, where libraries read them. They do not look for modules in the
-    current folder before they know where this process looks. They never see Ctrl-C, which in a terminal reaches all
+    current folder before they know where this process looks. They do not import this process's program, which would run
+    a program without `if __name__ == "__main__":` once more. They never see Ctrl-C, which in a terminal reaches all
     processes of a command: blocked, it arrives here at the end of the block.
     """
     variables = {**dict.fromkeys(THREAD_VARIABLES, str(threads or threads_per_training())), "PYTHONSAFEPATH": "1"}
     with _starting:
         before = {name: os.environ.get(name) for name in variables}
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        program = vars(sys.modules["__main__"])
+        origin: dict[str, Any] = {name: program.pop(name) for name in ("__file__", "__spec__") if name in program}
+        program["__spec__"] = None
         os.environ.update(variables)
         try:
             yield
         finally:
+            program.update(origin)
             for name, value in before.items():
                 if value is None:
                     os.environ.pop(name, None)
@@ -160,9 +179,14 @@ def run_in_subprocess(function: Callable[..., Any], *arguments: Any) -> Any:
         EndedProcessError: The process ended without an answer.
     """
     worker = WorkerProcess()
+    said = "still waiting for the import or the first step of code of yours"
+    wait = threading.Timer(_SLOW_SECONDS, _LOG.warning, [said])
+    wait.daemon = True
+    wait.start()
     try:
         return worker.call(function, *arguments)
     finally:
+        wait.cancel()
         worker.end()
 
 

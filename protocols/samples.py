@@ -3,7 +3,7 @@
 import torch
 
 from protocols.features.feature_rows import EvaluationFeatures, FeatureSource, LabelledFeatures
-from protocols.images.batch_source import BATCH, BatchSource, EvaluationCrops
+from protocols.images.batch_source import BatchSource, EvaluationCrops
 from protocols.images.packed_images import LabelledImages
 from results.spec.conditions import ImageSettings
 
@@ -22,7 +22,7 @@ def training_batches_of(samples: Samples, settings: ImageSettings, device: torch
 
 
 def evaluation_batches_of(
-    samples: Samples, settings: ImageSettings, device: torch.device, *, keep: bool = True, batch: int = BATCH
+    samples: Samples, settings: ImageSettings, device: torch.device, *, keep: bool = True, batch: int | None = None
 ) -> EvaluationBatches:
     """Return the batches of an evaluation, in the order of the samples: centre crops of images, or rows of features."""
     if isinstance(samples, LabelledFeatures):

@@ -2,7 +2,7 @@
 
 Classes are ranked by id. MLRC tests every fold on the second half of the classes. It cuts the first half ("trainval")
 four times into a training and a validation part; both are contiguous blocks with wrap-around. Some datasets have fixed
-training classes (In-Shop; iNaturalist 2018; SOP as used by CCP; a split of the user's own). There these are the
+training classes (In-Shop; SOP as used by CCP; a split of the user's own). There these are the
 trainval classes (specification, section 11). A drawn split puts the classes into a random order first.
 """
 
@@ -76,8 +76,8 @@ def mlrc_split(n_classes: int, trainval: int | None = None) -> ClassSplit:
     if trainval is None:
         if n_classes < MIN_CLASSES:
             raise SplitError(
-                f"{n_classes} classes: the MLRC split needs at least {MIN_CLASSES}, so that every fold has {LEAST} "
-                "classes for validation; add classes"
+                f"{n_classes} classes: the MLRC split needs at least {MIN_CLASSES}, or folds validate on only one "
+                "class, where every neighbour is right; add classes"
             )
         name, n_trainval, n_validation = "mlrc", n_classes - n_classes // 2, n_classes // 8
     else:

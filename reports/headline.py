@@ -1,11 +1,15 @@
-"""The answer of an experiment in one or two sentences: which methods are better, winners first.
+"""The answer of an experiment in one or two sentences, winners first, in a line for each comparison, and in a table.
 
 All claims are those of the experiment's one comparison, on its primary score. While searches or runs are missing
 nothing is claimed.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from reports.tables.differences import winners_first
+from reports.tables.result_table import RESULT_COLUMNS, table_of
+from reports.tables.table import Table
 from results.statistics.comparison import ComparedPair, ComparisonResult
 from results.statistics.finding import titles_of
 from results.statistics.planning import detectable
@@ -13,8 +17,11 @@ from results.statistics.primary_comparison import primary_comparison, primary_sc
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, joined, listed, plural
 
-NAMED = 4
+NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
+
+MOST_LINES = 6
+"""Of all pairs, if there are more, only so many with the highest mean have a line."""
 
 _NUMBERS = {1: "One", 2: "Two", 3: "Three"}
 
@@ -41,6 +48,44 @@ def headline(measured: MeasuredExperiment) -> str:
     return f"Cannot tell yet: {_means(comparison, titles)}. {_would_show(measured, comparison)}"
 
 
+def comparison_lines(measured: MeasuredExperiment) -> list[str]:
+    """Say what each comparison that was asked for shows, in a line; of many pairs, a few with the highest mean."""
+    comparison = primary_comparison(measured)
+    if comparison is None or comparison.interim:
+        return []
+    titles, pairs = titles_of(measured), winners_first(comparison)
+    if comparison.reference is None and len(pairs) > MOST_LINES:
+        pairs = [pair for pair in pairs if comparison.highest in (pair.a, pair.b)][:MOST_LINES]
+    return [_line(pair, titles, comparison) for pair in pairs]
+
+
+def short_table(measured: MeasuredExperiment) -> Table:
+    """Build the table for the end of a run: precision@1 and the primary score, the best first."""
+    whole, score, comparison = table_of(measured), primary_score(measured), primary_comparison(measured)
+    metrics = dict.fromkeys(("precision_at_1", score.metric))
+    places = [*(1 + RESULT_COLUMNS.index((score.embeddings, metric)) for metric in metrics), 0]
+    order = [] if comparison is None else comparison.best_first
+    rows = sorted(whole.rows, key=lambda row: order.index(row.key) if row.key in order else len(order))
+    return replace(
+        whole,
+        columns=tuple(whole.columns[place] for place in places),
+        rows=tuple(replace(row, cells=[replace(row.cells[place], leads=False) for place in places]) for row in rows),
+    )
+
+
+def _line(pair: ComparedPair, titles: dict[str, str], comparison: ComparisonResult) -> str:
+    if pair.better and pair.worse:
+        return f"{titles[pair.better]} beats {titles[pair.worse]}{_by([pair])}"
+    if pair.size == "within":
+        return f"{titles[pair.a]} and {titles[pair.b]} are equal within {100 * comparison.margin:g} points"
+    way = "above" if pair.difference >= 0 else "below"
+    # The interval is that of this pair alone.
+    alone = pair.half_width is not None and abs(pair.difference) > pair.half_width
+    corrected = f", corrected for {len(comparison.pairs)} comparisons" if alone else ""
+    verdict = pair.untested or f"cannot tell{corrected}"
+    return f"{titles[pair.a]} is{_by([pair]).removeprefix(' by')} {way} {titles[pair.b]}: {verdict}"
+
+
 def _claims(comparison: ComparisonResult, titles: dict[str, str]) -> Iterator[str]:
     """Name the winner of most pairs, or the pairs if the leading method wins none; then what cannot be told."""
     subject = comparison.reference or comparison.highest
@@ -49,7 +94,8 @@ def _claims(comparison: ComparisonResult, titles: dict[str, str]) -> Iterator[st
     lost = [pair for pair in pairs if pair.worse == subject]
     given, title = _given(comparison), titles[subject]
     if lost:
-        yield f"{_named([titles[pair.b] for pair in lost])} {_verb('beat', lost)} {title}{_by(lost)}{given}."
+        lead = _by(lost) or f",{_by([max(lost, key=lambda pair: -pair.difference)]).replace(' by', ' by up to')}"
+        yield f"{_named([titles[pair.b] for pair in lost])} {_verb('beat', lost)} {title}{lead}{given}."
     if won:
         every = len(won) == len(comparison.values) - 1 > 1
         beaten = "every other method" if every else _named([titles[pair.b] for pair in won])
@@ -90,9 +136,12 @@ def _given(comparison: ComparisonResult) -> str:
 
 
 def _means(comparison: ComparisonResult, titles: dict[str, str]) -> str:
-    means = [f"{titles[key]} {100 * comparison.means[key]:.1f}" for key in comparison.best_first]
-    more = f" and {counted(len(means) - NAMED, 'other')}" if len(means) > NAMED else ""
-    return joined(means[:NAMED]) + more
+    first = [key for key in comparison.methods if key == comparison.reference]
+    keys = [*first, *(key for key in comparison.best_first if key not in first)]
+    means = [f"{titles[key]} {100 * comparison.means[key]:.1f}" for key in keys]
+    if len(means) <= NAMED:
+        return joined(means)
+    return f"{joined(means[:2])} and {counted(len(means) - 2, 'other')}"
 
 
 def _would_show(measured: MeasuredExperiment, comparison: ComparisonResult) -> str:

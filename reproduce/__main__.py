@@ -17,20 +17,19 @@ def hidden_package() -> str | None:
     suite = Path(__file__).resolve().parent.parent
     for name in _PACKAGES:
         spec = find_spec(name)
-        if spec is None:
-            continue
-        # A folder without `__init__.py` has no origin.
-        taken = spec.origin or next(iter(spec.submodule_search_locations or []), "another place")
-        if Path(taken).resolve() != suite / name / "__init__.py":
+        if spec is not None and Path(spec.origin or "").resolve() != suite / name / "__init__.py":
             return (
-                f"{taken} hides the suite's package {name}; rename it, or run the command from another folder"
-                " (`reproduce` instead of `python -m reproduce` does not look into the current folder)"
+                f"{spec.origin or name} hides the suite's package {name}; rename it, or run the command from another "
+                "folder (`reproduce` instead of `python -m reproduce` does not look into the current folder)"
             )
     return None
 
 
 def main() -> None:
     """Start the command line. What must come before the long imports: the handler of Ctrl-C, and the check of names."""
+    if sys.platform == "win32":
+        print("error: the suite runs on Linux and macOS; on Windows use WSL, its subsystem for Linux", file=sys.stderr)
+        sys.exit(2)
     interrupts.install()
     if (problem := hidden_package()) is not None:
         print(f"error: {problem}", file=sys.stderr)

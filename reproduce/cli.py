@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 
 from reproduce import interrupts
-from reproduce.commands import data, export, new, store
+from reproduce.commands import data, export, features, new, store
+from reproduce.commands.evaluate import evaluate
 from reproduce.commands.lists import coverage, datasets, experiments, methods, status
 from reproduce.commands.plan import plan
 from reproduce.commands.report import figure, report
@@ -31,10 +32,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_COMMANDS = (run, plan, status, table, report, figure, coverage, claims, board, methods, datasets, experiments, verify)
-for command in (*_COMMANDS, export.fit):
+_COMMANDS = (run, plan, status, table, report, figure, coverage, claims, board, methods, datasets, experiments)
+for command in (*_COMMANDS, verify, export.fit, evaluate):
     app.command()(command)
-for group in (data, export, new, store):
+for group in (data, features, export, new, store):
     app.add_typer(group.app)
 
 _INTERRUPTED = 130
@@ -70,11 +71,7 @@ def _one_line_errors() -> Iterator[None]:
         file = f"{error.filename}: " if error.filename else ""
         say(f"error: {file}{error.strerror or error}; everything finished is kept")
         sys.exit(2)
-    except (KeyboardInterrupt, typer.Abort) as stop:
-        # typer takes the end of any file for Ctrl-D at a prompt.
-        if isinstance(stop.__cause__, EOFError):
-            say(f"error: a file ends too early ({stop.__cause__}); everything finished is kept")
-            sys.exit(2)
+    except (KeyboardInterrupt, typer.Abort):
         say(interrupts.STOPPED)
         sys.exit(interrupts.exit_code())
 

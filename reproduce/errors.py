@@ -32,6 +32,8 @@ def all_of(items: Iterable[_Item], make: Callable[[_Item], _Made]) -> list[_Made
 
 def read_text(path: Path) -> str:
     """Read a user's text file; raise InputError if it cannot be read."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: cannot be read (not a file)")  # A pipe might never end.
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

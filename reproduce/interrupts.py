@@ -1,17 +1,14 @@
 """What Ctrl-C and SIGTERM do: the first stops the command at a safe point, the second ends it at once.
 
-Python's own handler raises KeyboardInterrupt wherever the program is. There it can be lost, for instance in a callback
-of a weak reference, or come out as the traceback of a half-done import. The handler here notes the signal. Code that
-works with the store defers the exception and asks for the note; elsewhere the exception is raised at once, and again if
-it was lost.
+Python's own handler raises KeyboardInterrupt wherever the program is, where it can come out as the traceback of a
+half-done import. The handler here notes the signal. Code that works with the store defers the exception and asks for
+the note; elsewhere the exception is raised at once.
 
 This module imports little, so that the handler is in place before the long imports.
 """
 
 import os
 import signal
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -21,8 +18,6 @@ STOPPED = "stopped; everything finished is kept, run the same command to continu
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = "\x1b[?25h"
-_LATER = 0.05
-"""Seconds until a signal is sent again whose exception was dropped."""
 
 
 class StopRequest(KeyboardInterrupt):
@@ -35,7 +30,6 @@ class StopRequest(KeyboardInterrupt):
 
 class _State:
     received: int | None = None
-    lost = False
     reaction: Literal["end", "raise", "note"] = "raise"
 
 
@@ -44,8 +38,7 @@ def install() -> None:
 
     A signal that the parent process ignores stays ignored, as for `nohup` and for jobs in the background.
     """
-    _State.received, _State.lost, _State.reaction = None, False, "end"
-    sys.unraisablehook = _raise_lost_request_again
+    _State.received, _State.reaction = None, "end"
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _handle)
@@ -97,24 +90,11 @@ def _reaction(reaction: Literal["raise", "note"]) -> Iterator[None]:
 
 
 def _handle(number: int, _frame: FrameType | None) -> None:
-    again = requested() and not _State.lost
-    _State.received, _State.lost = number, False
+    again, _State.received = requested(), number
     if again or _State.reaction == "end":
         _end(number)
     if _State.reaction == "raise":
         raise StopRequest
-
-
-def _raise_lost_request_again(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Send the signal again if its exception was raised where Python drops exceptions, as in a `weakref` callback."""
-    if not isinstance(unraisable.exc_value, StopRequest) or _State.received is None:
-        sys.__unraisablehook__(unraisable)
-        return
-    _State.lost = True
-    # Not from here: the handler would raise in the same place.
-    timer = threading.Timer(_LATER, os.kill, (os.getpid(), _State.received))
-    timer.daemon = True
-    timer.start()
 
 
 def _end(number: int) -> None:

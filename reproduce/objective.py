@@ -16,7 +16,6 @@ from protocols.search.space import SearchParameter
 from protocols.training.build_method import RefusedError
 from reproduce.config.experiment_file import load_experiments
 from reproduce.errors import InputError
-from reproduce.monitoring.observer import Observers
 from reproduce.run.devices import check_device, default_workers
 from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.local import open_executor
@@ -35,8 +34,8 @@ class Objective:
     a trial before its last fold. The fingerprints of the trainings are the attribute `trainings` of the trial. A
     training that the store has is not repeated. A fold that diverges counts 0. The search cannot see the test classes.
 
-    The worker processes live as long as the objective. A program that uses several needs the line
-    `if __name__ == "__main__":` around its code, as all programs that start processes.
+    The worker processes live as long as the objective. Trials may run in threads of Optuna's (`n_jobs`); their
+    trainings share the workers, one trial after another.
 
     Args:
         experiment: Name of an experiment that comes with the suite, or path of a file; `/panel` selects a panel.
@@ -75,9 +74,7 @@ class Objective:
         ((name, opened),) = loaded.items()
         self.device = check_device(device)
         self.workers = workers or default_workers(self.device)
-        self.session: Session = open_session(
-            name, opened, storage_paths(store, None, None, None), None, device=self.device
-        )
+        self.session: Session = open_session(name, opened, storage_paths(store).absolute(), device=self.device)
         ((self.key, self.study),) = self.session.studies().items()
         if suggest is None and not self.study.space:
             raise InputError(f"{method}: has no search space; give suggest=, a function that suggests a setting")
@@ -117,7 +114,7 @@ class Objective:
         def train(lab: Lab) -> None:
             made.extend(lab.train(jobs))
 
-        lab = SharedLab(self.session.store, self._executor, Observers())  # Optuna shows the progress.
+        lab = SharedLab(self.session.store, self._executor, None)  # Optuna shows the progress.
         with self._lock:
             failed = lab.run([MethodSearch(self.key, self.study.setup, train)])
         if failed:

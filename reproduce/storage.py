@@ -5,10 +5,9 @@ The store is imported by the functions that open it, so that `--help` does not w
 
 from __future__ import annotations
 
-import os
-import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,9 @@ from reproduce.errors import InputError
 
 if TYPE_CHECKING:
     from results.store.store import Store
+
+
+_LEFT_SECONDS = 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class StoragePaths:
     reports: Path
 
     def absolute(self) -> StoragePaths:
-        """Return a copy with absolute paths, for processes that start in another folder."""
+        """Return a copy with absolute paths, for processes in another folder, such as one that a loss changed."""
         return replace(self, artifacts=self.artifacts.absolute(), cache=self.cache.absolute())
 
 
@@ -83,17 +85,6 @@ def open_store(where: StoragePaths) -> Store:
     return Store(where.store, where.artifacts)
 
 
-@contextmanager
-def with_writable_cache(where: StoragePaths) -> Iterator[StoragePaths]:
-    """Yield the paths; if the folder of the cache cannot be written, with a temporary folder in its place."""
-    existing = next(folder for folder in (where.cache, *where.cache.absolute().parents) if folder.exists())
-    if os.access(existing, os.W_OK):
-        yield where
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        yield replace(where, cache=Path(folder))
-
-
 def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:
     """Open the store that `--store` names."""
     opened = existing_store(store, artifacts)
@@ -118,6 +109,16 @@ def only_run_of(where: StoragePaths, experiment: str) -> Iterator[None]:
             f"{where.store}: another run of this experiment is using it; wait for its end, or stop it"
         ) from None
     try:
+        _remove_leftovers(where)
         yield
     finally:
         lock.release()
+
+
+def _remove_leftovers(where: StoragePaths) -> None:
+    """Remove files that killed runs left half written; those of the last day may belong to a run beside this one."""
+    for folder in (where.artifacts, where.tables, where.reports):
+        for path in folder.rglob(".*.partial"):
+            with suppress(OSError):
+                if path.is_file() and time.time() - path.stat().st_mtime > _LEFT_SECONDS:
+                    path.unlink()

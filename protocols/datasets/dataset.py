@@ -57,7 +57,8 @@ class Oddities:
             pairs = [" = ".join(name(row) for row in group[:2]) for group in within]
             parts.append(named(f"group(s) of equal {samples} within a class", pairs))
         if self.constant:
-            parts.append(named(f"{samples} whose values are all equal", [name(row) for row in self.constant]))
+            what = f"{samples} of a single colour" if listing.names else f"{samples} of a single value, such as zero"
+            parts.append(named(what, [name(row) for row in self.constant]))
         return "; ".join(parts) or None
 
 

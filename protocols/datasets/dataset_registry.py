@@ -11,7 +11,7 @@ from protocols.datasets.folder import list_class_folders, list_folder
 from protocols.datasets.glyphs import open_glyphs
 from protocols.datasets.listing import DataError, ImageListing, root_of
 from protocols.datasets.publications import PUBLICATIONS, Publication, check_counts
-from protocols.datasets.published import list_cub200, list_inat2018, list_inshop, list_sop
+from protocols.datasets.published import list_cub200, list_inshop, list_sop
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class DatasetEntry:
         description: One line for lists of datasets.
         lister: Lists the images below a folder without reading them or checking counts; None for embedded datasets and
             features.
-        publication: Source, terms and counts; None if nobody published them.
+        publication: Source and counts; None if nobody published them.
     """
 
     opener: Callable[[DataRequest], Dataset]
@@ -37,7 +37,7 @@ def _published(name: str, lister: Callable[[Path], ImageListing], description: s
     publication = PUBLICATIONS[name]
 
     def opener(request: DataRequest) -> Dataset:
-        listing = lister(root_of(name, request.root, f"the folder with {publication.place}"))
+        listing = lister(root_of(name, request.root, f"the folder with {publication.place}; from {publication.page}"))
         if not request.choice.subset:
             check_counts(listing, publication.counts)
         return from_listing(listing, request)
@@ -57,11 +57,6 @@ DATASETS = {
     "sop": _published("sop", list_sop, "Stanford Online Products: products in online shops"),
     "inshop": _published(
         "inshop", list_inshop, "In-Shop Clothes Retrieval (DeepFashion): clothes; queries against a gallery"
-    ),
-    "inat2018": _published(
-        "inat2018",
-        list_inat2018,
-        "iNaturalist 2018: photographs of species; the retrieval split of Smooth-AP's authors",
     ),
     "folder": DatasetEntry(_open_folder, "any folder of images: one folder per class", list_class_folders),
     "features": DatasetEntry(open_features, "features without images: features.npy and labels.csv or labels.npy"),

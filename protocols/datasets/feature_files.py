@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from protocols.datasets.dataset import DataRequest, Dataset, Oddities
 from protocols.datasets.listing import DataError, ImageListing, check_listing, half_of, root_of
-from protocols.datasets.split_file import table_of, with_split
+from protocols.datasets.split_file import composed, table_of, with_split
 from protocols.features.feature_rows import FEATURES_FILE, LabelledFeatures, PackedFeatures
 from protocols.images.packing import cache_lock, equal_rows
 from protocols.progress import Progress
@@ -59,7 +59,7 @@ def _loaded(path: Path) -> NDArray[Any]:
         raise DataError(f"{path}: no such file; write it with numpy.save")
     try:
         array = np.load(path, mmap_mode="r")
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # Damaged content gives errors of all kinds.
         reason = str(error).partition("\n")[0]
         raise DataError(f"{path}: not a whole .npy file ({reason}); write it with numpy.save") from error
     if not isinstance(array, np.ndarray):
@@ -78,7 +78,7 @@ def _rows(path: Path) -> NDArray[Any]:
 
 def _given_labels(root: Path, count: int) -> tuple[Sequence[str], tuple[str, ...]]:
     table = root / LABELS_TABLE
-    path = table if table.exists() else root / LABELS_FILE
+    path = table if table.is_file() else root / LABELS_FILE
     if not path.exists():
         raise DataError(f"{root}: has neither {LABELS_TABLE} nor {LABELS_FILE}; add the label of each row")
     if path == table:
@@ -90,7 +90,7 @@ def _given_labels(root: Path, count: int) -> tuple[Sequence[str], tuple[str, ...
         labels, names = _from_array(path), ()
     if len(labels) != count:
         raise DataError(f"{path}: has {len(labels):,} labels for {count:,} rows of {FEATURES_FILE}; give one per row")
-    return labels, names
+    return [composed(label) for label in labels], names
 
 
 def _from_array(path: Path) -> list[str]:
@@ -107,7 +107,8 @@ def _from_array(path: Path) -> list[str]:
 
 def _ranked(texts: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     distinct = set(texts)
-    numbers = all(text.isascii() and text.removeprefix("-").isdigit() for text in distinct)
+    # Python reads no number of several thousand digits.
+    numbers = all(text.isascii() and text.removeprefix("-").isdigit() and len(text) < 1000 for text in distinct)
     # Ties such as 1 and 01 are ordered by text.
     class_names = sorted(distinct, key=lambda text: (int(text) if numbers else 0, text))
     ranks = {name: rank for rank, name in enumerate(class_names)}

@@ -55,15 +55,16 @@ def list_folder(root: Path, split: Path | None = None) -> ImageListing:
 def check_parts(listing: ImageListing) -> None:
     """Refuse a layout such as `train/CLASS` and `val/CLASS`, whose classes would count twice, without a given split."""
     inner_of: dict[str, set[str]] = {}
-    for name in listing.class_names:
-        outer, _, inner = name.partition("/")
-        inner_of.setdefault(outer, set()).add(inner)
-    outers, first = sorted(inner_of), next(iter(inner_of.values()), set())
-    repeats = 2 <= len(outers) <= _MOST_PARTS and "" not in first and all(one == first for one in inner_of.values())
+    shared = len(Path(os.path.commonpath(listing.class_names or [""])).parts)
+    for path in (name.split("/") for name in listing.class_names):
+        inner_of.setdefault("/".join(path[: shared + 1]), set()).add("/".join(path[shared + 1 :]))
+    outers = sorted(inner_of)
+    most = max(inner_of.values(), key=len, default=set())
+    repeats = 2 <= len(outers) <= _MOST_PARTS and "" not in most and all(one <= most for one in inner_of.values())
     if repeats and not listing.is_split_given:
         raise DataError(
-            f"{listing.root}: {' and '.join(outers)} hold classes of the same names, such as {min(first)}, which would "
-            f"count as {len(outers)} classes each; give the class and the part of every image in {SPLIT_FILE} (columns "
+            f"{listing.root}: {' and '.join(outers)} hold classes of the same names, such as {min(most)}, which would "
+            f"count as several classes each; give the class and the part of every image in {SPLIT_FILE} (columns "
             "file, class, split), or name one of these folders with --data"
         )
 
@@ -110,7 +111,8 @@ def walk(root: Path) -> ImageTree:
     if not root.is_dir():
         raise DataError(f"{root}: no such folder; give the folder that holds one folder of images per class")
     real_root = root.resolve()
-    seen, folders, files, hidden, repeated = set[Path](), list[Path](), list[Path](), list[Path](), list[Path]()
+    seen = set[Path]()
+    folders, files, pipes, hidden, repeated = list[Path](), list[Path](), list[Path](), list[Path](), list[Path]()
     for place, below, names in os.walk(root, onerror=_refuse, followlinks=True):
         folder, target = Path(place), Path(place).resolve()
         linked = folder != root and folder.is_symlink()
@@ -120,7 +122,9 @@ def walk(root: Path) -> ImageTree:
             continue
         seen.add(target)
         folders.append(folder)
-        files += [folder / name for name in names]
+        paths = [folder / name for name in names]
+        pipes += [path for path in paths if path.is_fifo()]  # To read one might never end.
+        files += [path for path in paths if path not in pipes]
         hidden += [folder / name for name in below if name.startswith(".")]
         below[:] = sorted(name for name in below if not name.startswith("."))
     images = [path for path in files if path.suffix.lower() in SUFFIXES]
@@ -130,6 +134,7 @@ def walk(root: Path) -> ImageTree:
         "link(s) to folders that are in the data already": repeated,
         "image(s) outside of the classes' folders": [path for path in shown if path.parent == root],
         "file(s) without the suffix of an image": [path for path in others if path != root / SPLIT_FILE],
+        "pipe(s)": pipes,
         "hidden folder(s) or image(s)": hidden + [path for path in images if path.name.startswith(".")],
     }
     return ImageTree(

@@ -1,5 +1,6 @@
 """The classes and images of a dataset before any image is read, and the check that a protocol can use them."""
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,8 +43,7 @@ class ImageListing:
             dataset has no conventional split.
         is_query: (n,), whether an image is a query or in the gallery, if the publisher separates them; else None. It
             matters only for test classes.
-        is_split_given: Whether the user's split file, or a publisher's split that is the only one of its dataset, says
-            which classes are for the test. Every protocol then uses it.
+        is_split_given: Whether the user's split file says which classes are for the test. Every protocol then uses it.
         left_out: Phrases with number and names of images and classes that are no part of the data.
     """
 
@@ -112,14 +112,15 @@ def without_small_classes(listing: ImageListing, least: int | None) -> tuple[Ima
 def check_listing(listing: ImageListing, sample: str = "image") -> None:
     """Raise DataError, with all faults, unless there are enough classes and every class has enough images.
 
-    All names must be UTF-8. If queries and gallery are separated, a test class with a query needs a gallery image, some
-    test class needs a query, and a training class needs one image: the validation skips queries without another image
-    of their class. A test class without a query only adds to the gallery. Otherwise every class needs two images.
+    Names must be UTF-8 without control characters, such as those that begin a terminal's escape sequences. If queries
+    and gallery are separated, a test class with a query needs a gallery image, some test class needs a query, and a
+    training class needs one image: the validation skips queries without another image of their class. A test class
+    without a query only adds to the gallery. Otherwise every class needs two images.
     """
     faults = [
-        f"{listing.name}: the name {name!r} is not UTF-8; rename the file or folder"
+        f"{listing.name}: the name {name!r} is not UTF-8 or has control characters; rename it"
         for name in (str(listing.root.resolve()), *listing.class_names, *listing.names)
-        if not _is_utf8(name)
+        if not name.isprintable() and any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name)
     ]
     if listing.n_classes < _LEAST_CLASSES:
         faults.append(
@@ -129,14 +130,6 @@ def check_listing(listing: ImageListing, sample: str = "image") -> None:
     faults += _faults_of_counts(listing, sample) if listing.is_query is None else _faults_of_queries(listing, sample)
     if faults:
         raise DataError(*faults)
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _faults_of_counts(listing: ImageListing, sample: str) -> list[str]:

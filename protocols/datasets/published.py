@@ -2,10 +2,9 @@
 sections 1, 2 and 11.3.
 """
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ def list_cub200(root: Path) -> ImageListing:
     """List all images of CUB-200-2011 (Wah et al. 2011), whose classes are ranked by their ids."""
     folder = _folder_with(root, "images.txt", "CUB_200_2011", "give the unpacked CUB_200_2011 folder with --data")
     archive = "CUB_200_2011.tgz"
-    _require(folder, ("classes.txt", "image_class_labels.txt", "images"), archive)
     name_of, image_of, class_of = (
         dict(rows_of(folder / file, f"id {value}", archive))
         for file, value in (("classes.txt", "name"), ("images.txt", "path"), ("image_class_labels.txt", "class"))
@@ -38,7 +36,6 @@ def list_sop(root: Path) -> ImageListing:
     files = ("Ebay_train.txt", "Ebay_test.txt")
     archive, fields = "Stanford_Online_Products.zip", "image_id class_id super_class_id path"
     folder = _folder_with(root, files[0], "Stanford_Online_Products", "give the unpacked folder with --data")
-    _require(folder, files[1:], archive)
     parts = [rows_of(folder / file, fields, archive, 1) for file in files]
     train, test = ([_number(folder / file, row[1]) for row in part] for file, part in zip(files, parts, strict=True))
     images = [row[3] for part in parts for row in part]
@@ -70,46 +67,6 @@ def list_inshop(root: Path) -> ImageListing:
     return listed("inshop", images, names, items, order, trainval, is_query=is_query)
 
 
-def list_inat2018(root: Path) -> ImageListing:
-    """List the images of iNaturalist 2018 (Van Horn et al. 2018) that Smooth-AP's authors use (Brown et al. 2020).
-
-    Categories are classes, named by their folders. Each list of the authors has images of both of the competition's
-    files.
-    """
-    annotations = ("train2018.json", "val2018.json")
-    files, archive = ("Inaturalist_train_set1.txt", "Inaturalist_test_set1.txt"), "Inat_dataset_splits.zip"
-    folder = _folder_with(root, files[0], "Inat_dataset_splits", "put the lists of Smooth-AP's authors there")
-    _require(folder, files[1:], archive)
-    for file in annotations:
-        _require(root, (file,), f"{file}.tar.gz")
-    category_of = {image: category for file in annotations for image, category in _categories(root / file).items()}
-    train, test = ([name for (name,) in rows_of(folder / file, "image", archive)] for file in files)
-    names = train + test
-    for name in names:
-        category, inner = category_of.get(name), PurePosixPath(name).parent.name
-        if str(category) != inner:
-            raise DataError(
-                f"{folder}: image {name!r} lies in folder {inner!r}, but {' and '.join(annotations)} give it the "
-                f"category {category}; unpack them and {archive} again"
-            )
-    order, trainval = _training_first(
-        folder / files[1], [category_of[name] for name in train], [category_of[name] for name in test]
-    )
-    folder_of = {category_of[name]: "/".join(PurePosixPath(name).parts[-3:-1]) for name in names}
-    keys, class_names = [category_of[name] for name in names], [folder_of[category] for category in order]
-    return listed("inat2018", root, names, keys, order, trainval, class_names, is_split_given=True)
-
-
-def _categories(path: Path) -> dict[str, int]:
-    """The category's id of each image of one of the competition's files."""
-    try:
-        content = json.loads(path.read_bytes())
-        category_of = {annotation["image_id"]: annotation["category_id"] for annotation in content["annotations"]}
-        return {image["file_name"]: int(category_of[image["id"]]) for image in content["images"]}
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise DataError(f"{path}: not the competition's annotations; unpack {path.name}.tar.gz again") from error
-
-
 def rows_of(path: Path, fields: str, archive: str, header_lines: int = 0) -> list[list[str]]:
     """Return the fields of each line of a publisher's list that is not empty. The last field may have spaces.
 
@@ -119,6 +76,8 @@ def rows_of(path: Path, fields: str, archive: str, header_lines: int = 0) -> lis
     names = fields.split()
     try:
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise DataError(f"{path.parent}: {path.name} is missing; unpack {archive} again") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not a text file in UTF-8; unpack {archive} again") from error
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
@@ -128,8 +87,7 @@ def rows_of(path: Path, fields: str, archive: str, header_lines: int = 0) -> lis
     rows = [line.split(maxsplit=len(names) - 1) for _, line in lines]
     if wrong := next((line for line, row in zip(lines, rows, strict=True) if len(row) != len(names)), None):
         raise DataError(f"{path}, line {wrong[0]}: expected `{fields}`, found {wrong[1]!r}; unpack {archive} again")
-    if twice := _named_twice(row[0] for row in rows):
-        raise DataError(f"{path}: {names[0]} {twice} is named twice; unpack {archive} again")
+    _check_named_once(path, names[0], [row[0] for row in rows])
     return rows
 
 
@@ -144,8 +102,7 @@ def listed(
     **more: Any,
 ) -> ImageListing:
     """List images with the keys of their classes, which are ranked in the given order; all images must exist once."""
-    if twice := _named_twice(images):
-        raise DataError(f"{root}: image {twice} is named twice in the publisher's lists; unpack the archive again")
+    _check_named_once(root, "image", images)
     if missing := [root / image for image in images if not (root / image).is_file()]:
         raise DataError(*(f"{path}: named by the publisher but missing; unpack the archive again" for path in missing))
     rank_of = {key: rank for rank, key in enumerate(order)}
@@ -154,8 +111,9 @@ def listed(
     return ImageListing(name, root, classes, tuple(images), labels, trainval, **more)
 
 
-def _named_twice(names: Iterable[str]) -> str | None:
-    return next((name for name, count in Counter(names).items() if count > 1), None)
+def _check_named_once(place: Path, what: str, names: Sequence[str]) -> None:
+    if twice := next((name for name, count in Counter(names).items() if count > 1), None):
+        raise DataError(f"{place}: {what} {twice} is named twice; unpack the publisher's archive again")
 
 
 def _training_first(path: Path, train: Sequence[Any], test: Sequence[Any]) -> tuple[list[Any], int]:
@@ -172,12 +130,6 @@ def _folder_with(root: Path, marker: str, unpacked: str, remedy: str) -> Path:
         if (folder / marker).exists():
             return folder
     raise DataError(f"{root}: no {marker} and no {unpacked}/{marker} here; {remedy}")
-
-
-def _require(folder: Path, names: Sequence[str], archive: str) -> None:
-    for name in names:
-        if not (folder / name).exists():
-            raise DataError(f"{folder}: {name} is missing; unpack {archive} again")
 
 
 def _number(path: Path, text: str) -> int:

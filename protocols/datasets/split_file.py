@@ -8,6 +8,7 @@ before test classes, so that MLRC's four folds are cut from them as from the fix
 """
 
 import csv
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -102,7 +103,7 @@ def _values(
     It may name one again with the same value. `known` are the possible values; none allows all.
     """
     value_of: dict[str, str] = {}
-    pairs = list(zip(table[key], table[column], strict=True))
+    pairs = list(zip(map(composed, table[key]), table[column], strict=True))
     _raise_if_any(
         f"{path}: {key} {name!r} is in {value_of[name]!r} and in {value!r}; name it once"
         for name, value in pairs
@@ -115,14 +116,21 @@ def _values(
         if known and value not in known
     )
     missing = [
-        f"{path}: does not name the {key} {name!r}; give every {key} a split" for name in names if name not in value_of
+        f"{path}: does not name the {key} {name!r}; give every {key} a split"
+        for name in names
+        if composed(name) not in value_of
     ]
-    others = sorted(value_of.keys() - set(names))
+    others = sorted(value_of.keys() - set(map(composed, names)))
     _raise_if_any(
         missing
         + [f"{path}: names the {key} {name!r}, which is not there; correct or remove the line" for name in others]
     )
-    return [value_of[name] for name in names]
+    return [value_of[composed(name)] for name in names]
+
+
+def composed(name: str) -> str:
+    """Return a name with one sign for each letter with an accent; macOS writes two, and both are the same name."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _raise_if_any(faults: Iterable[str]) -> None:

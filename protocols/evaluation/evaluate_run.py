@@ -13,10 +13,9 @@ from torch import Tensor
 
 from losses.plugin import Normalization, TrainingPlugin
 from protocols.evaluation.test_data import TestData
-from protocols.images.batch_source import BATCH
 from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import check_metric_names, measure
-from protocols.metrics.retrieval import QueryScores, normalized, query_scores, sides
+from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores, sides
 from protocols.samples import evaluation_batches_of
 from protocols.training.build_method import RefusedError, component_class
 from protocols.training.principal_components import reduced_by_themselves
@@ -95,7 +94,7 @@ def _record(
     embeddings, concatenated, several = embedded.by_model, embedded.concatenated, len(embedded.by_model) > 1
     queries = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
     concatenated_queries = query_scores(*sides(concatenated, labels, data.is_query)) if several else queries[0]
-    folds = [fold.mean().scores for fold in queries]
+    folds = [fold.mean() for fold in queries]
     last_folds = folds if last is embeddings else [_scores(e, labels, data) for e in last or ()]
     metrics = [_measured(job, e, labels, data) for e in embeddings]
     concatenated_metrics = _measured(job, concatenated, labels, data) if several else metrics[0]
@@ -108,11 +107,11 @@ def _record(
         study=job.study,
         seed=job.seed,
         fold_scores=tuple(folds),
-        concatenated=concatenated_queries.mean().scores,
+        concatenated=concatenated_queries.mean(),
         dimensions=embeddings[0].shape[1],
         test_classes=len(labels.unique()),
         test_images=len(labels),
-        flags=job.flags,
+        flags=(*job.flags, *_collapses(embedded)),
         steps=job.steps,
         iterations=job.iterations,
         metrics_separated={name: sum(fold[name] for fold in metrics) / len(metrics) for name in job.metrics},
@@ -123,6 +122,15 @@ def _record(
         wall_time=job.training_time + time.perf_counter() - started,
         provenance=torch_provenance(torch.device(device)),
     )
+
+
+def _collapses(embedded: Embedded) -> list[str]:
+    """Name the models whose test embeddings are equal up to rounding, which score 0."""
+    return [
+        f"fold {fold}: all its test embeddings are equal up to rounding, so its scores are 0"
+        for fold, rows in enumerate(embedded.by_model)
+        if is_collapsed(rows)
+    ]
 
 
 def _embedded_last(
@@ -146,7 +154,7 @@ def embed_test(
     weights: Sequence[dict[str, Tensor]],
     data: TestData,
     device: torch.device,
-    batch: int = BATCH,
+    batch: int | None = None,
 ) -> Embedded:
     """Embed the test images with every model of a run, in the precision of its training."""
     use_precision(specs[0].conditions.training.precision)
@@ -204,7 +212,7 @@ def normalization_of(spec: FoldSpec) -> Normalization:
 
 
 def _scores(embeddings: Tensor, labels: Tensor, data: TestData) -> Scores:
-    return query_scores(*sides(embeddings, labels, data.is_query)).mean().scores
+    return query_scores(*sides(embeddings, labels, data.is_query)).mean()
 
 
 def _measured(job: EvaluateJob, embeddings: Tensor, labels: Tensor, data: TestData) -> dict[str, float]:

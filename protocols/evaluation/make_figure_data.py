@@ -1,6 +1,6 @@
 """Figure data of a reproduction: the arrays that its figures are drawn from, made while models are in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from losses.plugin import Normalization
 from protocols.evaluation.evaluate_run import Embedded
 from protocols.evaluation.test_data import TestData
 from protocols.images.crops import evaluation_batch
@@ -17,7 +18,6 @@ from protocols.images.packed_images import LabelledImages
 from protocols.metrics.neighbours import nearest
 from protocols.metrics.retrieval import normalized
 from protocols.samples import Samples
-from protocols.training.embedding_recorder import proxies_of_classes
 from protocols.training.torch_state import use_precision
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import trained_model
@@ -63,7 +63,7 @@ def figure_data_of(
     targets = np.searchsorted(np.unique(first.train.labels), first.train.labels)
     names = np.asarray(class_names, dtype=np.str_)
     shown_classes = set(targets[train].tolist())
-    proxies, proxy_labels = proxies_of_classes(first.vectors, shown_classes, shown.shape[1], kind)
+    proxies, proxy_labels = _proxies_of_classes(first.vectors, shown_classes, shown.shape[1], kind)
     return FigureData(
         test_embeddings=shown[rows].float().numpy(),
         test_labels=data.images.labels[rows],
@@ -142,3 +142,19 @@ def _thumbnails(images: LabelledImages, rows: NDArray[np.int64], settings: Image
     ]
     stacked: NDArray[np.uint8] = np.stack(small)
     return stacked[..., None] if grey else stacked
+
+
+def _proxies_of_classes(
+    vectors: tuple[Tensor, Tensor] | None, classes: Set[int], dimensions: int, kind: Normalization
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return the normalised proxies (p, d) of some classes, and their classes (p,).
+
+    Args:
+        vectors: The loss's proxies (k, d) and their classes (k,); None if it has none.
+        dimensions: Dimensions of the embeddings. Proxies of others cannot be shown beside them.
+    """
+    if vectors is None or vectors[0].shape[1] != dimensions:
+        return np.empty((0, dimensions), np.float32), np.empty(0, np.int64)
+    proxies, owners = vectors
+    keep = torch.tensor([owner in classes for owner in owners.tolist()], dtype=torch.bool)
+    return normalized(proxies[keep].float(), kind).numpy(), owners[keep].numpy().astype(np.int64)

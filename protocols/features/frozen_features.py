@@ -5,8 +5,9 @@ only on the data, the trunk with its weights, the resize and the crop. An interr
 next call.
 """
 
+import csv
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from protocols.progress import Progress
 from protocols.samples import evaluation_batches_of
 from protocols.training.torch_state import isolated_random_numbers, use_precision
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
-from results.atomic_files import put_in_place
+from results.atomic_files import atomic_folder, put_in_place
 from results.spec.conditions import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 from results.values import fingerprint_of
@@ -65,6 +66,29 @@ def featured(dataset: Dataset, features: PackedFeatures) -> Dataset:
     return replace(dataset, images=LabelledFeatures(features, rows, dataset.images.labels), pictures=dataset.images)
 
 
+def write_features(dataset: Dataset, to: Path) -> None:
+    """Write the features of a dataset as a folder of features: the rows, the classes and names, and a given split.
+
+    The folder must not exist or must be empty.
+    """
+    features = dataset.images
+    assert isinstance(features, LabelledFeatures)
+    classes = [dataset.class_names[label] for label in features.labels]
+    with atomic_folder(to) as partial:
+        shutil.copyfile(features.features.path, partial / FEATURES_FILE)
+        _write_table(partial / "labels.csv", ("file", "label"), zip(dataset.names, classes, strict=True))
+        if dataset.is_split_given:
+            trains = features.labels < (dataset.trainval_classes or 0)
+            queries = "test" if dataset.is_query is None else np.where(dataset.is_query, "query", "gallery")
+            parts = np.where(trains, "train", queries).tolist()
+            _write_table(partial / "split.csv", ("file", "split"), zip(dataset.names, parts, strict=True))
+
+
+def _write_table(path: Path, header: tuple[str, str], rows: Iterable[tuple[str, str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
 def _compute(
     images: LabelledImages, trunk: FrozenTrunk, folder: Path, device: torch.device, progress: Progress | None
 ) -> None:
@@ -72,7 +96,7 @@ def _compute(
     partial = folder.with_name(folder.name + ".partial")
     rows, first = _prepared(partial, len(images), trunk_width(trunk.spec))
     left = images.select(np.arange(first, len(images)))
-    use_precision("float32")
+    use_precision("ieee")
     with isolated_random_numbers(str(device)):
         for batch in _features(left, trunk, device):
             rows[first : first + len(batch)] = batch.cpu().numpy()

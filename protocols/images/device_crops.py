@@ -53,20 +53,35 @@ class Windows:
 
 def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) -> Tensor:
     """Resize boxes of images in flat uint8 memory to squares, uint8 (n, channels, side, side) on its device."""
+    boxes = numbers_of(windows, channels, side)
+    height, width = boxes[3:5]
+    parts = _parts(np.arange(len(windows.start)), height, width, channels)
+    crops = []
+    for part in parts:
+        most = int(height[part].max()), int(width[part].max())
+        crops.append(resized(pixels, sent(boxes[:, part], pixels.device), most, channels, side))
+    if len(parts) == 1:
+        return crops[0]
+    return torch.cat(crops)[sent(np.argsort(np.concatenate(parts)), pixels.device)]
+
+
+def numbers_of(windows: Windows, channels: int, side: int) -> Rows:
+    """What `resized` reads of the boxes, int64 (7, n): start, steps down and right, size, whether turned and flipped.
+
+    The axis that Pillow resizes second is the first one: tall boxes are turned where Pillow takes their height first.
+    """
     down, height, width = windows.down, windows.height, windows.width
     right = np.full_like(down, channels)  # From a pixel to the next.
     turned = (height > side) & (height - side > 2 * (width - side)) & _TALL_BOXES_HEIGHT_FIRST
     down, right = np.where(turned, right, down), np.where(turned, down, right)
     height, width = np.where(turned, width, height), np.where(turned, height, width)
-    columns = np.stack([windows.start, down, right, height, width, turned, windows.flip]).astype(np.int64)
-    parts = _parts(np.arange(len(windows.start)), height, width, channels)
-    crops = []
-    for part in parts:
-        most = int(height[part].max()), int(width[part].max())
-        crops.append(_resized(pixels, sent(columns[:, part], pixels.device), most, channels, side))
-    if len(parts) == 1:
-        return crops[0]
-    return torch.cat(crops)[sent(np.argsort(np.concatenate(parts)), pixels.device)]
+    return np.stack([windows.start, down, right, height, width, turned, windows.flip]).astype(np.int64)
+
+
+def largest_sides(shapes: Rows) -> tuple[int, int]:
+    """Return the largest height and width of `numbers_of` boxes of images with these shapes (n, channels or not)."""
+    height, width = shapes[:, :2].max(axis=0).tolist()
+    return (max(height, width),) * 2 if _TALL_BOXES_HEIGHT_FIRST else (height, width)
 
 
 def _parts(positions: Rows, height: Rows, width: Rows, channels: int) -> list[Rows]:
@@ -85,7 +100,13 @@ def sent(values: NDArray[Any], device: torch.device) -> Tensor:
     return (host.pin_memory() if device.type == "cuda" else host).to(device, non_blocking=True)
 
 
-def _resized(pixels: Tensor, numbers: Tensor, most: tuple[int, int], channels: int, side: int) -> Tensor:
+def resized(pixels: Tensor, numbers: Tensor, most: tuple[int, int], channels: int, side: int) -> Tensor:
+    """Resize boxes that are at most `most` high and wide. All shapes follow from the arguments' shapes and numbers.
+
+    Args:
+        pixels: Flat uint8 memory.
+        numbers: The boxes as `numbers_of` gives them, int64 (7, n), on the device of the pixels.
+    """
     start, down, right, height, width, turned, flip = numbers
     offsets = _offsets(height, most[0], down)[:, None, :, None] + _offsets(width, most[1], right)[:, None, None, :]
     offsets = offsets + (start[:, None] + torch.arange(channels, device=pixels.device))[:, :, None, None]
@@ -109,32 +130,34 @@ def _split_weights(sizes: Tensor, most: int, side: int) -> Tensor:
     Whole numbers in float32, (n, 2 * side, most), high parts first. The high part times 2 to the power of `_LOW_BITS`,
     plus the low part, is the weight times 2 to the power of `_WEIGHT_BITS`.
     """
-    whole = _axis_weights(sizes, most, side)
+    first, whole = _axis_weights(sizes, most, side)
     high = (whole / 2**_LOW_BITS).round()
-    return torch.cat([high, whole - high * 2**_LOW_BITS], dim=1).float()
+    parts = torch.cat([high, whole - high * 2**_LOW_BITS], dim=1).float()
+    taps = whole.shape[2]
+    tap = torch.arange(most, device=sizes.device) - first[..., None]
+    inside = ((tap >= 0) & (tap < taps)).repeat(1, 2, 1)
+    return parts.gather(2, tap.clamp(0, taps - 1).repeat(1, 2, 1)) * inside
 
 
-def _axis_weights(sizes: Tensor, most: int, side: int) -> Tensor:
-    """The weights times 2 to the power of `_WEIGHT_BITS`, whole numbers in float64 (n, side, most)."""
+def _axis_weights(sizes: Tensor, most: int, side: int) -> tuple[Tensor, Tensor]:
+    """The first input pixel of every output pixel (n, side), and the weights of this and the next pixels.
+
+    Weights are times 2 to the power of `_WEIGHT_BITS`: whole numbers in float64 (n, side, taps).
+    """
     # In float64 and in the order of Pillow's operations, since Pillow rounds the results.
     scale = sizes.double()[:, None] / side
     filter_scale = scale.clamp(min=1.0)
     centre = (torch.arange(side, device=sizes.device, dtype=torch.float64) + 0.5) * scale
     first = (centre - filter_scale + 0.5).long().clamp(min=0)
     last = (centre + filter_scale + 0.5).long().minimum(sizes[:, None])
-
-    def triangle(pixel: Tensor, middle: Tensor, per_pixel: Tensor, begin: Tensor, end: Tensor) -> Tensor:
-        height = 1.0 - ((pixel - middle + 0.5) * per_pixel).abs()
-        return height.clamp(min=0.0) * ((pixel >= begin) & (pixel < end))
-
-    per_pixel = 1.0 / filter_scale
+    taps = 2 * math.ceil(max(most / side, 1.0)) + 1
+    pixel = first[..., None] + torch.arange(taps, device=sizes.device)
+    height = 1.0 - ((pixel - centre[..., None] + 0.5) * (1.0 / filter_scale)[..., None]).abs()
+    height = height.clamp(min=0.0) * (pixel < last[..., None])
     total = torch.zeros_like(centre)
-    for tap in range(2 * math.ceil(max(most / side, 1.0)) + 1):
-        total = total + triangle(first + tap, centre, per_pixel, first, last)
-    pixel = torch.arange(most, device=sizes.device)
-    dense = triangle(pixel, centre[..., None], per_pixel[..., None], first[..., None], last[..., None])
-    weights: Tensor = (dense / total[..., None] * 2**_WEIGHT_BITS + 0.5).floor()
-    return weights
+    for tap in range(taps):
+        total = total + height[..., tap]
+    return first, (height / total[..., None] * 2**_WEIGHT_BITS + 0.5).floor()
 
 
 def _rounded(high: Tensor, low: Tensor) -> Tensor:

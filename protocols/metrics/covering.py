@@ -46,35 +46,6 @@ def covering_radius(embeddings: Tensor, labels: Tensor) -> float:
     return total / len(sizes)
 
 
-def class_distance(embeddings: Tensor, labels: Tensor) -> float:
-    """Compute the mean Euclidean distance of two images of different classes.
-
-    This is our reading of "average inter-class pairwise distances" (Gurbuz et al., Chance Constraints, supplement,
-    Figure 2). The paper has no formula.
-
-    Args:
-        embeddings: (n, d), normalised.
-        labels: (n,), the classes.
-
-    Returns:
-        The mean distance over all pairs.
-
-    Raises:
-        ValueError: There are fewer than two classes, or an embedding is not finite.
-    """
-    embeddings = checked(embeddings)
-    labels = labels.to(embeddings.device)
-    total, pairs = 0.0, 0
-    points = embeddings.double()
-    for rows, classes in zip(points.split(_ROWS), labels.split(_ROWS), strict=True):
-        apart = classes[:, None] != labels
-        total += float((_distances(rows, points) * apart).sum())
-        pairs += int(apart.sum())
-    if not pairs:
-        raise ValueError("a distance between classes needs two classes or more")
-    return total / pairs
-
-
 def _mean_radii(pool: Tensor) -> Tensor:
     """(C,) mean covering radius over k = 1..n of C classes of n images, pool (C, n, d)."""
     farthest = torch.cat([_distances(part, pool).amax(2) for part in pool.split(_ROWS, dim=1)], dim=1)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from protocols.metrics.clustering import nmi
 from protocols.metrics.covering import covering_radius
-from protocols.metrics.retrieval import retrieval_scores, sides
+from protocols.metrics.retrieval import query_scores, sides
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
 from protocols.training.torch_state import exact_products
 from protocols.users_code.checks import try_metric, value_of_source
@@ -73,11 +73,11 @@ def measure(
         if (source := SourceName.parse(name)) is not None:
             measured[name] = value_of_source(source, embeddings, labels)
     if recall_at or map_at:
-        scores = retrieval_scores(
+        scores = query_scores(
             *sides(embeddings, labels, is_query),
             recall_at=tuple(recall_at.values()),
             map_at=tuple(map_at.values()),
         )
-        measured |= {name: scores.recall_at[k] for name, k in recall_at.items()}
-        measured |= {name: scores.map_at[k] for name, k in map_at.items()}
+        measured |= {name: scores.recall_at[k].mean().item() for name, k in recall_at.items()}
+        measured |= {name: scores.map_at[k].mean().item() for name, k in map_at.items()}
     return {name: measured[name] for name in names}

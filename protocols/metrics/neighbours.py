@@ -56,7 +56,12 @@ def nearest(queries: Tensor, references: Tensor, k: int, *, exclude_self: bool) 
 
 
 def nearest_in_parts(
-    queries: Tensor, references: Tensor, depths: Tensor, *, exclude_self: bool
+    queries: Tensor,
+    references: Tensor,
+    depths: Tensor,
+    *,
+    exclude_self: bool,
+    labels: tuple[Tensor, Tensor] | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Find neighbours like `nearest`, as many as each query needs, for a part of the queries at a time.
 
@@ -67,6 +72,8 @@ def nearest_in_parts(
         queries: (q, d).
         references: (r, d). Those with equal coordinates are equally near, wherever they stand.
         depths: (q,) int64 on the CPU, the number of neighbours that each query needs. A query of depth 0 is left out.
+        labels: Classes of queries (q,) and of references (r,). Of equally near references, those of the query's class
+            then come last. None goes by their order alone.
 
     Yields:
         Indices of the next queries, int64 (part,), and their neighbours, the nearest first, int64 (part, k). k is the
@@ -84,6 +91,7 @@ def nearest_in_parts(
     memory = references.new_empty(min(rows_of_a_part, len(queries)), len(norms))
     # Depths 1, 2, 3 to 4, 5 to 8, ... are one group each.
     group_of_query = depths.double().log2().ceil()
+    classes = None if labels is None else [each.to(queries.device) for each in labels]
     for group in group_of_query[depths > 0].unique():
         of_group = (group_of_query == group).nonzero().flatten()
         k = int(depths[of_group].max())
@@ -95,20 +103,24 @@ def nearest_in_parts(
             distances = torch.add(norms, products, alpha=-2, out=products)[:, : len(references)]
             if exclude_self:
                 distances[torch.arange(len(rows), device=there.device), there] = torch.inf
-            yield rows, smallest(distances, k).cpu()
+            late = None if classes is None else classes[1] == classes[0][there].unsqueeze(1)
+            yield rows, smallest(distances, k, late).cpu()
 
 
-def smallest(distances: Tensor, k: int) -> Tensor:
+def smallest(distances: Tensor, k: int, late: Tensor | None = None) -> Tensor:
     """Columns of the k smallest distances of each row (q, r), in order; of equal ones, the first column comes first.
 
+    Of equal distances, those in the mask `late` (q, r) come after the others.
+
     `topk` puts equal distances into any order, so they are sorted here. One distance more than needed shows where a tie
-    goes beyond the last neighbour; these rows are sorted as a whole.
+    goes beyond the last neighbour; these rows are sorted as a whole, and with `late` all rows with a tie.
     """
     columns = distances.topk(min(k + 1, distances.shape[1]), dim=1, largest=False).indices.sort(dim=1).values
     found, order = distances.gather(1, columns).sort(dim=1, stable=True)
     neighbours = columns.gather(1, order)[:, :k]
-    if k < distances.shape[1]:
-        cut_ties = (found[:, k - 1] == found[:, k]).nonzero().flatten()
-        for rows in cut_ties.split(_SORTED_ROWS):
-            neighbours[rows] = distances[rows].argsort(dim=1, stable=True)[:, :k]
+    ties = found[:, k:] == found[:, k - 1 : -1] if late is None else found[:, 1:] == found[:, :-1]
+    for rows in ties.any(1).nonzero().flatten().split(_SORTED_ROWS):
+        first = torch.zeros_like(distances[rows]) if late is None else late[rows].byte()
+        first = first.sort(dim=1, stable=True).indices
+        neighbours[rows] = first.gather(1, distances[rows].gather(1, first).argsort(dim=1, stable=True))[:, :k]
     return neighbours

@@ -3,6 +3,8 @@
 A reference is correct if it has the class of the query. For a query with R correct references: R-precision is the
 fraction of the R nearest references that is correct. MAP@R = (1/R) sum over i <= R of [i-th is correct] * precision@i.
 recall@K is 1 if one of the K nearest references is correct, else 0. All are averaged over the queries with R > 0.
+Of equally near references the wrong ones come first, so that no score depends on the order of the images. Where all
+embeddings are equal up to rounding, no neighbour counts as correct.
 
 mAP@1000 is that of Roth et al., Revisiting Training Strategies and Generalization Performance in Deep Metric Learning
 (2020), whose evaluation the NIR paper follows: AP@K = (1/n) sum over i <= K of [i-th is correct] * precision@i, where n
@@ -12,7 +14,7 @@ Textbooks divide by min(R, K) instead.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -26,26 +28,8 @@ from results.records.records import Scores
 SCORED_ELEMENTS = 1 << 20
 """Largest number of neighbours that are scored at once."""
 
-
-@dataclass(frozen=True)
-class RetrievalScores:
-    """Retrieval metrics, averaged over queries. All are fractions of 1.
-
-    Attributes:
-        n_queries: Number of queries with at least one correct reference; only these are averaged.
-    """
-
-    precision_at_1: float
-    r_precision: float
-    map_at_r: float
-    n_queries: int
-    recall_at: dict[int, float] = field(default_factory=dict)
-    map_at: dict[int, float] = field(default_factory=dict)
-
-    @property
-    def scores(self) -> Scores:
-        """The three metrics of MLRC as a record."""
-        return Scores(precision_at_1=self.precision_at_1, r_precision=self.r_precision, map_at_r=self.map_at_r)
+_COLLAPSED = 8.0
+"""In units of eps: squared distances below are rounding errors of the products."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +48,10 @@ class QueryScores:
     recall_at: dict[int, Tensor]
     map_at: dict[int, Tensor]
 
-    def mean(self) -> RetrievalScores:
-        """Return the averages over the queries."""
+    def mean(self) -> Scores:
+        """Return the averages of MLRC's metrics over the queries."""
         first, r_precision, map_at_r = self.mlrc.mean(0).tolist()
-        recall = {k: values.mean().item() for k, values in self.recall_at.items()}
-        average_precision = {k: values.mean().item() for k, values in self.map_at.items()}
-        return RetrievalScores(first, r_precision, map_at_r, len(self.labels), recall, average_precision)
+        return Scores(precision_at_1=first, r_precision=r_precision, map_at_r=map_at_r)
 
     def of_classes(self, classes: Tensor) -> tuple[Tensor, Tensor]:
         """Average the scores of each class.
@@ -101,17 +83,10 @@ def normalized(embeddings: Tensor, kind: Normalization = "unit") -> Tensor:
     return embeddings / norms.clamp_min(1.0 if kind == "ball" else 1e-12)
 
 
-def retrieval_scores(
-    queries: Tensor,
-    query_labels: Tensor,
-    references: Tensor | None = None,
-    reference_labels: Tensor | None = None,
-    *,
-    recall_at: Sequence[int] = (),
-    map_at: Sequence[int] = (),
-) -> RetrievalScores:
-    """Average `query_scores` over the queries. Arguments and errors are the same."""
-    return query_scores(queries, query_labels, references, reference_labels, recall_at=recall_at, map_at=map_at).mean()
+def is_collapsed(embeddings: Tensor) -> bool:
+    """Return whether embeddings (n, d) are equal up to rounding, so that their distances say nothing."""
+    spread, largest = (rows.square().sum(1).amax() for rows in (embeddings - embeddings[:1], embeddings))
+    return bool(spread <= _COLLAPSED * torch.finfo(embeddings.dtype).eps * largest)
 
 
 def query_scores(
@@ -148,11 +123,16 @@ def query_scores(
     relevant = class_sizes - int(single_set)
     if not (relevant > 0).any():
         raise ValueError("no query has another image of its class among the references")
+    if is_collapsed(torch.cat([queries, references])):
+        return _nothing_found(query_labels[relevant > 0], recall_at, map_at)
     # R differs from class to class, and few neighbours are found sooner than many.
     depths = relevant.clamp_min(max([0, *recall_at, *map_at])).clamp_max(len(references) - int(single_set))
     depths[relevant == 0] = 0
     parts, order = [], []
-    for query_rows, neighbours in nearest_in_parts(queries, references, depths, exclude_self=single_set):
+    labels_of_both = query_labels, reference_labels
+    for query_rows, neighbours in nearest_in_parts(
+        queries, references, depths, exclude_self=single_set, labels=labels_of_both
+    ):
         rows_at_once = max(1, SCORED_ELEMENTS // neighbours.shape[1])
         for rows, nearest in zip(query_rows.split(rows_at_once), neighbours.split(rows_at_once), strict=True):
             labels = query_labels[rows]
@@ -186,6 +166,11 @@ def sides(
     query_mask = torch.from_numpy(is_query)
     device_mask = query_mask.to(embeddings.device)
     return embeddings[device_mask], labels[query_mask], embeddings[~device_mask], labels[~query_mask]
+
+
+def _nothing_found(labels: Tensor, recall_at: Sequence[int], map_at: Sequence[int]) -> QueryScores:
+    zeros = torch.zeros(len(labels), 3, dtype=torch.float64)
+    return QueryScores(labels, zeros, dict.fromkeys(recall_at, zeros[:, 0]), dict.fromkeys(map_at, zeros[:, 0]))
 
 
 def _scored(

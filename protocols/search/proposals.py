@@ -1,13 +1,15 @@
 """The settings that a search tries, proposed by Optuna from the trials before (specification, sections 7 and 11.10).
 
-The first settings are seeded Sobol points. The others come from one of Optuna's samplers, by default a Gaussian process
-with (log) expected improvement. Optuna keeps nothing: before every proposal its study is filled with the trials of our
-own log. So an interrupted search goes on with exactly the settings of an uninterrupted one.
+The first settings are seeded Sobol points. The others come from a sampler of Optuna, OptunaHub or one's own, by default
+a Gaussian process with (log) expected improvement. Optuna keeps nothing: before every proposal its study is filled with
+the trials of our own log. So an interrupted search goes on with exactly the settings of an uninterrupted one.
 """
 
+import importlib
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import optuna
@@ -20,9 +22,15 @@ from results.records.trials import Trial
 from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
 
+_HUB = "optunahub"
+"""An optional package that loads samplers of OptunaHub."""
+
+GRID_POINTS = 5
+"""How many values GridSampler tries of a hyperparameter, if its argument `points` does not say."""
+
 
 class SamplerError(ValueError):
-    """Optuna has no such sampler, or the sampler does not take the arguments."""
+    """There is no such sampler, its package is missing, or it cannot propose settings of the space."""
 
 
 class Proposals:
@@ -32,10 +40,19 @@ class Proposals:
         space: The hyperparameters with their ranges.
         sampler: Settings of the sampler.
         seed: The seed of the search, from which those of the first settings and of the sampler derive.
+        enqueued: Settings that are tried first; what one leaves out is proposed.
     """
 
-    def __init__(self, space: Sequence[SearchParameter], sampler: SamplerSettings, seed: int) -> None:
-        self.space, self.sampler, self.seed = space, sampler, seed
+    def __init__(
+        self,
+        space: Sequence[SearchParameter],
+        sampler: SamplerSettings,
+        seed: int,
+        enqueued: Sequence[Mapping[str, JsonValue]] = (),
+    ) -> None:
+        self.space, self.sampler, self.seed, self.enqueued = space, sampler, seed, enqueued
+        # A grid has its own points.
+        self._startup = 0 if sampler.name == "GridSampler" else sampler.startup_trials
         self._replayed: optuna.Study | None = None
         self._replayed_trials, self._asked = 0, cast(optuna.Trial | None, None)
 
@@ -49,12 +66,13 @@ class Proposals:
         if first.exhaustive:
             assert first.low is not None
             return {first.target: int(first.low) + number}
-        if number < self.sampler.startup_trials:
-            return self._sobol_point(number)
+        given = self.enqueued[number] if number < len(self.enqueued) else {}
+        if number < self._startup:
+            return {**self._sobol_point(number), **given}
         with computing:
             study = self._gaussian_process(trials) if self.sampler.name == "GPSampler" else self._replay(trials)
             self._asked = study.ask(self._distributions)
-            return dict(self._asked.params)
+            return {**self._asked.params, **given}
 
     def _sobol_point(self, number: int) -> dict[str, JsonValue]:
         from scipy.stats import qmc  # It takes long to import, and only a search needs it.
@@ -78,12 +96,13 @@ class Proposals:
             self._replayed = _study(self._sampler(0))
         study = self._replayed
         for trial in trials[self._replayed_trials :]:
-            if trial.number < self.sampler.startup_trials:
+            if trial.number < self._startup:
                 study.enqueue_trial(trial.setting)
             asked = self._asked or study.ask(self._distributions)
             if asked.params == trial.setting:
                 failed = optuna.trial.TrialState.FAIL if trial.state == "failed" else None
-                study.tell(asked, trial.score, state=failed)
+                with suppress(RuntimeError):  # GridSampler stops a study at its last point; this one does not run.
+                    study.tell(asked, trial.score, state=failed)
             else:  # Another release of Optuna proposed it.
                 study.tell(asked, state=optuna.trial.TrialState.FAIL)
                 study.add_trial(self._as_optunas(trial, trial.score))
@@ -102,24 +121,63 @@ class Proposals:
         )
 
     def _sampler(self, number: int) -> optuna.samplers.BaseSampler:
-        return build_sampler(self.sampler, derive_seed("sampler", self.seed, number) % 2**32)
+        return build_sampler(self.sampler, derive_seed("sampler", self.seed, number) % 2**32, self.space)
 
 
-def build_sampler(settings: SamplerSettings, seed: int = 0) -> optuna.samplers.BaseSampler:
+def try_sampler(space: Sequence[SearchParameter], settings: SamplerSettings, budget: int) -> None:
+    """Let a sampler propose settings of a space; raise SamplerError if it, or a package that it needs, cannot."""
+    if settings.name == "GridSampler":
+        points = math.prod(len(each.grid(_points(settings))) for each in space)
+        if "search_space" not in settings.arguments and points < budget:
+            raise SamplerError(
+                f"search.sampler: the grid has {points} points, fewer than the {budget} trials; give fewer trials, or "
+                "more `points` in search.sampler.arguments"
+            )
+    proposals, trials = Proposals(space, settings, 0), list[Trial]()
+    for number in range(settings.startup_trials + 2):
+        try:
+            setting = proposals.next(trials)
+        except ImportError as error:
+            raise _missing(settings.name, error) from None
+        except SamplerError:
+            raise
+        except Exception as error:
+            raise SamplerError(f"search.sampler: {settings.name}: {_first_line(error)}") from None
+        score = 0.5 + 0.01 * number
+        trials.append(
+            Trial(number=number, setting=setting, state="complete", score=score, fold_scores=(score,), trainings=("",))
+        )
+
+
+def build_sampler(
+    settings: SamplerSettings, seed: int = 0, space: Sequence[SearchParameter] = ()
+) -> optuna.samplers.BaseSampler:
     """Build the sampler that the settings name.
 
     Args:
-        settings: Name of a class of `optuna.samplers`, and its arguments.
+        settings: Name of its class, and its arguments; one that is a mapping with a `name` is a sampler too.
         seed: Seed of the sampler, if it takes one.
+        space: The hyperparameters, for a grid.
 
     Raises:
         SamplerError: There is no such sampler, or it does not take the arguments.
     """
-    kind: Any = getattr(optuna.samplers, settings.name, None)
-    if kind is None or not settings.name.endswith("Sampler") or kind is optuna.samplers.BaseSampler:
-        known = [name for name in optuna.samplers.__all__ if name.endswith("Sampler") and name != "BaseSampler"]
-        raise SamplerError(f"search.sampler: Optuna has no sampler {settings.name!r}; it has {', '.join(known)}")
-    arguments: dict[str, Any] = dict(settings.arguments)
+    with computing, warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        try:
+            return _built(settings, seed, space)
+        except ImportError as error:
+            raise _missing(settings.name, error) from None
+        except (TypeError, ValueError) as error:
+            message = str(error) if isinstance(error, SamplerError) else f"search.sampler: {settings.name}: {error}"
+            raise SamplerError(_first_line(message)) from None
+
+
+def _built(settings: SamplerSettings, seed: int, space: Sequence[SearchParameter]) -> optuna.samplers.BaseSampler:
+    kind, arguments = _sampler_class(settings.name), dict[str, Any](settings.arguments)
+    for key, value in settings.arguments.items():
+        if isinstance(value, dict) and "name" in value:
+            arguments[key] = _built(SamplerSettings.model_validate(value), seed, space)
     if settings.name == "GPSampler":
         arguments = {
             "independent_sampler": optuna.samplers.RandomSampler(seed=seed),
@@ -128,16 +186,56 @@ def build_sampler(settings: SamplerSettings, seed: int = 0) -> optuna.samplers.B
             "warn_independent_sampling": True,
             **arguments,
         }
-    with computing, warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        try:
+    elif settings.name == "GridSampler":
+        arguments.pop("points", None)
+        points = _points(settings)
+        arguments = {"search_space": {each.target: each.grid(points) for each in space}, **arguments}
+    try:
+        sampler: optuna.samplers.BaseSampler = kind(seed=seed, **arguments)
+    except TypeError:
+        sampler = kind(**arguments)  # Some, such as PartialFixedSampler, take no seed.
+    return sampler
+
+
+def _points(settings: SamplerSettings) -> int:
+    points = settings.arguments.get("points", GRID_POINTS)
+    if not isinstance(points, int) or points < 1:
+        raise SamplerError(f"search.sampler: GridSampler: points must be a whole number from 1 on, found {points!r}")
+    return points
+
+
+def _sampler_class(name: str) -> Any:
+    """Return a class of Optuna, `module:Class`, or a package of OptunaHub's registry, such as `samplers/hebo:Class`."""
+    module, colon, cls = name.rpartition(":")
+    if colon:
+        if "/" in module:
             try:
-                sampler: optuna.samplers.BaseSampler = kind(seed=seed, **arguments)
-            except TypeError:
-                sampler = kind(**arguments)  # Some, such as PartialFixedSampler, take no seed.
-            return sampler
-        except (TypeError, ValueError, ImportError) as error:
-            raise SamplerError(f"search.sampler: {settings.name}: {str(error).splitlines()[0]}") from None
+                found = importlib.import_module(_HUB).load_module(module)
+            except ImportError:
+                raise
+            except Exception as error:  # Whatever GitHub, its client or the package says.
+                raise SamplerError(f"search.sampler: {name}: {_first_line(error)}") from None
+        else:
+            found = importlib.import_module(module)
+        kind = getattr(found, cls, None)
+    else:
+        kind = getattr(optuna.samplers, name, None)
+    is_sampler = isinstance(kind, type) and issubclass(kind, optuna.samplers.BaseSampler)
+    if is_sampler and kind is not optuna.samplers.BaseSampler:
+        return kind
+    known = [each for each in optuna.samplers.__all__ if each.endswith("Sampler") and not each.startswith("Base")]
+    raise SamplerError(
+        f"search.sampler: there is no sampler {name!r}; use one of Optuna's ({', '.join(known)}), `module:Class`, or "
+        "`samplers/PACKAGE:Class` of OptunaHub"
+    )
+
+
+def _missing(name: str, error: ImportError) -> SamplerError:
+    return SamplerError(f"search.sampler: {name} needs the package {error.name}: pip install {error.name}")
+
+
+def _first_line(error: object) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _study(sampler: optuna.samplers.BaseSampler) -> optuna.Study:

@@ -48,6 +48,22 @@ class SearchParameter(Record):
             return IntDistribution(int(self.low), int(self.high), log=self.scale == "int_log")
         return FloatDistribution(self.low, self.high, log=self.scale == "log")
 
+    def holds(self, value: JsonValue) -> bool:
+        """Whether a value is one that the search can try."""
+        if self.scale == "choice":
+            return self.choices is not None and value in self.choices
+        is_number = isinstance(value, int if self.scale in ("int", "int_log") else int | float)
+        assert self.low is not None
+        assert self.high is not None
+        return is_number and not isinstance(value, bool) and self.low <= float(str(value)) <= self.high
+
+    def grid(self, points: int) -> list[JsonValue]:
+        """Values at equal distances on the scale, both ends included; all choices, and no whole number twice."""
+        if self.scale == "choice":
+            assert self.choices
+            return list(self.choices)
+        return list(dict.fromkeys(self.at(number / max(1, points - 1)) for number in range(points)))
+
     def at(self, position: float) -> JsonValue:
         """The value at a position of the range, on its scale.
 

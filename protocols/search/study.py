@@ -52,6 +52,7 @@ class Study:
         sampler: Settings of Optuna's sampler.
         log: Where the trials are kept.
         racing: Whether a trial that is clearly behind gets no more folds (`results.spec.racing`).
+        enqueue: Settings that a search tries first, if the method has their hyperparameters.
     """
 
     setup: Setup
@@ -60,6 +61,7 @@ class Study:
     sampler: SamplerSettings
     log: TrialLog
     racing: bool = False
+    enqueue: tuple[dict[str, JsonValue], ...] = ()
 
     @property
     def n_trials(self) -> int:
@@ -80,6 +82,12 @@ class Study:
         """The hyperparameters that are searched; empty if nothing is."""
         return tried(self.method.space, self.budget.trials)[0] if self.method.space else ()
 
+    @property
+    def enqueued(self) -> tuple[dict[str, JsonValue], ...]:
+        """The enqueued settings that this method has."""
+        targets = {parameter.target for parameter in self.space}
+        return tuple(setting for setting in self.enqueue if setting.keys() <= targets)
+
     @cached_property
     def identity(self) -> dict[str, JsonValue]:
         """Everything that decides the trials, except their number."""
@@ -93,6 +101,8 @@ class Study:
         }
         if self.racing:
             identity["racing"] = RACING_VERSION
+        if self.enqueued:
+            identity["enqueue"] = list(self.enqueued)
         return identity
 
     @cached_property
@@ -136,7 +146,8 @@ class Study:
         if self.name is None:
             return dict(self.method.given)
         self.log.put_study(self.name, self.identity)
-        proposals = Proposals(self.space, self.sampler, search_seed(self.setup.seed, self.setup.search))
+        seed = search_seed(self.setup.seed, self.setup.search)
+        proposals = Proposals(self.space, self.sampler, seed, self.enqueued)
         trials: list[Trial] = []
         known = self.trials()
         while len(trials) < self.n_trials:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -32,7 +33,8 @@ _PLACEHOLDERS = ("$num_classes", "$embedding_size", "$training_images", "$batch_
 _SMALL = {"num_classes": 16, "embedding_size": 4, "training_images": 64, "batch_size": 32, "class_counts": [4] * 16}
 """The sizes with which a component is built on trial."""
 
-_NAMESPACES = {"loss": (losses, pml_losses), "miner": (miners,), "regularizer": (regularizers,)}
+_OWN_MINERS = SimpleNamespace(MultiSimilarityMiner=losses.MultiSimilarityMiner)
+_NAMESPACES = {"loss": (losses, pml_losses), "miner": (_OWN_MINERS, miners), "regularizer": (regularizers,)}
 
 
 class MethodError(ValueError):

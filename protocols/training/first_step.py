@@ -4,8 +4,9 @@ Constructors, optimizer, hooks, forward and backward are those of the training; 
 on random numbers. Labels, sizes and the composition of the batch are the training's own.
 """
 
+import os
 import warnings
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, chdir
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from losses.plugin import Clock, TrainingContext, TrainingPlugin
-from losses.sample_pool import SamplePool
+from losses.schedule import SamplePool
 from protocols.training.batches import batches
 from protocols.training.build_method import RefusedError, build_method, has_foreign_code, refusals
 from protocols.training.optimizer import build_optimizer
@@ -49,7 +50,7 @@ def try_first_step(
     """
     seed, m = derive_seed("first step"), method.samples_per_class
     rows = next(batches(targets, training.batch_size, m, seed, whole_passes=method.whole_passes))
-    with isolated_random_numbers("cpu"), warnings.catch_warnings():
+    with isolated_random_numbers("cpu"), warnings.catch_warnings(), chdir(os.getcwd()):
         warnings.simplefilter("ignore")  # The training warns too.
         torch.manual_seed(0)
         step = _FirstStep(method, training, embedding_size, targets)
@@ -89,12 +90,13 @@ class _FirstStep:
         with refusals(settings.name):
             optimizer = build_optimizer(settings, self.network, self.built, self.spec)
         for group, key in ((group, key) for group in optimizer.param_groups for key in ("lr", "weight_decay")):
-            if group[key] < 0:
-                raise RefusedError(f"a {key} of {group[key]:g} is below 0; give 0 or more")
+            if not group[key] >= 0:  # NaN is not below 0 either.
+                raise RefusedError(f"a {key} of {group[key]:g} is no rate; give 0 or more")
 
     def run(self, rows: NDArray[np.int64]) -> list[str]:
         plugin: Any = self.built.plugin
-        clock = Clock(0, 0, self.training.steps_per_epoch(len(self.targets)), 0)
+        steps = self.training.steps_per_epoch(len(self.targets))
+        clock = Clock(0, 0, steps, 0, total_steps=steps * self.training.max_epochs)
         with self._refusals():
             self.built.loss.train()
             plugin.on_epoch_start(clock)

@@ -13,11 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from results.records.provenance import provenance
+from results.records.provenance import CUDA_GRAPHS, provenance
 from results.records.records import Provenance
 from results.spec.conditions import Precision
 
-_TAKES_TF32: dict[Precision, bool] = {"float32": False, "tf32": True, "amp": True}
+_TF32: dict[Precision, tuple[bool, bool]] = {"float32": (False, True), "ieee": (False, False), "amp": (True, True)}
+"""Whether products and whether convolutions take TF32."""
 
 # torch's type hints do not know these settings. Those per operation came with torch 2.9.
 _PRODUCTS: Any = torch.backends.cuda.matmul
@@ -28,15 +29,15 @@ _PER_OPERATION = hasattr(_CUDNN, "conv")
 def use_precision(precision: Precision) -> None:
     """Set for this process how a GPU computes products and convolutions of float32 numbers.
 
-    torch's own default takes TF32 in convolutions and not in products. `float32` takes it nowhere, `tf32` and `amp` in
-    both: under `amp` this concerns the loss and whatever else is not in bfloat16. A CPU computes float32 in all three.
+    `float32` is torch's own default, which takes TF32 in convolutions and not in products. `ieee` takes it nowhere,
+    `amp` in both: there it concerns the loss and whatever else is not in bfloat16. A CPU computes float32 in all three.
     """
-    tf32 = _TAKES_TF32[precision]
-    _use_in_products(tf32)
+    products, convolutions = _TF32[precision]
     # The older names are set first, everywhere: torch.export reads them, and fails where the newer ones disagree.
-    _CUDNN.allow_tf32 = tf32
+    _use_in_products(products)
+    _CUDNN.allow_tf32 = convolutions
     if _PER_OPERATION:
-        _CUDNN.conv.fp32_precision = _CUDNN.rnn.fp32_precision = _kind(tf32)
+        _CUDNN.conv.fp32_precision = _CUDNN.rnn.fp32_precision = _kind(convolutions)
 
 
 def _use_in_products(tf32: bool) -> None:
@@ -68,8 +69,10 @@ def _in_convolutions() -> bool:
     return bool(_CUDNN.conv.fp32_precision == "tf32" if _PER_OPERATION else _CUDNN.allow_tf32)
 
 
-def torch_provenance(device: torch.device) -> Provenance:
+def torch_provenance(device: torch.device, *, graphs: bool = False) -> Provenance:
     """Describe the origin of a number that torch computed on a device, and that is finished now.
+
+    `graphs` tells whether a training's steps were replayed as CUDA graphs.
 
     The version of torch names its build. Numbers from a GPU also have CUDA, cuDNN, the driver and the settings that
     decide how it rounds.
@@ -78,7 +81,7 @@ def torch_provenance(device: torch.device) -> Provenance:
     if device.type == "cuda":
         found = {"cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "driver": _driver()}
         versions |= {package: str(version) for package, version in found.items() if version}
-        math = _math_settings()
+        math = _math_settings() | ({CUDA_GRAPHS: "True"} if graphs else {})
     return provenance(device_name(device), torch.get_num_threads(), versions, math)
 
 

@@ -11,20 +11,19 @@ from torch import Tensor, nn
 
 from losses.checks import values_are_checked
 from losses.plugin import Clock, Normalization, TrainingContext
-from losses.sample_pool import SamplePool
+from losses.schedule import SamplePool
 from protocols.images.batch_source import labelled_batches
-from protocols.metrics.retrieval import normalized, retrieval_scores
+from protocols.metrics.retrieval import normalized, query_scores
 from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, refusals
-from protocols.training.embedding_recorder import EpochEnd, EpochObserver
 from protocols.training.fold_data import FoldData
 from protocols.training.optimizer import LearningRates, build_optimizer
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
+from protocols.training.step_network import StepNetwork
 from protocols.training.torch_state import (
-    embed_in_chunks,
     isolated_random_numbers,
     seed_generators,
     torch_provenance,
@@ -79,7 +78,6 @@ def train_fold(
     *,
     device: str = "cpu",
     observe: ModelObserver | None = None,
-    record: EpochObserver | None = None,
 ) -> TrainedFold:
     """Train a model on one fold and score it on the fold's validation classes.
 
@@ -91,7 +89,6 @@ def train_fold(
         data: Images of the spec's training and validation classes, and no others.
         device: `cpu`, `cuda` or `cuda:N`.
         observe: Called with the model and the number of iterations done, at every validation.
-        record: Called with the training after every epoch, and once before the first.
 
     Returns:
         The record of the training, and the weights of the best checkpoint.
@@ -108,9 +105,10 @@ def train_fold(
     fill_memory = device == "cpu" and spec.conditions.training.precision == "amp"
     use_precision(spec.conditions.training.precision)
     with isolated_random_numbers(device, fill_memory=fill_memory):
-        training = _Training(spec, data, torch.device(device), observe, record)
+        training = _Training(spec, data, torch.device(device), observe)
         stopped_by, reason = training.run()
         result = training.result(stopped_by, reason, time.perf_counter() - started)
+        training.network.release()
     chosen_earlier = spec.checkpoint_epoch is not None and spec.checkpoint_epoch < spec.conditions.training.max_epochs
     last_weights = weights_on_cpu(training.model) if stopped_by == "max_epochs" and chosen_earlier else None
     return TrainedFold(result, training.checkpoint.weights, training.checkpoint.class_vectors, last_weights)
@@ -123,11 +121,10 @@ class _Training:
         data: FoldData,
         device: torch.device,
         observe: ModelObserver | None,
-        record: EpochObserver | None,
     ) -> None:
         self.spec, self.data, self.device = spec, data, device
         self.settings = spec.conditions.training
-        self.observe, self.record = observe, record
+        self.observe = observe
         self.checkpoint = BestCheckpoint()
         self.curve: list[CurvePoint] = []
         self.iterations = 0
@@ -135,6 +132,7 @@ class _Training:
         # The network is made before the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
         self.model = model_of(spec).place(device)
+        self.network = StepNetwork(self.model, self.settings, device)
         self.loss: nn.Module | None = None
         self.checkpoint.save(0, self.model, None)
         self.targets = data.train_targets
@@ -146,15 +144,16 @@ class _Training:
         try:
             self._fit_embedder()
             if self.spec.method.loss is None:
-                self._end_epoch(0, self._validate(0, eligible=True))
+                self._validate(0, eligible=True)
                 return "untrained", None
             self.method = self._build_method()
-            self._end_epoch(0, self._validate(0, eligible=False))
+            self._validate(0, eligible=False)
             for epoch in range(self.settings.max_epochs):
                 self._train_epoch(epoch)
                 done = epoch + 1
                 validated = done % self.settings.validate_every == 0 or done == self.settings.max_epochs
-                self._end_epoch(done, self._validate(done, eligible=True) if validated else None)
+                if validated:
+                    self._validate(done, eligible=True)
                 waited = done - self.checkpoint.best_epoch
                 if validated and not self.epoch_is_fixed and waited > self.settings.patience:
                     return "patience", None
@@ -206,6 +205,7 @@ class _Training:
         pool = SamplePool(self.model, lambda rows: source.training_batch(rows, pool_crops), self.targets, pool_seed)
         generator = torch.Generator().manual_seed(derive_seed("plugin", spec.seed))
         trainable = [p for p in self.model.parameters() if p.requires_grad]
+        self.trunk_is_frozen = False
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
         with self._refusals():
             method.plugin.bind(TrainingContext(trainable, n_classes, generator, pool))
@@ -221,7 +221,8 @@ class _Training:
         images, batch, method = len(self.targets), self.settings.batch_size, self.spec.method
         shuffled = method.whole_passes and not method.samples_per_class
         passes = self.iterations // max(1, images // batch) if shuffled else self.iterations * batch // images
-        return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes))
+        total = self.steps_per_epoch * self.settings.max_epochs
+        return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes), total)
 
     def _warming_up(self, passes: int) -> bool:
         method = self.spec.method
@@ -242,13 +243,15 @@ class _Training:
 
     def _step(self, epoch: int) -> None:
         plugin, clock = self.method.plugin, self._clock(epoch)
-        for parameter in self.trunk_parameters:
-            parameter.requires_grad_(not clock.warmup)
+        if clock.warmup != self.trunk_is_frozen:
+            self.trunk_is_frozen = clock.warmup
+            for parameter in self.trunk_parameters:
+                parameter.requires_grad_(not clock.warmup)
         with self._refusals():
             plugin.on_step_start(clock)
         images, labels = next(self.batches)
         self.optimizer.zero_grad(set_to_none=True)
-        embeddings = embed_in_chunks(self.model, images, self.settings.gradient_cache)
+        embeddings = self.network(images, warmup=clock.warmup)
         self.monitor.add_embeddings(embeddings, self.iterations)
         # The labels are 0..C-1 by construction, and the monitor watches the embeddings.
         with self._refusals(), self.monitor.explained_errors():
@@ -262,11 +265,6 @@ class _Training:
                 self.optimizer.step()
         self.learning_rates.after("step")
         self.iterations += 1
-
-    def _end_epoch(self, epoch: int, map_at_r: float | None) -> None:
-        if self.record is not None:
-            self.monitor.require_finite()
-            self.record(EpochEnd(self.model, self.loss, epoch, map_at_r, self.normalization))
 
     def _validate(self, epoch: int, *, eligible: bool) -> float | None:
         """Add a point to the curve, update the checkpoint if this epoch is eligible, and return the MAP@R."""
@@ -292,7 +290,7 @@ class _Training:
         embeddings = embed_crops(self.model, self.validation_crops)
         self._require_finite(embeddings, "validation embeddings")
         labels = torch.from_numpy(self.data.validation.labels)
-        return retrieval_scores(normalized(embeddings, self.normalization), labels).scores
+        return query_scores(normalized(embeddings, self.normalization), labels).mean()
 
     def _require_finite(self, values: Tensor, name: str) -> None:
         if not torch.isfinite(values).all():
@@ -307,5 +305,5 @@ class _Training:
             iterations=self.iterations,
             curve=tuple(self.curve),
             wall_time=wall_time,
-            provenance=torch_provenance(self.device),
+            provenance=torch_provenance(self.device, graphs=self.network.uses_graphs),
         )

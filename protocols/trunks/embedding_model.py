@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils import convert_conv2d_weight_memory_format
 
+from protocols.trunks.bn_inception import BNInception
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, first_line, identified, tag_of
 from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError, read_weights
@@ -110,7 +111,7 @@ class EmbeddingModel(nn.Module):
         spec: The trunk, its weights, input format, batch normalisation and pooling.
         embedding_size: Output dimensions d of the embedder's linear layer; None gives the pooled features.
         embedder_bias: Whether the linear layer has a bias.
-        precision: `amp` for mixed precision. `float32` and `tf32` differ in settings of the process only.
+        precision: `amp` for mixed precision. `float32` and `ieee` differ in settings of the process only.
         embedder: Hidden layers of the embedder.
         on_features: Whether the inputs are features (n, c), which are computed already. Of the trunk only their number
             matters; no weights are read.
@@ -171,6 +172,8 @@ class EmbeddingModel(nn.Module):
         if device.type == "cuda" or self.channels_last_on_cpu:
             self.layout = torch.channels_last
             convert_conv2d_weight_memory_format(self, self.layout)
+        if isinstance(self.trunk, BNInception):
+            self.trunk.merges_layers = device.type == "cuda" and self.batch_norm != "training"
         return self.to(device)
 
     def _batch_norms(self) -> list[_BatchNorm]:
@@ -248,7 +251,8 @@ def check_images_fit(spec: TrunkSpec, crop: int) -> None:
     with torch.random.fork_rng([]), torch.no_grad():
         model = EmbeddingModel(spec, None).eval()
         try:
-            features = model.features(torch.zeros(1, model.channels, crop, crop, dtype=torch.uint8))
+            images = torch.zeros(1, model.channels, crop, crop, dtype=torch.uint8)
+            features = model._pooled(model.trunk(model._pixels(images)))
         except TrunkError:
             raise
         except Exception as error:
@@ -256,8 +260,9 @@ def check_images_fit(spec: TrunkSpec, crop: int) -> None:
             raise TrunkError(
                 f"trunk {spec.name}: cannot compute images of {crop} x {crop} pixels ({reason}); change images.crop"
             ) from error
-    if features.shape != (1, model.dimensions):
+    # A frozen trunk's features are converted before they are kept.
+    if features.shape != (1, model.dimensions) or not (spec.frozen or features.dtype == torch.float32):
         raise TrunkError(
-            f"trunk {spec.name}: gives features of the shape {tuple(features.shape)} for one image, not "
-            f"{(1, model.dimensions)}"
+            f"trunk {spec.name}: gives features of the shape {tuple(features.shape)} in {features.dtype} for one "
+            f"image, not {(1, model.dimensions)} in torch.float32"
         )

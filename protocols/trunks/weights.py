@@ -9,7 +9,6 @@ environment. The variable cannot change what a training means, because a specifi
 import hashlib
 import io
 import os
-import pickle
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -80,8 +79,7 @@ def identify_weights(file: WeightFile, weights: str, shapes: Shapes, progress: P
     path = _weight_path(file)
     if file.url is not None and weights == IMAGENET and not os.environ.get(WEIGHTS_VARIABLE) and not path.is_file():
         try:
-            # Several processes may download the file at the same time, so a broken download is not resumed.
-            download(file.url, path, sha256=file.sha256, progress=progress, timeout=_TIMEOUT, resume=False)
+            download(file.url, path, sha256=file.sha256, progress=progress, timeout=_TIMEOUT)
         except DownloadError as error:
             raise TrunkError(_missing(file, path, f"; {error}")) from error
     identity, _ = _read(file, None if weights == IMAGENET else weights, shapes)
@@ -135,7 +133,7 @@ def _read(file: WeightFile, wanted: str | None, shapes: Shapes) -> tuple[str, di
         )
     try:
         weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    except (OSError, EOFError, RuntimeError, pickle.UnpicklingError) as error:
+    except Exception as error:  # Damaged content gives errors of all kinds.
         raise TrunkError(f"{path}: not a readable file of PyTorch weights ({type(error).__name__})") from error
     if not isinstance(weights, Mapping):
         raise TrunkError(f"{path}: contains a {type(weights).__name__}, not weights by name")
@@ -152,4 +150,6 @@ def _tensors(weights: Mapping[str, Tensor], path: Path, shapes: Shapes, ignored:
             f"{path}: not the weights of this trunk: {len(missing)} keys are missing and {len(unlike)} are unknown or "
             f"of another shape, the first is {[*missing, *unlike][0]}"
         )
+    if broken := [key for key, value in tensors.items() if not torch.isfinite(value).all()]:
+        raise TrunkError(f"{path}: {len(broken)} of its tensors hold values that are no finite numbers ({broken[0]})")
     return tensors

@@ -13,7 +13,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -171,7 +171,7 @@ def load_source(name: SourceName) -> Any:
         )
     sys.dont_write_bytecode = True  # A compiled copy of a file is taken if second and size are the same.
     sys.path += [folder for folder in map(str, (source.root, source.file.parent)) if folder not in sys.path]
-    with explained(source.file, ""):
+    with explained(source.file, ""), chdir(os.getcwd()):  # Other paths are relative to this folder.
         module = _imported(source, by_path=name.in_file)
     _check_hidden(source)
     try:

@@ -1,74 +1,109 @@
-"""The tables and the page of a board: the leaders, what is the same everywhere, then each dataset."""
+"""The tables and the page of a board: the ranking of the methods, then what is the same on all datasets."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports.board.boards import Board, BoardDataset
-from reports.board.sources import Source
 from reports.tables.formats import to_html
-from reports.tables.table import PERCENT, POINTS, Cell, Column, Row, Sheet, Table, Value, measured_cell
+from reports.tables.table import PERCENT, POINTS, Cell, Column, NumberFormat, Row, Table, measured_cell
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.across_datasets import FEWEST_FOR_A_MEAN, BoardVerdict, OverDatasets, PairOverDatasets
-from results.statistics.compare import ALPHA
+from results.statistics.across_datasets import (
+    FEWEST_FOR_A_MEAN,
+    BoardVerdict,
+    OverDatasets,
+    PairOverDatasets,
+    surviving,
+)
+from results.statistics.comparison import rank_words
 from results.statistics.deviations import WIDENING
 from results.statistics.finding import origin_findings
 from results.statistics.intervals import Interval
 from results.wording import counted, joined, listed
 
-ORDER: tuple[BoardVerdict, ...] = ("consistent", "same on both", "depends on the dataset", "cannot tell")
+ORDER: tuple[BoardVerdict, ...] = ("consistent", "hint: same on both", "depends on the dataset", "cannot tell")
 """The verdicts, answers first."""
 
-_HEADER = (
-    *("a", "b", "dataset", "metric", "embeddings", "difference", "low", "high", "degrees", "untested"),
-    *("experiment_a", "from_a", "commits_a", "experiment_b", "from_b", "commits_b"),
-    *("verdict", "mean", "mean_low", "mean_high", "predicted_low", "predicted_high"),
-)
+_NAMED = 3
+"""Largest number of methods that the headline names."""
 
 
-def sorted_pairs(pairs: Sequence[PairOverDatasets]) -> list[PairOverDatasets]:
-    """Sort pairs, answers first; pairs with the same verdict stay in their order."""
-    return sorted(pairs, key=lambda pair: ORDER.index(pair.verdict))
-
-
-def board_table(board: Board, compare: str = "all") -> Table:
-    """Build the table of a board: a row for each pair of methods, with its difference on each dataset.
+def board_tables(board: Board, compare: str = "all") -> tuple[Table, Table]:
+    """Build the ranking of a board's methods, and the table of their pairs.
 
     Args:
         board: The board.
         compare: `all` pairs, the method with the `best` mean rank with each other one, or the method of this name.
     """
-    pairs = sorted_pairs(board.pairs(compare))
-    means = [Column("mean"), Column("predicted")] if len(board.datasets) >= FEWEST_FOR_A_MEAN else []
+    return ranking_table(board), pairs_table(board, compare)
+
+
+def ranking_table(board: Board) -> Table:
+    """Build the ranking: mean and possible ranks on each dataset, and over all, the best mean rank first."""
+    count, on_all = len(board.methods), board.claims_on_all()
+    columns = [Column(name, group=one.title) for one in board.datasets for name in (_metric(board), "rank")]
+    rows = []
+    for key, mean_rank in board.mean_ranks.items():
+        cells = []
+        for dataset in board.datasets:
+            own = dataset.values[key]
+            cells += [measured_cell(Interval(own.mean, None, len(own.units)), PERCENT)]
+            cells += [Cell(_places(dataset.comparison.rank_intervals.get(key, (1, count))))]
+        worse, better = (sum(pair[of] == key for pair in on_all) for of in (1, 0))
+        over = (Cell(mean_rank, form=NumberFormat(digits=1)), Cell(_places((1 + worse, count - better))))
+        rows.append(Row(board.methods[key], (*cells, *over), key))
+    over_columns = (Column("mean rank"), Column("rank on all"))
+    common = joined([f"{key} {text}" for key, text in board.conditions.items() if key != "score"])
     return Table(
-        title=f"{len(board.datasets)} datasets: which differences hold on all?",
-        caption=_reading(board, pairs, compare),
-        columns=(*(Column(_heading(board, one)) for one in board.datasets), *means, Column("verdict", numeric=False)),
-        rows=tuple(Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair)) for pair in pairs),
-        sheet=Sheet(_HEADER, tuple(line for pair in pairs for line in _values(board, pair))),
-        first="Methods",
-        notes=(*_leaders(board), _headline(board, pairs), *_agreement(board)),
-        remarks=(*_limits(board), *_origins(board)),
+        title=f"{counted(count, 'method')} on {len(board.datasets)} datasets: {_datasets(board)}",
+        caption=f"{board.score.embeddings.capitalize()} {_metric(board)} in percent, the best mean rank first. Rank: "
+        "the places that a method can have by the dataset's comparison, for all methods together at 95 %. On all: by "
+        f"what every dataset shows. In common: {common}.",
+        columns=(*columns, *over_columns),
+        rows=tuple(rows),
+        notes=(headline(board), *_agreement(board)),
     )
 
 
-def means_table(board: Board) -> Table:
-    """Build the table of the methods' means on each dataset, the best mean rank first."""
-    rows = []
-    for key in board.by_rank:
-        cells = []
-        for dataset in board.datasets:
-            own, highest = dataset.values[key], dataset.comparison.highest
-            pair = None if key == highest else dataset.comparison.pair(highest, key)
-            tied = pair is not None and pair.untested is None and pair.better is None
-            interval = Interval(own.mean, None, len(own.units))
-            cells.append(measured_cell(interval, PERCENT, "best" if pair is None else "tied" if tied else ""))
-        rows.append(Row(board.methods[key], cells, key))
-    columns = tuple(Column(_heading(board, one)) for one in board.datasets)
-    caption = f"Means of {_score(board)} in percent, the best mean rank first."
-    return Table("The methods on each dataset", caption, columns, tuple(rows))
+def headline(board: Board) -> str:
+    """Name the leaders: the methods that can be the best on each dataset, and the best mean rank."""
+    first, rank = next(iter(board.mean_ranks.items()))
+    parts = []
+    for dataset in board.datasets:
+        worse = {loser for _, loser in dataset.claims()}
+        leaders = [title for key, title in board.methods.items() if key not in worse]
+        if len(leaders) == len(board.methods):
+            parts.append(f"on {dataset.title} any of the {len(leaders)} methods can be the best")
+        else:
+            named = listed(leaders) if len(leaders) <= _NAMED else f"{len(leaders)} of {len(board.methods)} methods"
+            parts.append(f"on {dataset.title} {named} can be the best")
+    return f"{board.methods[first]} has the best mean rank ({rank:.1f}); {'; '.join(parts)}."
+
+
+def pairs_table(board: Board, compare: str = "all", *, told: bool = False) -> Table:
+    """Build the table of pairs: the difference on each dataset, answers first. `told` leaves out "cannot tell"."""
+    found = board.pairs(compare)
+    pairs = sorted(zip(found, surviving(found), strict=True), key=lambda one: ORDER.index(one[0].verdict))
+    means = [Column("mean"), Column("predicted")] if len(board.datasets) >= FEWEST_FOR_A_MEAN else []
+    columns = (*(Column(one.title) for one in board.datasets), *means, Column("verdict", numeric=False))
+    return Table(
+        title="Which differences hold on all datasets?",
+        caption=f"Differences of {board.score.embeddings} {_metric(board)} in percentage points, with 95 % intervals. "
+        f"{_OVER_ALL if means else _OVER_TWO} Intervals and verdicts are for one row alone. * survives Holm's "
+        f"correction over the {len(pairs):,} rows.",
+        columns=columns,
+        rows=tuple(
+            Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair), sign="*" if survives else "")
+            for pair, survives in pairs
+            if not told or pair.verdict != "cannot tell"
+        ),
+        first="Methods",
+        notes=(_counts(pairs), *_failed(board)),
+        remarks=(*_limits(board), *_origins(board)),
+    )
 
 
 def board_page(board: Board, compare: str = "all", made: str = "") -> str:
@@ -76,24 +111,23 @@ def board_page(board: Board, compare: str = "all", made: str = "") -> str:
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    names = joined([one.title for one in board.datasets])
-    title = f"{counted(len(board.methods), 'method')} on {len(board.datasets)} datasets: {names}"
-    tables = [to_html(means_table(board)), to_html(board_table(board, compare))]
-    return templates.get_template("board.html").render(title=title, tables=tables, made=made)
+    ranking, pairs = board_tables(board, compare)
+    tables = (replace(ranking, title="Ranking", notes=ranking.notes[1:]), pairs)  # The page begins with the others.
+    return templates.get_template("board.html").render(
+        title=ranking.title, headline=headline(board), tables=list(map(to_html, tables)), made=made
+    )
 
 
-def _score(board: Board) -> str:
-    return f"{board.score.embeddings} {HEADLINE_METRICS[board.score.metric]}"
+def _metric(board: Board) -> str:
+    return HEADLINE_METRICS[board.score.metric]
 
 
-def _heading(board: Board, dataset: BoardDataset) -> str:
-    """Name a dataset, with the conditions in which the datasets differ."""
-    conditions = dataset.sources[0].conditions
-    return joined([dataset.title, *(conditions[key] for key in board.differing)])
+def _datasets(board: Board) -> str:
+    return joined([one.title for one in board.datasets])
 
 
-def _around(mean: float, half_width: float) -> tuple[float, float]:
-    return mean - half_width, mean + half_width
+def _places(places: tuple[int, int]) -> str:
+    return rank_words(places).removeprefix("rank ")
 
 
 def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:
@@ -111,90 +145,48 @@ def _mean_cells(mean: OverDatasets | None) -> list[Cell]:
     return [Cell(mean.mean, width, form=POINTS, kind="measured") for width in (mean.half_width, mean.prediction)]
 
 
-def _values(board: Board, pair: PairOverDatasets) -> Iterator[tuple[Value, ...]]:
-    """The values of a pair on each dataset, and over all."""
-    together: tuple[Value, ...] = (None,) * 5
-    if (mean := pair.mean) is not None:
-        together = (mean.mean, *_around(mean.mean, mean.half_width), *_around(mean.mean, mean.prediction))
-    for dataset, one in zip(board.datasets, pair.on, strict=True):
-        origins: list[Value] = []
-        for method in (pair.a, pair.b):
-            source = dataset.origin[method]
-            origins += [source.name, source.place, " ".join(_commits(source, method))]
-        yield (
-            *(pair.a, pair.b, dataset.name, board.score.metric, board.score.embeddings),
-            *(one.difference, one.low, one.high, one.degrees, one.untested, *origins, pair.verdict, *together),
-        )
-
-
-def _leaders(board: Board) -> Iterator[str]:
-    """Name the method with the best mean rank, and who leads on each dataset."""
-    yield f"{board.methods[board.by_rank[0]]} has the best mean rank over the datasets."
-    for dataset in board.datasets:
-        comparison = dataset.comparison
-        pairs = [pair for key in comparison.methods if (pair := comparison.pair(comparison.highest, key))]
-        tied = sum(pair.better is None for pair in pairs)
-        yield (
-            f"On {dataset.title}, {board.methods[comparison.highest]} is highest; {counted(tied, 'other')} of "
-            f"{len(pairs)} are not shown to be worse."
-        )
-
-
-def _headline(board: Board, pairs: Sequence[PairOverDatasets]) -> str:
-    """Count the verdicts in a sentence."""
-    counts = Counter(pair.verdict for pair in pairs)
+def _counts(pairs: Sequence[tuple[PairOverDatasets, bool]]) -> str:
+    counts, holding = Counter(pair.verdict for pair, _ in pairs), sum(survives for _, survives in pairs)
     said = [f"{counts[verdict]:,} {verdict}" for verdict in ORDER if counts[verdict]]
-    many = f" Each verdict is for one comparison alone; of {len(pairs):,}, some can be wrong by chance."
-    return f"Of {counted(len(pairs), 'comparison')}: {listed(said)}.{many if len(pairs) * ALPHA > 1 else ''}"
+    many = f" {holding or 'None'} survive a correction over all {len(pairs):,}." if len(pairs) > 1 else ""
+    return f"Of {counted(len(pairs), 'pair')}: {listed(said)}.{many}"
+
+
+def _failed(board: Board) -> Iterator[str]:
+    for dataset in board.datasets:
+        for key, failed in dataset.comparison.failed.items():
+            units = counted(len(dataset.values[key].units), "search")
+            yield f"On {dataset.title}, {len(failed)} of {units} of {board.methods[key]} failed; means count it."
 
 
 def _agreement(board: Board) -> Iterator[str]:
     """Give the rank correlations, and what they mean for a reader with another dataset."""
-    found, titles = board.agreements, {one.name: one.title for one in board.datasets}
-    named = [f"{titles[one.first]} and {titles[one.second]} {one.correlation:.2f}" for one in found]
-    yield f"Rank correlation of the {len(board.methods)} methods: {'; '.join(named)}."
-    share = sum(one.same_order for one in found) / len(found)
+    named = [f"{listed(titles)} {correlation:.2f}" for titles, correlation in board.correlations.items()]
     yield (
-        f"Of two methods, the one ahead on one of these datasets is also ahead on another in {100 * share:.0f} % of "
-        f"cases. A coin has 50 %; random orders agree as much in {100 * board.agreement_by_chance:.0f} % of draws."
-    )
-
-
-def _reading(board: Board, pairs: Sequence[PairOverDatasets], compare: str) -> str:
-    """Explain the numbers of a board and its verdicts."""
-    methods = counted(len(board.methods), "method")
-    asked = f"all pairs of {methods}" if compare == "all" else f"one method with each other one of {methods}"
-    common = joined([f"{key} {text}" for key, text in board.conditions.items() if key != "score"])
-    mixed = ""
-    if board.differing:
-        named = "; ".join(_heading(board, one) for one in board.datasets)
-        mixed = (
-            f" Mixed on request: the datasets differ in {listed(board.differing)} too ({named}). What depends on the "
-            "dataset here can depend on that."
-        )
-    return (
-        f"Differences of {_score(board)} in percentage points, of {asked}, with 95 % intervals. In common: {common}."
-        f"{mixed} {_OVER_ALL if len(board.datasets) >= FEWEST_FOR_A_MEAN else _OVER_TWO} Depends on the dataset: two "
-        "intervals lie on opposite sides of zero. Intervals and verdicts hold for one comparison alone and are not "
-        f"corrected for the {len(pairs):,} here."
+        f"Rank correlation: {'; '.join(named)}. Of two methods, the one ahead on one of these datasets is also ahead "
+        f"on another in {100 * board.same_order:.0f} % of cases. A coin has 50 %."
     )
 
 
 _OVER_ALL = (
     "Consistent: all intervals and that of the mean lie on one side of zero. Mean: all datasets count equally. "
-    "Predicted: where a difference newly measured on another such dataset, with the same budget, lies in 95 % of cases."
+    "Predicted: where a difference newly measured on another such dataset, with the same budget, lies in about 95 % of "
+    "cases. Depends on the dataset: two intervals lie on opposite sides of zero."
 )
 _OVER_TWO = (
-    "Two datasets show directions only; a mean of two says nothing. Same on both: both intervals lie on the same side "
-    "of zero."
+    "Hint: both intervals lie on the same side of zero, which a third dataset can still turn around. Depends on the "
+    "dataset: the intervals lie on opposite sides."
 )
 
 
 def _limits(board: Board) -> Iterator[str]:
     """Say what the intervals of each dataset are made from, and which methods are missing."""
+    units: dict[str, list[str]] = {}
     for one in board.datasets:
-        yield f"On {one.title}, {_unit_words(one)}"
-        findings = origin_findings(*(source.measured for source in one.sources))
+        units.setdefault(_unit_words(one), []).append(one.title)
+    yield from (f"On {listed(titles)}, {words}" for words, titles in units.items())
+    for one in board.datasets:
+        findings = origin_findings(one.source.measured)
         yield from (f"On {one.title}: {finding.sentences}" for finding in findings)
     if board.left_out:
         yield f"Not on all datasets, so not on the board: {joined(list(board.left_out.values()))}."
@@ -214,17 +206,9 @@ def _unit_words(dataset: BoardDataset) -> str:
 
 
 def _origins(board: Board) -> Iterator[str]:
-    """Name experiment, file or store, commits, budget and methods of each source."""
+    """Name experiment, file or store, commits and budget of each dataset."""
     for dataset in board.datasets:
-        for source in dataset.sources:
-            own = [title for key, title in board.methods.items() if dataset.origin[key] is source]
-            methods = counted(len(own), "method") if len(own) == len(board.methods) else joined(own)
-            found = [commit[:12] for commit in _commits(source)]
-            commits = f"commit {listed(found)}" if len(found) < 3 else f"{len(found)} commits"
-            yield f"{dataset.title}: {source.name} from {source.place}, {commits}, {source.budget}: {methods}."
-
-
-def _commits(source: Source, method: str | None = None) -> list[str]:
-    """Return the commits of an experiment's runs, or of those of a method, in the order of the runs."""
-    of = [record for record in source.measured.records if method in (None, record.method)]
-    return list(dict.fromkeys(record.provenance.commit for record in of))
+        source = dataset.source
+        found = list(dict.fromkeys(record.provenance.commit[:12] for record in source.measured.records))
+        commits = f"commit {listed(found)}" if len(found) < _NAMED else f"{len(found)} commits"
+        yield f"{dataset.title}: {source.name} from {source.place}, {commits}, {source.budget}."

@@ -1,75 +1,166 @@
 """From experiments on several datasets to a board: what may stand together, and what the datasets say together.
 
-Experiments under unlike conditions stand on separate boards. On one dataset, experiments that differ in their methods
-alone, such as those of two labs, are one; each method keeps its origin.
+Experiments under unlike conditions stand on separate boards.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from reports.board.sources import Source
+from results.spec.data_choice import FEATURES
 from results.spec.experiment_spec import PrimaryScore
+from results.spec.trunk_spec import TrunkSpec
 from results.statistics.across_datasets import (
-    Agreement,
     PairOverDatasets,
-    agreement_by_chance,
-    agreements,
     mean_ranks,
     pair_over_datasets,
+    rank_correlation,
+    same_order,
 )
 from results.statistics.compare import compare_methods
 from results.statistics.comparison import ComparisonResult, MethodValues, Unit
 from results.statistics.deviations import SearchDeviation, nearest_search_deviation
-from results.statistics.primary_comparison import resolution, unit_of
+from results.statistics.primary_comparison import method_values, primary_score, resolution, unit_of
+from results.store.experiment_results import MeasuredExperiment
+from results.wording import counted, distinct
+
+_USERS_DATA = ("folder", FEATURES)
+"""Names of datasets that stand for any data of a user."""
+
+_TITLES = {
+    "cub200": "CUB-200-2011",
+    "cars196": "Cars196",
+    "sop": "Stanford Online Products",
+    "inshop": "In-Shop",
+    "inat2018": "iNaturalist 2018",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """An experiment of a board.
+
+    Attributes:
+        name: Its name.
+        place: The store, the file of a lab, or the record that it is from.
+    """
+
+    name: str
+    place: str
+    measured: MeasuredExperiment
+
+    @cached_property
+    def score(self) -> PrimaryScore:
+        """Its primary score."""
+        return primary_score(self.measured)
+
+    @cached_property
+    def values(self) -> dict[str, MethodValues]:
+        """Values of the methods that train; a trunk that is only tested has no place on a board."""
+        trained = {record.method for record in self.measured.records if record.iterations != 0}
+        return {key: own for key, own in method_values(self.measured, self.score).items() if key in trained}
+
+    @property
+    def finished(self) -> bool:
+        """Whether all searches and runs of all planned methods are there."""
+        return not any(own.missing for own in method_values(self.measured, self.score).values())
+
+    @property
+    def title(self) -> str:
+        """Title of the dataset; of a user's data the name of the experiment."""
+        name = self.measured.summary.dataset
+        title = self.name if name in _USERS_DATA else _TITLES.get(name, name)
+        return f"part of {title}" if self.measured.summary.experiment.dataset.subset else title
+
+    @property
+    def data(self) -> tuple[str, str]:
+        """What tells datasets apart. Two parts of one dataset are one."""
+        name = self.measured.summary.dataset
+        return name, self.measured.records[0].data_fingerprint if name in _USERS_DATA else ""
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """What experiments on one board have in common, in words."""
+        experiment = self.measured.summary.experiment
+        return {
+            "score": f"{self.score.embeddings} {self.score.metric}",
+            "protocol": experiment.protocol,
+            "trunk": _trunk_words(experiment.conditions.trunk.model_copy(update={"width": None})),
+            "embedding size": str(experiment.conditions.embedding_size),
+        }
+
+    @property
+    def budget(self) -> str:
+        """Searches, trials and runs of each method in words."""
+        summary = self.measured.summary
+        searches = summary.experiment.search.searches
+        of_search = f"{searches} x {summary.trials} trials, " if summary.trials else "given settings, "
+        return f"{of_search}{counted(summary.reproductions, 'run')}" + (" each" if searches > 1 else "")
+
+
+def _trunk_words(trunk: TrunkSpec) -> str:
+    parts = [f"{'frozen' if trunk.frozen else 'trained'} {trunk.name}", f"{trunk.weights} weights"]
+    defaults = TrunkSpec(name=trunk.name, weights=trunk.weights, frozen=trunk.frozen)
+    changed = trunk.model_dump(exclude={"name", "weights", "frozen"})
+    parts += [f"{key} {value}" for key, value in changed.items() if value != getattr(defaults, key)]
+    return ", ".join(parts)
+
+
+def with_all_methods(measured: MeasuredExperiment, titles: Mapping[str, str]) -> MeasuredExperiment:
+    """Add the complete methods of earlier starts to an experiment's summary.
+
+    Args:
+        measured: An experiment with the runs of all methods of all its starts.
+        titles: Titles of methods.
+    """
+    summary = measured.summary
+    planned = summary.reproductions * (summary.experiment.search.searches if summary.trials else 1)
+    counts = Counter(record.method for record in measured.records)
+    others = sorted(key for key, runs in counts.items() if key not in summary.methods and runs >= planned)
+    experiment = summary.experiment.model_copy(update={"methods": (*summary.experiment.methods, *others)})
+    added: dict[str, Any] = {
+        "experiment": experiment,
+        "methods": {**summary.methods, **{key: titles.get(key, key) for key in others}},
+        "runs": {**summary.runs, **dict.fromkeys(others, planned)},
+    }
+    records = tuple(record for record in measured.records if record.method in added["methods"])
+    return replace(measured, summary=summary.model_copy(update=added), records=records)
 
 
 @dataclass(frozen=True)
 class BoardDataset:
-    """A dataset of a board.
+    """A dataset of a board: its experiment, with the values of the methods on the board."""
 
-    Attributes:
-        sources: The experiments on it, which differ in their methods alone.
-        origin: The experiment that each method is from.
-        values: Values of the methods on the board.
-    """
-
-    sources: tuple[Source, ...]
-    origin: Mapping[str, Source]
+    title: str
+    source: Source
     values: Mapping[str, MethodValues]
-
-    @property
-    def name(self) -> str:
-        """Name of the dataset."""
-        return self.sources[0].dataset
-
-    @property
-    def title(self) -> str:
-        """Title of the dataset."""
-        return self.sources[0].title
 
     @property
     def unit(self) -> Unit:
         """What the methods are compared by."""
-        return unit_of(self.sources[0].measured.summary.experiment)
+        return unit_of(self.source.measured.summary.experiment)
 
     @cached_property
     def assumed(self) -> SearchDeviation | None:
         """The assumed deviation of a search, if each method was searched once."""
-        first = self.sources[0]
         if self.unit != "single search":
             return None
-        return nearest_search_deviation(first.measured.summary.experiment, first.score)
+        return nearest_search_deviation(self.source.measured.summary.experiment, self.source.score)
 
     @cached_property
     def comparison(self) -> ComparisonResult:
         """All pairs of the methods on the board."""
-        first = self.sources[0]
-        step = resolution(first.measured, first.score)
+        step = resolution(self.source.measured, self.source.score)
         return compare_methods(self.values, self.unit, resolution=step, assumed=self.assumed)
+
+    def claims(self) -> set[tuple[str, str]]:
+        """The pairs of a better and a worse method, as the dataset's comparison claims them."""
+        return {(pair.better, pair.worse) for pair in self.comparison.pairs if pair.better and pair.worse}
 
 
 @dataclass(frozen=True)
@@ -80,52 +171,55 @@ class Board:
         methods: Titles of the methods that are on all datasets, by key.
         left_out: Titles of the methods that are not, by key.
         conditions: What the experiments have in common.
-        differing: Names of the conditions in which they differ, if they were mixed on request.
     """
 
     datasets: tuple[BoardDataset, ...]
     methods: Mapping[str, str]
     left_out: Mapping[str, str]
     conditions: Mapping[str, str]
-    differing: tuple[str, ...] = ()
 
     @property
     def score(self) -> PrimaryScore:
         """The score of the board."""
-        return self.datasets[0].sources[0].score
+        return self.datasets[0].source.score
+
+    @property
+    def correlations(self) -> dict[tuple[str, str], float]:
+        """Spearman's rank correlation of the methods between every two datasets, by their titles."""
+        return {
+            (one.title, other.title): rank_correlation(self._means(one), self._means(other))
+            for one, other in combinations(self.datasets, 2)
+        }
+
+    @property
+    def same_order(self) -> float:
+        """How often two methods have the same order on two datasets."""
+        return same_order({one.title: self._means(one) for one in self.datasets})
 
     @cached_property
-    def agreements(self) -> tuple[Agreement, ...]:
-        """How far every two datasets agree on the order of the methods."""
-        return agreements(self._by_dataset())
+    def mean_ranks(self) -> dict[str, float]:
+        """The mean rank of each method over the datasets, best first."""
+        ranks = np.mean([mean_ranks(self._means(one)) for one in self.datasets], axis=0)
+        return {list(self.methods)[place]: float(ranks[place]) for place in np.argsort(ranks, kind="stable")}
 
-    @cached_property
-    def agreement_by_chance(self) -> float:
-        """How often random orders of the methods agree as much."""
-        return agreement_by_chance(self._by_dataset())
-
-    @cached_property
-    def by_rank(self) -> list[str]:
-        """The methods by their mean rank over the datasets, best first."""
-        ranks = sum(mean_ranks(self._means(one)) for one in self.datasets)
-        return [list(self.methods)[place] for place in np.argsort(ranks, kind="stable")]
+    def claims_on_all(self) -> set[tuple[str, str]]:
+        """The pairs of a better and a worse method that are claimed on every dataset."""
+        return set.intersection(*(one.claims() for one in self.datasets))
 
     def pairs(self, compare: str = "all") -> tuple[PairOverDatasets, ...]:
         """Put the differences of `all` pairs together, or those of the `best` mean rank or of a named method.
 
         Of all pairs, the method with the better mean rank comes first.
         """
+        by_rank = list(self.mean_ranks)
         if compare == "all":
-            return tuple(self._pair(a, b) for a, b in combinations(self.by_rank, 2))
-        reference = self.by_rank[0] if compare == "best" else compare
+            return tuple(self._pair(a, b) for a, b in combinations(by_rank, 2))
+        reference = by_rank[0] if compare == "best" else compare
         return tuple(self._pair(reference, other) for other in self.methods if other != reference)
 
     def _pair(self, a: str, b: str) -> PairOverDatasets:
         pairs = [one.comparison.pair(a, b) for one in self.datasets]
         return pair_over_datasets([pair for pair in pairs if pair is not None])
-
-    def _by_dataset(self) -> dict[str, list[float]]:
-        return {one.name: self._means(one) for one in self.datasets}
 
     def _means(self, dataset: BoardDataset) -> list[float]:
         return [dataset.values[key].mean for key in self.methods]
@@ -139,30 +233,24 @@ class Boards:
     left_out: tuple[str, ...]
 
 
-def boards_of(sources: Sequence[Source], *, mixed: bool = False) -> Boards:
-    """Sort experiments into boards.
-
-    Args:
-        sources: The experiments. Of two on one dataset that differ in more than their methods, the first is taken.
-        mixed: Whether protocols, trunks and embedding sizes may differ on a board. The scores never do.
-    """
-    groups = _grouped(sources, lambda one: one.conditions["score"] if mixed else tuple(one.conditions.values()))
+def boards_of(sources: Sequence[Source]) -> Boards:
+    """Sort experiments into boards. Of two experiments on one dataset under the same conditions the first is taken."""
     found: list[Board] = []
     lines: list[str] = []
-    for group in groups:
+    for group in _grouped(sources, lambda one: tuple(one.conditions.values())):
         datasets = []
-        for candidates in _grouped(group, lambda one: one.data):
-            first = candidates[0]
-            joined = [one for one in candidates if one is first or one.joins(first)]
-            datasets.append(joined)
-            lines += [_beside(one, first) for one in candidates if one not in joined]
+        for first, *others in _grouped(group, lambda one: one.data):
+            datasets.append(first)
+            lines += [
+                f"{one.name} ({one.place}) is not drawn: {first.name} is on {first.title} too; name one of them"
+                for one in others
+            ]
         board = _board(datasets)
         if len(datasets) < 2:
             lines += _alone(group[0], sources)
         elif len(board.methods) < 2:
-            lines.append(
-                f"{_names(datasets)} have fewer than two trained methods in common; run the same methods on each"
-            )
+            names = ", ".join(one.title for one in datasets)
+            lines.append(f"{names} have fewer than two trained methods in common; run the same methods on each")
         else:
             found.append(board)
     return Boards(tuple(found), tuple(lines))
@@ -175,50 +263,30 @@ def _grouped(sources: Sequence[Source], key: Callable[[Source], object]) -> list
     return list(groups.values())
 
 
-def _names(datasets: Sequence[Sequence[Source]]) -> str:
-    return ", ".join(group[0].dataset for group in datasets)
-
-
-def _beside(source: Source, first: Source) -> str:
-    return (
-        f"{source.name} ({source.place}) is not drawn: {first.name} is on {first.dataset} too, with other settings or "
-        "data; name one of them"
-    )
-
-
 def _alone(source: Source, sources: Sequence[Source]) -> Iterator[str]:
     """Say why an experiment is on no board: in what it differs from the others."""
     others = [one for one in sources if one.data != source.data]
     keys = [key for key in source.conditions if any(one.conditions[key] != source.conditions[key] for one in others)]
     own = ", ".join(f"{key} {source.conditions[key]}" for key in keys)
     reason = f"no other dataset has the same {', '.join(keys)}" if keys else "there is no other dataset"
-    yield f"{source.name} on {source.dataset} stands alone{f' ({own})' if own else ''}: {reason}"
+    yield f"{source.name} on {source.title} stands alone{f' ({own})' if own else ''}: {reason}"
 
 
-def _board(groups: Sequence[Sequence[Source]]) -> Board:
-    origins = [_origins(group) for group in groups]
-    titles = {key: title for group in groups for one in group for key, title in one.measured.summary.methods.items()}
-    common = [key for key in origins[0] if all(key in own for own in origins)]
+def _board(sources: Sequence[Source]) -> Board:
+    titles = {key: title for one in sources for key, title in one.measured.summary.methods.items()}
+    common = [key for key in sources[0].values if all(key in one.values for one in sources)]
+    # A key whose own code differs is another method.
+    common = [key for key in common if len({one.measured.code_of(key) for one in sources}) == 1]
+    shared = _common_beginning([one.name for one in sources])
     datasets = tuple(
-        BoardDataset(
-            tuple(one for one in group if any(own[key] is one for key in common)) or tuple(group),
-            {key: own[key] for key in common},
-            {key: own[key].values[key] for key in common},
-        )
-        for group, own in zip(groups, origins, strict=True)
+        BoardDataset(one.title.replace(shared, "", 1), one, {key: one.values[key] for key in common}) for one in sources
     )
-    conditions = [group[0].conditions for group in groups]
-    differing = tuple(key for key in conditions[0] if len({one[key] for one in conditions}) > 1)
-    shared = {key: text for key, text in conditions[0].items() if key not in differing}
-    left_out = {key: titles[key] for own in origins for key in own if key not in common}
-    return Board(datasets, {key: titles[key] for key in common}, left_out, shared, differing)
+    left_out = {key: titles[key] for one in sources for key in one.values if key not in common}
+    return Board(datasets, distinct({key: titles[key] for key in common}), left_out, sources[0].conditions)
 
 
-def _origins(group: Sequence[Source]) -> dict[str, Source]:
-    """The first experiment of a dataset that has a method, complete if there is one."""
-    origins: dict[str, Source] = {}
-    for one in group:
-        for key, own in one.values.items():
-            if key not in origins or (origins[key].values[key].missing and not own.missing):
-                origins[key] = one
-    return origins
+def _common_beginning(names: Sequence[str]) -> str:
+    """What names begin with alike, as `shop_` in `shop_shoes` and `shop_hats`, which is no part of a title."""
+    ends = [place + 1 for place, sign in enumerate(names[0]) if sign in "_/"]
+    common = [names[0][:end] for end in ends if all(name.startswith(names[0][:end]) for name in names)]
+    return common[-1] if common and len(names) > 1 else ""

@@ -104,20 +104,3 @@ def _draw(axes: Axes, method: MethodCurves, unit: str) -> None:
         look: Look = {"color": ORANGE, "markersize": 4.5, "markerfacecolor": "white", "linestyle": "", "zorder": 5}
         axes.plot(fold.best, score, marker="D", label="kept checkpoint", **look)
     axes.plot(iterations, 100 * scores.mean(axis=0), color=INK, linewidth=2, label=f"mean of all {unit}s", zorder=4)
-
-
-def alternative_text(curves: Sequence[MethodCurves], metric: str, unit: str = "fold") -> str:
-    """Describe the start, the highest point and the end of each method's mean curve."""
-    texts = []
-    for method in curves:
-        iterations, table = method.common
-        if not iterations:
-            texts.append(f"{method.name}: the {unit}s have no iteration in common")
-            continue
-        mean = 100 * table.mean(axis=0)
-        best = int(mean.argmax())
-        texts.append(
-            f"{method.name}: {mean[0]:.1f} % after {iterations[0]} iterations, highest {mean[best]:.1f} % after "
-            f"{iterations[best]}, {mean[-1]:.1f} % at the end after {iterations[-1]}"
-        )
-    return f"{metric} against iterations, mean over {unit}s. {'; '.join(texts)}."

@@ -1,8 +1,8 @@
 """Figure of a score against a number: a hyperparameter, the batch size, the size of the embedding, the epoch."""
 
-from collections.abc import Mapping, Sequence
-from math import ceil, log2, log10
-from typing import Any, Literal
+from collections.abc import Sequence
+from math import ceil
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,27 +14,23 @@ from matplotlib.lines import Line2D
 from reports.figures.style import GREY, WIDTH, FigureError, Look, legend_keys, new_figure, sign, styled
 from results.wording import plural
 
-AxisScale = Literal["linear", "log2", "log10", "steps"]
-"""Distances on the axis of the number. `steps` puts the values at equal distances, in their order."""
-
 _COLUMNS, _FEW_VALUES = 3, 5
 _FEW_TICKS = 12
-_MOST_BARS = 20
-"""A line with more numbers, such as a curve over epochs, has a band in place of bars."""
 
 
 @styled
-def dependence_plot(frame: pd.DataFrame, looks: Mapping[str, tuple[str, AxisScale]], metric: str) -> Figure:
+def dependence_plot(frame: pd.DataFrame, label: str, metric: str) -> Figure:
     """Draw mean and 95 % interval of each number, with a panel for each of the frame and a line for each of its lines.
 
-    Lines are shifted a little sideways so that their intervals do not cover each other. The small points are single
-    searches or runs; they are drawn for at most five. Hollow markers are published scores. Each panel has its own axes.
+    The numbers stand at equal distances, in their order. Lines are shifted a little sideways so that their intervals do
+    not cover each other. The small points are single searches or runs; they are drawn for at most five. Hollow markers
+    are published scores. Each panel has its own axes.
 
     Args:
-        frame: A row for each point: panel, line, parameter, x, mean, half_width, n, unit, values, published.
-        looks: Label and scale of the axis, by parameter.
+        frame: A row for each point: panel, line, x, mean, half_width, n, unit, values, published.
+        label: Name of the number on its axis.
     """
-    panels = list(frame.groupby(["panel", "parameter"], sort=False))
+    panels = list(frame.groupby("panel", sort=False))
     if not panels or not all((own["n"] > 0).any() for _, own in panels):
         raise FigureError("the figure of a score against a number needs at least one run in every panel")
     columns = min(len(panels), _COLUMNS)
@@ -42,9 +38,8 @@ def dependence_plot(frame: pd.DataFrame, looks: Mapping[str, tuple[str, AxisScal
     figure = new_figure(3.5 * rows, width=max(WIDTH if most > _FEW_TICKS else 4.8, 3.5 * columns))
     grid = list(figure.subplots(rows, columns, squeeze=False).ravel())
     names = list(dict.fromkeys(frame["line"]))
-    for axes, ((title, parameter), own) in zip(grid, panels, strict=False):
-        label, scale = looks[str(parameter)]
-        _draw_panel(axes, own, names, scale)
+    for axes, (title, own) in zip(grid, panels, strict=False):
+        _draw_panel(axes, own, names)
         axes.set_title(str(title), loc="left")
         axes.set_xlabel(label)
         axes.grid()
@@ -70,45 +65,26 @@ def _rows(frame: pd.DataFrame) -> list[Any]:
     return list(frame.itertuples())
 
 
-def _draw_panel(axes: Axes, frame: pd.DataFrame, names: Sequence[str], scale: AxisScale) -> None:
+def _draw_panel(axes: Axes, frame: pd.DataFrame, names: Sequence[str]) -> None:
     numbers = sorted(set(frame["x"]))
-    positions = {number: _position(number, scale, numbers) for number in numbers}
-    gap = min(np.diff(list(positions.values())), default=1.0)
     lines = list(frame.groupby("line", sort=False))
     for place, (name, own) in enumerate(lines):
-        shift = 0.06 * gap * (place - (len(lines) - 1) / 2)
-        placed = own.assign(at=[positions[number] + shift for number in own["x"]]).sort_values("x")
+        shift = 0.06 * (place - (len(lines) - 1) / 2)
+        placed = own.assign(at=[numbers.index(number) + shift for number in own["x"]]).sort_values("x")
         _draw_line(axes, str(name), placed, sign(names.index(str(name))))
-    if scale != "linear" or len(numbers) <= _FEW_TICKS:
-        labels = [f"{number:g}" for number in numbers]
-        axes.set_xticks(list(positions.values()), labels, rotation=90 if sum(map(len, labels)) > 40 else 0)
-
-
-def _position(number: float, scale: AxisScale, numbers: Sequence[float]) -> float:
-    """Where a number stands on the axis. The axis is always linear in these positions; its ticks name the numbers.
-
-    Numbers that have no logarithm stand at equal distances.
-    """
-    if scale == "steps" or (scale != "linear" and numbers[0] <= 0):
-        return float(numbers.index(number))
-    if scale == "linear":
-        return number
-    return log2(number) if scale == "log2" else log10(number)
+    labels = [f"{number:g}" for number in numbers]
+    axes.set_xticks(range(len(numbers)), labels, rotation=90 if sum(map(len, labels)) > 40 else 0)
 
 
 def _draw_line(axes: Axes, name: str, frame: pd.DataFrame, look: Look) -> None:
     measured, printed = frame[frame["n"] > 0], frame[frame["published"].notna()]
-    places, means = measured["at"], 100 * measured["mean"].astype(float)
     halves = 100 * measured["half_width"].astype(float)
-    if len(measured) > _MOST_BARS:
-        axes.plot(places, means, label=name, markevery=len(measured) // 8, **{**look, "markersize": 4})
-        axes.fill_between(places, means - halves, means + halves, color=look["color"], alpha=0.18, linewidth=0)
-    else:
-        axes.errorbar(places, means, yerr=halves, label=name, capsize=3, elinewidth=0.9, capthick=0.9, **look)
-        dots: Look = {"color": look["color"], "marker": ".", "markersize": 4.5, "alpha": 0.7, "linestyle": ""}
-        for row in _rows(measured):
-            if 1 < len(row.values) <= _FEW_VALUES:
-                axes.plot([row.at] * len(row.values), 100 * np.asarray(row.values), **dots)
+    means = 100 * measured["mean"].astype(float)
+    axes.errorbar(measured["at"], means, yerr=halves, label=name, capsize=3, elinewidth=0.9, capthick=0.9, **look)
+    dots: Look = {"color": look["color"], "marker": ".", "markersize": 4.5, "alpha": 0.7, "linestyle": ""}
+    for row in _rows(measured):
+        if 1 < len(row.values) <= _FEW_VALUES:
+            axes.plot([row.at] * len(row.values), 100 * np.asarray(row.values), **dots)
     if len(printed):
         hollow: Look = {**look, "linestyle": ":", "linewidth": 0.8, "markerfacecolor": "white", "alpha": 0.8}
         axes.plot(printed["at"], 100 * printed["published"].astype(float), label="_published", **hollow)

@@ -1,4 +1,4 @@
-"""Maps of embeddings and proxies in the plane, by t-SNE or as they are (as in Proxy-ISA, Fig. 2 and 6; CCP, Fig. 1)."""
+"""Map of embeddings and proxies in the plane, by t-SNE."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,11 +7,9 @@ from math import ceil
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle
 
 from reports.figures.style import (
     COLOURS,
-    GREY,
     INK,
     MARKERS,
     PAGE_WIDTH,
@@ -47,7 +45,7 @@ _STEPS = 500
 """Steps of t-SNE. On 13 maps of 180 to 480 points, each computed once, scikit-learn's 1,000 steps kept neighbours no
 better: the trustworthiness of 10 neighbours differed by at most .004, on average by less than .001."""
 
-_RASTER, _PROXY = 1500, 40.0
+_PROXY = 40.0
 
 
 def _none() -> np.ndarray:
@@ -63,21 +61,18 @@ class MapPanel:
         labels: Class of each image, n.
         proxy_places: Places of the proxies, p x 2.
         proxy_labels: Class of each proxy, p.
-        next_places: Places of the proxies of CCP's next problem, p x 2, of the same classes.
     """
 
-    title: str
     places: np.ndarray
     labels: np.ndarray
     proxy_places: np.ndarray = field(default_factory=_none)
     proxy_labels: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
-    next_places: np.ndarray = field(default_factory=_none)
 
     def __post_init__(self) -> None:
         if not len(self.places):
             raise FigureError("a map needs at least one image")
         if len(self.places) != len(self.labels) or len(self.proxy_places) != len(self.proxy_labels):
-            raise FigureError(f"map {self.title!r}: needs one label per image and per proxy")
+            raise FigureError("a map needs one label per image and per proxy")
 
 
 def tsne_places(points: np.ndarray) -> np.ndarray:
@@ -104,7 +99,6 @@ def tsne_places(points: np.ndarray) -> np.ndarray:
 
 
 def tsne_panel(
-    title: str,
     embeddings: np.ndarray,
     labels: np.ndarray,
     proxies: np.ndarray | None = None,
@@ -112,9 +106,9 @@ def tsne_panel(
 ) -> MapPanel:
     """Make a panel whose places are those of t-SNE, together for images and proxies."""
     if proxies is None or proxy_labels is None or not len(proxies):
-        return MapPanel(title, tsne_places(embeddings), labels)
+        return MapPanel(tsne_places(embeddings), labels)
     images, stars = np.split(tsne_places(np.concatenate([embeddings, proxies])), [len(embeddings)])
-    return MapPanel(title, images, labels, stars, proxy_labels)
+    return MapPanel(images, labels, stars, proxy_labels)
 
 
 @styled
@@ -136,88 +130,26 @@ def embedding_map(panel: MapPanel, names: Sequence[str] = ()) -> Figure:
     return figure
 
 
-@styled
-def map_panels(panels: Sequence[MapPanel], columns: int, note: str = "", *, unit_disk: bool = False) -> Figure:
-    """Draw several maps side by side.
-
-    A class has its own colour and marker, which repeat after 49 classes; its proxies are larger signs of both with a
-    dark outline. A line joins a proxy with that of the next problem.
-
-    Args:
-        unit_disk: Whether the places are the embeddings themselves, which lie in the unit disk. It is then drawn.
-    """
-    if not panels:
-        raise FigureError("the figure needs at least one map")
-    rows, columns = ceil(len(panels) / columns), min(columns, len(panels))
-    side = min(3.4, 11.0 / columns)
-    figure = new_figure(0.7 + (side + 0.35) * rows, width=side * columns)
-    grid = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axes, panel in zip(grid, panels, strict=False):
-        _draw(axes, panel)
-        if unit_disk:
-            axes.add_patch(Circle((0, 0), 1, fill=False, edgecolor=GREY, linewidth=0.8, linestyle=":"))
-            axes.set(xlim=(-1.06, 1.06), ylim=(-1.06, 1.06))
-            axes.set_aspect("equal", adjustable="box")
-    for empty in grid[len(panels) :]:
-        empty.set_axis_off()
-    # The names of the proxies' signs are the same in all maps.
-    handles, keys = legend_keys(*grid)
-    if keys:
-        figure.legend(handles, keys, loc="outside upper right", ncols=len(keys))
-    figure.supxlabel(note, fontsize=8)
-    return figure
-
-
-def _draw(axes: Axes, panel: MapPanel, names: Sequence[str] = ()) -> None:
+def _draw(axes: Axes, panel: MapPanel, names: Sequence[str]) -> None:
     classes, count = np.unique(panel.labels).tolist(), len(panel.places)
-    # Large maps become one picture inside the SVG, which would be slow otherwise.
-    look: Look = {"s": 14 if count < 600 else 6 if count < 1500 else 2.5, "rasterized": count > _RASTER}
     for index, label in enumerate(classes):
         x, y = panel.places[panel.labels == label].T
-        key = names[index] if names else None
-        axes.scatter(x, y, alpha=0.7, linewidths=0, label=key, **class_look(index), **look)
+        size = 14 if count < 600 else 6
+        axes.scatter(x, y, s=size, alpha=0.7, linewidths=0, label=names[index], **class_look(index))
     for label in np.unique(panel.proxy_labels).tolist():
         own = class_look(classes.index(label)) if label in classes else {"c": "white", "marker": "*"}
         chosen = panel.proxy_labels == label
         x, y = panel.proxy_places[chosen].T
         axes.scatter(x, y, s=_PROXY, edgecolors=INK, linewidths=1.2, zorder=3, **own)
-        if len(panel.next_places):
-            ring: Look = {"facecolors": "none", "edgecolors": own["c"], "marker": "o", "s": 42, "linewidths": 1.4}
-            x, y = panel.next_places[chosen].T
-            axes.scatter(x, y, zorder=4, **ring)
-    for start, end in zip(panel.proxy_places, panel.next_places, strict=False):
-        axes.plot([start[0], end[0]], [start[1], end[1]], color=GREY, linewidth=0.7, zorder=2.9)
     # Signs of the key are drawn without data.
     if len(panel.proxy_places):
         axes.scatter([], [], s=_PROXY, c="white", edgecolors=INK, marker="*", label="proxy, in the sign of its class")
-    if len(panel.next_places):
-        axes.scatter([], [], s=42, facecolors="none", edgecolors=INK, label="proxy of the next problem")
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.spines[:].set_visible(True)
-    axes.set_title(panel.title, loc="left", fontsize=8.5)
 
 
 def class_look(index: int) -> Look:
     """Return colour and marker of class number `index`. After each seven classes the markers shift by one."""
     turn, colour = divmod(index, len(COLOURS))
     return {"c": COLOURS[colour], "marker": MARKERS[(index + turn) % len(MARKERS)]}
-
-
-def alternative_text(panel: MapPanel) -> str:
-    """Describe how well the classes are apart: by the nearest proxy of an image, or else by its nearest image."""
-    count, classes, stars = len(panel.places), len(np.unique(panel.labels)), len(panel.proxy_places)
-    others, labels = (panel.proxy_places, panel.proxy_labels) if stars else (panel.places, panel.labels)
-    distances = np.linalg.norm(panel.places[:, None] - others[None], axis=2)
-    if not stars:
-        np.fill_diagonal(distances, np.inf)
-    share = 100 * float(np.mean(labels[distances.argmin(axis=1)] == panel.labels))
-    if stars:
-        return (
-            f"t-SNE of {count} training images of {classes} classes with {stars} proxies. For {share:.0f} % of the "
-            "images the nearest proxy is of the same class."
-        )
-    return (
-        f"t-SNE of {count} embeddings of {classes} test classes. For {share:.0f} % of the points the nearest point is "
-        "of the same class."
-    )

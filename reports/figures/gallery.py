@@ -1,11 +1,10 @@
 """Retrieval gallery: queries with their nearest neighbours. Colour, line and sign show right and wrong ones."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure, SubFigure
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from reports.figures.style import BLUE, INK, ORANGE, FigureError, Look, new_figure, shortened, styled
@@ -22,31 +21,25 @@ _RIGHT, _WRONG, _QUERY = (BLUE, "-", "✓"), (ORANGE, (0, (2.2, 1.4)), "✗"), (
 
 
 @styled
-def retrieval_gallery(galleries: Mapping[str, FigureData], queries: int, neighbours: int) -> Figure:
-    """Draw galleries beside each other, one row per query, hardest classes first: the query, then its neighbours.
+def retrieval_gallery(data: FigureData, queries: int, neighbours: int) -> Figure:
+    """Draw one row per query, hardest classes first: the query, then its neighbours.
 
     A neighbour of the query's class has a solid blue frame and a tick. Other neighbours have a dashed orange frame and
     a cross.
 
     Args:
-        galleries: Images by title of the gallery.
-        queries: Largest number of queries of each; likewise `neighbours` of each query.
+        queries: Largest number of queries; likewise `neighbours` of each query.
     """
-    rows = [min(len(data.query_images), queries) for data in galleries.values()]
-    columns = [min(data.correct.shape[-1], neighbours) for data in galleries.values()]
-    if not galleries or not all((*rows, *columns)):
+    rows, columns = min(len(data.query_images), queries), min(data.correct.shape[-1], neighbours)
+    if not rows or not columns:
         raise FigureError("the gallery needs at least one query, and at least one neighbour of each query")
-    widths = [0.9 + 0.95 * (1 + count) for count in columns]
-    figure = new_figure(0.9 + 1.14 * max(rows), width=sum(widths))
-    parts = figure.subfigures(1, len(galleries), squeeze=False, width_ratios=widths)[0]
-    for part, (title, data), shown, count in zip(parts, galleries.items(), rows, columns, strict=True):
-        _draw_rows(part, data, shown, count)
-        part.suptitle(title, fontsize=9.5)
+    figure = new_figure(0.9 + 1.14 * rows, width=0.9 + 0.95 * (1 + columns))
+    _draw_rows(figure, data, rows, columns)
     figure.supxlabel(_KEY, fontsize=8)
     return figure
 
 
-def _draw_rows(figure: SubFigure, data: FigureData, queries: int, neighbours: int) -> None:
+def _draw_rows(figure: Figure, data: FigureData, queries: int, neighbours: int) -> None:
     """Draw all rows in one coordinate system, since one per image would take seconds. An image has unit size."""
     axes = figure.subplots()
     axes.set(xlim=(-0.25, (neighbours + 1) * _STEP_RIGHT), ylim=(queries * _STEP_DOWN - 0.1, -0.25), aspect="equal")
@@ -79,12 +72,3 @@ def _show(axes: Axes, corner: tuple[float, float], image: np.ndarray, name: str,
         box: Look = {"boxstyle": "circle,pad=0.12", "facecolor": colour, "edgecolor": "white", "linewidth": 0.8}
         text: Look = {"ha": "center", "va": "center", "color": "white", "fontsize": 8, "fontweight": "bold"}
         axes.text(left + 0.9 * width, top + 0.1 * height, mark, bbox=box, **text)
-
-
-def alternative_text(data: FigureData, queries: int, neighbours: int) -> str:
-    """Describe how many of the shown neighbours are of the class of their query."""
-    shown = data.correct[:queries, :neighbours]
-    return (
-        f"{len(shown)} queries of the hardest test classes with their nearest images; {shown.sum()} of {shown.size} "
-        "neighbours are of the class of the query."
-    )

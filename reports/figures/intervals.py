@@ -21,7 +21,6 @@ from reports.figures.style import (
     styled,
 )
 from results.statistics.intervals import Interval
-from results.wording import percent, plural
 
 IntervalUnit = Literal["search", "run"]
 """What a point is, and what an interval is over."""
@@ -92,11 +91,3 @@ def caption(unit: IntervalUnit) -> str:
         f"The points below a mean are {points}.{over} Overlapping intervals do not replace a test. The verdicts above "
         "are tests."
     )
-
-
-def alternative_text(methods: Sequence[MethodRuns], unit: IntervalUnit = "run") -> str:
-    """Describe means with intervals, the highest first."""
-    measured = [(method.name, method.interval) for method in methods if method.interval is not None]
-    measured.sort(key=lambda one: -one[1].mean)
-    means = [f"{name} {percent(interval)}" for name, interval in measured]
-    return f"Means with 95 % intervals over {plural(unit)}, the highest first: {'; '.join(means)}."

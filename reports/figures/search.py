@@ -1,7 +1,7 @@
 """Figures of a search: its trials in order, and over the two hyperparameters that matter most."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -44,10 +44,15 @@ class TrialPoint:
 
 @dataclass(frozen=True)
 class SearchHistory:
-    """The search of one method."""
+    """The search of one method.
+
+    Attributes:
+        importances: Share of each hyperparameter in what separates the best trials from the others; empty if unknown.
+    """
 
     trials: tuple[TrialPoint, ...]
     parameters: tuple[Parameter, ...]
+    importances: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def values(self) -> dict[int, float]:
@@ -134,19 +139,12 @@ def caption(search: SearchHistory) -> str:
     if raced:
         text += f" {raced} of {len(search.trials)} trials were clearly behind and got no more folds; their value is an"
         text += " estimate."
+    if search.importances:
+        shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in search.importances.items())
+        text += f" What separates the best quarter of the whole trials from the others (PED-ANOVA): {shares}."
     failed: dict[str, list[str]] = {}
     for trial in search.trials:
         if trial.reason is not None:
             failed.setdefault(trial.reason, []).append(str(trial.number))
     reasons = "; ".join(f"{', '.join(numbers)} ({reason})" for reason, numbers in failed.items())
     return text + (f" Failed, since the method does not take the setting: {reasons}." if reasons else "")
-
-
-def alternative_text(search: SearchHistory) -> str:
-    """Describe the values of a search, and its best trial."""
-    values, best = search.values, search.best
-    setting = ", ".join(f"{name} {value:.3g}" for name, value in best.parameters.items())
-    return (
-        f"Validation MAP@R of {len(values)} trials, from {100 * min(values.values()):.2f} % to "
-        f"{100 * max(values.values()):.2f} %. The best trial is number {best.number}, with {setting}."
-    )

@@ -51,16 +51,3 @@ def _shares(values: np.ndarray) -> np.ndarray:
     falling = np.sort(values.astype(float))[::-1]
     shares: np.ndarray = falling / falling.sum()
     return shares
-
-
-def alternative_text(spectra: Mapping[str, np.ndarray]) -> str:
-    """Describe the largest singular value and how many values make half of the sum."""
-    texts = []
-    for name, values in spectra.items():
-        shares = _shares(values)
-        half = int(np.searchsorted(np.cumsum(shares), 0.5)) + 1
-        texts.append(
-            f"{name}: the largest is {100 * shares[0]:.1f} % of the sum, the largest {half} of {len(values)} make half "
-            "of it"
-        )
-    return f"Falling curves of the singular values' shares. {'; '.join(texts)}."

@@ -1,28 +1,33 @@
-"""The figures of a page: intervals and curves of runs, searches, and embeddings of each method's first run.
+"""The figures of a page: intervals, curves and sweeps of runs, searches, and embeddings of each method's first run.
 
 t-SNE takes seconds and a gallery takes space, so both are made for the best few methods only.
 """
 
 import base64
+import io
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from PIL import Image
 
 from reports.figures import curves, embedding_map, gallery, intervals, search, spectrum
 from reports.figures.curves import FoldCurve, MethodCurves
 from reports.figures.intervals import MethodRuns
-from reports.figures.search import SearchHistory
-from reports.figures.style import PAGE_WIDTH, FigureError, UndrawableError, png_of, svg_of
+from reports.figures.style import PAGE_WIDTH, FigureError, UndrawableError, files_of
 from reports.page.material import Material
+from reports.page.sweeps import sweeps_of
 from results.atomic_files import file_name, write_atomically
 from results.records.artifacts import FigureData
+from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import capitalized
+
+_COLOURS_OF_DRAWINGS = 2**14
 
 MAPS, SPECTRA, GALLERIES, QUERIES, NEIGHBOURS = 2, 7, 2, 6, 4
 """Number of best methods that are shown by t-SNE, spectra and galleries; queries and neighbours in a gallery."""
@@ -34,60 +39,65 @@ class Drawn:
 
     Attributes:
         name: Name of the files, without suffix.
-        svg: Content of the SVG file; None, as `png`, if the figure cannot be drawn.
+        files: Contents of the files by suffix; empty if the figure cannot be drawn.
         caption: Explains how to read the figure, or why it cannot be drawn.
         fold: Heading of the collapsed group that the figure belongs to; empty for a figure that is always visible.
     """
 
     name: str
     title: str
-    svg: str | None
-    png: bytes | None
-    alt: str = ""
+    files: Mapping[str, str | bytes]
     caption: str = ""
     fold: str = ""
 
     @property
     def image(self) -> str:
         """The picture as a data URI; empty for a figure that cannot be drawn."""
-        return f"data:image/png;base64,{base64.b64encode(self.png).decode()}" if self.png else ""
+        png = self.files.get("png")
+        return f"data:image/png;base64,{base64.b64encode(_smaller(png)).decode()}" if isinstance(png, bytes) else ""
 
     def save(self, folder: Path) -> list[str]:
         """Write the files into `folder`, and return their names."""
-        contents = {f"{self.name}.svg": self.svg, f"{self.name}.png": self.png}
-        written = {name: content for name, content in contents.items() if content is not None}
-        for name, content in written.items():
-            write_atomically(folder / name, content)
-        return list(written)
+        for suffix, content in self.files.items():
+            write_atomically(folder / f"{self.name}.{suffix}", content)
+        return [f"{self.name}.{suffix}" for suffix in self.files]
+
+
+def _smaller(png: bytes) -> bytes:
+    """A figure in 256 colours has a third of the bytes. Photographs have too many colours for that."""
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    if picture.getcolors(_COLOURS_OF_DRAWINGS) is None:
+        return png
+    buffer = io.BytesIO()
+    picture.quantize(256, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    return min(png, buffer.getvalue(), key=len)
 
 
 def page_figures(material: Material) -> Iterator[Drawn]:
     """Draw all figures for which there are data."""
     if material.records:
         yield from _intervals(material)
+        yield from sweep_figures([material])
         yield from _validation_curves(material)
         yield from _test_curves(material)
-        for key, history in material.searches.items():
-            yield from _search(key, material.titles[key], history)
+        for key in material.searches:
+            yield from _search(material, key)
         yield from _embeddings(material)
 
 
-def _drawn(
-    name: str, title: str, draw: Callable[[], Figure], describe: Callable[[], str], caption: str, fold: str = ""
-) -> Iterator[Drawn]:
+def _drawn(name: str, title: str, draw: Callable[[], Figure], caption: str, fold: str = "") -> Iterator[Drawn]:
     """Draw a figure; nothing if there are no data for it.
 
-    A figure whose data cannot be drawn, such as equal embeddings, becomes a sentence with the reason. `describe` writes
-    the alternative text, and is called only if the figure was drawn.
+    A figure whose data cannot be drawn, such as equal embeddings, becomes a sentence with the reason.
     """
     try:
         figure = draw()
     except UndrawableError as error:
-        yield Drawn(name, title, None, None, "", f"This figure cannot be drawn: {error}.", fold)
+        yield Drawn(name, title, {}, f"This figure cannot be drawn: {error}.", fold)
     except FigureError:
         return
     else:
-        yield Drawn(name, title, svg_of(figure), png_of(figure), describe(), caption, fold)
+        yield Drawn(name, title, files_of(figure), caption, fold)
 
 
 def _intervals(material: Material) -> Iterator[Drawn]:
@@ -96,135 +106,116 @@ def _intervals(material: Material) -> Iterator[Drawn]:
         MethodRuns(material.titles[key], values.units, material.intervals[key])
         for key, values in material.values.items()
     ]
-    return _drawn(
-        "intervals",
-        f"{capitalized(material.score_name)} by method",
-        lambda: intervals.interval_plot(rows, material.score_name, unit),
-        lambda: intervals.alternative_text(rows, unit),
-        intervals.caption(unit),
-    )
+    draw = partial(intervals.interval_plot, rows, material.score_name, unit)
+    return _drawn("intervals", f"{capitalized(material.score_name)} by method", draw, intervals.caption(unit))
+
+
+def sweep_figures(materials: Sequence[Material]) -> Iterator[Drawn]:
+    """Draw the sweeps of an experiment, or those over the panels of its file."""
+    for sweep in sweeps_of(materials):
+        try:
+            frame = sweep.frame()
+        except FigureError:
+            continue
+        values = frame["values"].map(lambda values: " ".join(map(repr, values)))
+        csv = frame.assign(values=values).to_csv(index=False, lineterminator="\n")
+        name, title = f"sweep_{file_name(sweep.parameter)}", f"{HEADLINE_METRICS[sweep.metric]} and {sweep.parameter}"
+        for drawn in _drawn(name, title, partial(sweep.draw, frame), sweep.note(frame)):
+            yield replace(drawn, files={**drawn.files, "csv": csv})
 
 
 def _validation_curves(material: Material) -> Iterator[Drawn]:
-    shown = []
-    for key, records in material.records.items():
-        folds = [curve for name in records[0].fold_fingerprints if (curve := _validations(material, name))]
-        if folds:
-            shown.append(MethodCurves(material.titles[key], tuple(folds)))
-    return _drawn(
-        "validation_curves",
-        "Validation scores during the trainings of each method's first run",
-        lambda: curves.score_curves(shown),
-        lambda: curves.alternative_text(shown, "Validation MAP@R"),
-        curves.CAPTION,
-    )
-
-
-def _validations(material: Material, fingerprint: str) -> FoldCurve | None:
-    if fingerprint not in material.measured.trainings:
-        return None
-    result = material.measured.trainings[fingerprint][1]
-    scores = {point.iteration: point.map_at_r for point in result.curve if point.map_at_r is not None}
-    return _curve({at: score for at, score in scores.items() if math.isfinite(score)}, result.best_iteration)
+    title = "Validation scores during the trainings of each method's first run"
+    firsts = {key: records[:1] for key, records in material.records.items()}
+    draw = partial(curves.score_curves, _curves(material, firsts, partial(_validations, material)))
+    return _drawn("validation_curves", title, draw, curves.CAPTION)
 
 
 def _test_curves(material: Material) -> Iterator[Drawn]:
     metric = material.measured.summary.experiment.peeking_metric
     name, unit = f"test {HEADLINE_METRICS[metric]}", "run" if material.folds == 1 else "fold"
-    shown = []
-    for key, records in material.records.items():
-        # A run with one training is one line; of runs with several folds only the first is drawn.
-        names = [name for record in records[: None if unit == "run" else 1] for name in record.fold_fingerprints]
-        lines = [curve for name in names if (curve := _test_scores(material, name, metric))]
+    # A run with one training is one line; of runs with several folds only the first is drawn.
+    shown = {key: records[: None if unit == "run" else 1] for key, records in material.records.items()}
+    lines = _curves(material, shown, partial(_test_scores, material, metric))
+    title, caption = f"{capitalized(name)} during the trainings", curves.CAPTION_OF_TEST_SCORES
+    draw = partial(curves.score_curves, lines, name, unit)
+    return _drawn("test_curves", title, draw, caption, "Test scores during the trainings")
+
+
+def _curves(
+    material: Material, shown: dict[str, list[RunRecord]], scores_of: Callable[[str], dict[int, float]]
+) -> list[MethodCurves]:
+    """The curves of the methods' trainings. Those of one score, such as an untrained trunk's, are left out."""
+    found = []
+    for key, records in shown.items():
+        lines = []
+        for name in (name for record in records for name in record.fold_fingerprints):
+            scores = scores_of(name) if name in material.measured.trainings else {}
+            best = material.measured.trainings[name][1].best_iteration if scores else 0
+            if len(scores) > 1 and best in scores:
+                lines.append(FoldCurve(tuple(scores), tuple(scores.values()), best))
         if lines:
-            shown.append(MethodCurves(material.titles[key], tuple(lines)))
-    return _drawn(
-        "test_curves",
-        f"{capitalized(name)} during the trainings",
-        lambda: curves.score_curves(shown, name, unit),
-        lambda: curves.alternative_text(shown, capitalized(name), unit),
-        curves.CAPTION_OF_TEST_SCORES,
-        "Test scores during the trainings",
-    )
+            found.append(MethodCurves(material.titles[key], tuple(lines)))
+    return found
 
 
-def _test_scores(material: Material, fingerprint: str, metric: str) -> FoldCurve | None:
-    measured = material.measured
-    if fingerprint not in measured.test_curves or fingerprint not in measured.trainings:
-        return None
-    points = measured.test_curves[fingerprint].points
-    scores = {point.iteration: float(getattr(point.scores, metric)) for point in points}
-    return _curve(scores, measured.trainings[fingerprint][1].best_iteration)
+def _validations(material: Material, fingerprint: str) -> dict[int, float]:
+    points = material.measured.trainings[fingerprint][1].curve
+    scores = {point.iteration: point.map_at_r for point in points if point.map_at_r is not None}
+    return {at: score for at, score in scores.items() if math.isfinite(score)}
 
 
-def _curve(scores: dict[int, float], best: int) -> FoldCurve | None:
-    """The curve; None for fewer than two scores, as of an untrained trunk, or without the one of the checkpoint."""
-    return FoldCurve(tuple(scores), tuple(scores.values()), best) if len(scores) > 1 and best in scores else None
+def _test_scores(material: Material, metric: str, fingerprint: str) -> dict[int, float]:
+    if fingerprint not in material.measured.test_curves:
+        return {}
+    points = material.measured.test_curves[fingerprint].points
+    return {point.iteration: float(getattr(point.scores, metric)) for point in points}
 
 
-def _search(key: str, title: str, history: SearchHistory) -> Iterator[Drawn]:
+def _search(material: Material, key: str) -> Iterator[Drawn]:
     """Draw a method's search; with two or more hyperparameters also the two that matter most."""
+    history, title = material.searches[key], material.titles[key]
     if not history.values:
         return
-    name, fold, describe = f"search_{file_name(key)}", "Searches", partial(search.alternative_text, history)
+    name, fold = f"search_{file_name(key)}", "Searches"
     draw = partial(search.search_history, history)
-    yield from _drawn(f"{name}_history", f"{title}: trials", draw, describe, search.caption(history), fold)
+    yield from _drawn(f"{name}_history", f"{title}: trials", draw, search.caption(history), fold)
     if len(history.parameters) > 1:
         x, y = search.strongest_pair(history)
         draw = partial(search.search_plane, history, x, y)
-        yield from _drawn(f"{name}_plane", f"{title}: {x} and {y}", draw, describe, search.CAPTION_OF_PAIR, "Searches")
+        yield from _drawn(f"{name}_plane", f"{title}: {x} and {y}", draw, search.CAPTION_OF_PAIR, fold)
 
 
 def _embeddings(material: Material) -> Iterator[Drawn]:
     shown = {key: material.figure_data[key] for key in material.best_first if key in material.figure_data}
     trained = [key for key, data in shown.items() if material.records[key][0].hyperparameters or len(data.proxies)]
     for key in (trained or list(shown))[:MAPS]:
-        yield from _test_map(material.titles[key], key, shown[key])
+        title, draw = f"{material.titles[key]}: images of test classes", partial(_test_map, shown[key])
+        caption, fold = embedding_map.CAPTION_OF_TEST_IMAGES, "Embeddings of test images (t-SNE)"
+        yield from _drawn(f"tsne_test_{file_name(key)}", title, draw, caption, fold)
     for key in [key for key, data in shown.items() if len(data.proxies)][:MAPS]:
-        yield from _proxy_map(material.titles[key], key, shown[key])
+        title = f"{material.titles[key]}: images of training classes with their proxies"
+        draw, caption = partial(_proxy_map, shown[key]), embedding_map.CAPTION_OF_PROXIES
+        yield from _drawn(f"tsne_proxies_{file_name(key)}", title, draw, caption, "Training images and proxies (t-SNE)")
     spectra = {material.titles[key]: data.spectrum for key, data in list(shown.items())[:SPECTRA]}
-    yield from _drawn(
-        "spectrum",
-        "Singular values of the test embeddings",
-        lambda: spectrum.singular_value_spectrum(spectra, PAGE_WIDTH),
-        lambda: spectrum.alternative_text(spectra),
-        spectrum.CAPTION,
-    )
+    draw = partial(spectrum.singular_value_spectrum, spectra, PAGE_WIDTH)
+    yield from _drawn("spectrum", "Singular values of the test embeddings", draw, spectrum.CAPTION)
     for key, data in list(shown.items())[:GALLERIES]:
-        yield from _drawn(
-            f"gallery_{file_name(key)}",
-            f"{material.titles[key]}: hardest classes",
-            partial(gallery.retrieval_gallery, {"": data}, QUERIES, NEIGHBOURS),
-            partial(gallery.alternative_text, data, QUERIES, NEIGHBOURS),
-            gallery.CAPTION,
-            "Nearest test images",
-        )
+        title, draw = f"{material.titles[key]}: hardest classes", partial(_gallery, data)
+        yield from _drawn(f"gallery_{file_name(key)}", title, draw, gallery.CAPTION, "Nearest test images")
 
 
-def _test_map(title: str, key: str, data: FigureData) -> Iterator[Drawn]:
-    classes = np.unique(data.test_labels)
-    most = embedding_map.IMAGES_PER_CLASS
+def _test_map(data: FigureData) -> Figure:
+    classes, most = np.unique(data.test_labels), embedding_map.IMAGES_PER_CLASS
     rows = np.concatenate([np.flatnonzero(data.test_labels == label)[:most] for label in classes])
-    labels = data.test_labels[rows]
-    panel = cache(lambda: embedding_map.tsne_panel("", data.test_embeddings[rows], labels))
-    return _drawn(
-        f"tsne_test_{file_name(key)}",
-        f"{title}: images of test classes",
-        lambda: embedding_map.embedding_map(panel(), data.test_names.tolist()),
-        lambda: embedding_map.alternative_text(panel()),
-        embedding_map.CAPTION_OF_TEST_IMAGES,
-        "Embeddings of test images (t-SNE)",
-    )
+    panel = embedding_map.tsne_panel(data.test_embeddings[rows], data.test_labels[rows])
+    return embedding_map.embedding_map(panel, data.test_names.tolist())
 
 
-def _proxy_map(title: str, key: str, data: FigureData) -> Iterator[Drawn]:
-    proxies = (data.proxies, data.proxy_labels)
-    panel = cache(lambda: embedding_map.tsne_panel("", data.train_embeddings, data.train_labels, *proxies))
-    return _drawn(
-        f"tsne_proxies_{file_name(key)}",
-        f"{title}: images of training classes with their proxies",
-        lambda: embedding_map.embedding_map(panel(), data.train_names.tolist()),
-        lambda: embedding_map.alternative_text(panel()),
-        embedding_map.CAPTION_OF_PROXIES,
-        "Training images and proxies (t-SNE)",
-    )
+def _proxy_map(data: FigureData) -> Figure:
+    panel = embedding_map.tsne_panel(data.train_embeddings, data.train_labels, data.proxies, data.proxy_labels)
+    return embedding_map.embedding_map(panel, data.train_names.tolist())
+
+
+def _gallery(data: FigureData) -> Figure:
+    return gallery.retrieval_gallery(data, QUERIES, NEIGHBOURS)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from reports.figures.intervals import IntervalUnit
 from reports.figures.search import SearchHistory
 from reports.tables.method_tables import PublishedNames
-from results.records.artifacts import FigureData, Recording
+from results.records.artifacts import FigureData
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
@@ -47,9 +47,8 @@ class Material:
     Attributes:
         measured: The experiment with its runs and trainings.
         figure_data: Figure data by method, for the methods that have one.
-        recordings: Embeddings during the first run's first training, by method, for the methods that have them.
         searches: Search histories by method, for the methods that have one.
-        unreadable: Files of figure data and recordings that cannot be read.
+        unreadable: Files of figure data that cannot be read.
         published_names: MLRC's names of hyperparameters, by method.
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
         mlrc: The suite's own experiment for MLRC's table on the dataset; None if MLRC has no table on it.
@@ -62,7 +61,6 @@ class Material:
     name: str
     measured: MeasuredExperiment
     figure_data: Mapping[str, FigureData] = field(default_factory=dict)
-    recordings: Mapping[str, Recording] = field(default_factory=dict)
     searches: Mapping[str, SearchHistory] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
     published_names: PublishedNames = field(default_factory=dict)

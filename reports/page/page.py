@@ -21,7 +21,6 @@ from reports.tables.formats import WRITERS, to_html
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
-from reports.tables.uncertainty import uncertainty_table
 from results.published.tables import published_table, published_tables
 from results.records.records import Provenance
 from results.wording import capitalized
@@ -82,7 +81,6 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
         "ranking": ranking(material),
         "asked": capitalized(asked_pairs(material.comparison, material.titles)) if material.comparison else "",
         "pairs": _pairs(material),
-        "uncertainty": _of_the_best(material, _table(material, uncertainty_table(measured), "uncertainty")),
         "published": [
             PageTable(table := published_layout(_with_runs(one)), _downloads(table, one.published.name))
             for one in compared

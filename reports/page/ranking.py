@@ -1,12 +1,12 @@
-"""The ranking of the methods: the primary score best first, intervals drawn in the rows, groups as letters."""
+"""The ranking of the methods: the primary score best first, intervals drawn in the rows, possible ranks beside."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from string import ascii_lowercase
 
 from reports.page.material import Material
-from results.statistics.comparison import ComparisonResult
+from reports.tables.differences import leading
+from results.statistics.comparison import ComparisonResult, rank_words
 from results.statistics.findings import missing_units
 from results.statistics.intervals import Interval
 from results.wording import counted, plural
@@ -33,7 +33,7 @@ class RankedRow:
 
     Attributes:
         mean: Mean of the primary score in percent, as text; likewise `spread` and `count` of searches or runs.
-        letters: The groups of the comparison that the method is in.
+        rank: The places that it can have, such as `1 to 3`.
         sign: Sign that refers to a note.
         leads: Whether no other method is shown to be better.
         detail: The single values and the ends of the interval.
@@ -44,7 +44,7 @@ class RankedRow:
     spread: str = ""
     count: str = "0"
     drawn: DrawnInterval | None = None
-    letters: str = ""
+    rank: str = ""
     sign: str = ""
     leads: bool = False
     detail: str = ""
@@ -56,13 +56,13 @@ class Ranking:
 
     rows: tuple[RankedRow, ...]
     ends: tuple[str, str]
-    groups: int
+    has_ranks: bool
 
 
 def ranking(material: Material) -> Ranking | None:
     """Rank the methods by the primary score; None without runs.
 
-    The points are the single searches where they are repeated. Letters and leading methods are those of a comparison
+    The points are the single searches where they are repeated. Ranks and leading methods are those of a comparison
     that makes claims, and not of one with missing searches or runs.
     """
     if not material.records:
@@ -70,7 +70,7 @@ def ranking(material: Material) -> Ranking | None:
     left_out, intervals = material.measured.summary.left_out, material.intervals
     points = {key: own.units for key, own in material.values.items()}
     axis = _axis(list(intervals.values()), [value for own in points.values() for value in own])
-    letters, leading = _letters(material.comparison), _leading(material.comparison)
+    ranks, leaders = _ranks(material.comparison), leading(material.comparison)
     missing = missing_units(material.measured)
     rows = [
         RankedRow(
@@ -79,34 +79,21 @@ def ranking(material: Material) -> Ranking | None:
             spread="" if (half := intervals[key].half_width) is None else f"± {100 * half:.2f}",
             count=missing[key].rpartition(" ")[0] if key in missing else str(len(points[key])),
             drawn=_drawn(intervals[key], points[key], axis) if math.isfinite(intervals[key].mean) else None,
-            letters=letters.get(key, ""),
+            rank=ranks.get(key, ""),
             sign=left_out[key].sign if key in left_out else "",
-            leads=key in leading,
+            leads=key in leaders,
             detail=_detail(material.titles[key], points[key], intervals[key], material.unit),
         )
         for key in material.best_first
     ]
     rows += [RankedRow(title) for key, title in material.titles.items() if key not in material.records]
-    groups = len(material.comparison.groups) if material.comparison and letters else 0
-    return Ranking(tuple(rows), (f"{100 * axis[0]:.1f}", f"{100 * axis[1]:.1f}"), groups)
+    return Ranking(tuple(rows), (f"{100 * axis[0]:.1f}", f"{100 * axis[1]:.1f}"), bool(ranks))
 
 
-def _letters(comparison: ComparisonResult | None) -> dict[str, str]:
-    letters: dict[str, str] = {}
-    if comparison is not None and not comparison.interim:
-        for letter, group in zip(ascii_lowercase, comparison.groups, strict=False):
-            for key in group:
-                letters[key] = letters.get(key, "") + letter
-    return letters
-
-
-def _leading(comparison: ComparisonResult | None) -> set[str]:
-    """The tested methods that none is shown to be better than, if any claim is made."""
-    if comparison is None or comparison.interim or comparison.compare not in ("all", "best"):
-        return set()
-    worse = {pair.worse for pair in comparison.pairs if pair.worse}
-    tested = {key for pair in comparison.pairs if pair.untested is None for key in (pair.a, pair.b)}
-    return tested - worse if worse else set()
+def _ranks(comparison: ComparisonResult | None) -> dict[str, str]:
+    if comparison is None or comparison.interim:
+        return {}
+    return {key: rank_words(places).removeprefix("rank ") for key, places in comparison.rank_intervals.items()}
 
 
 def _axis(intervals: Sequence[Interval], values: Sequence[float]) -> tuple[float, float]:

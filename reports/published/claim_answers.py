@@ -18,10 +18,10 @@ from results.published.claims import Claim
 from results.published.print_alone import PrintAnswer, print_answer
 from results.published.rows import row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, published_table, published_tables
+from results.spec.experiment_spec import Metric
 from results.statistics.comparison import ComparedPair, ComparisonResult
-from results.statistics.deviations import measured_noise, setting_phrase
-from results.statistics.primary_comparison import Metric, comparison_on, score_of
-from results.statistics.search_findings import RangeEnd, range_ends
+from results.statistics.deviations import setting_phrase
+from results.statistics.primary_comparison import comparison_on, score_of
 
 ClaimVerdict = Literal[
     "holds",
@@ -57,7 +57,6 @@ class ExperimentAnswer:
         verdict: Never `not compared` or `not run`.
         differences: How its conditions differ from those of the claim's table, as phrases; None if the claim names no
             published table, so that its conditions are not known.
-        range_ends: Hyperparameters of the two methods whose best value lies at an end of its range.
     """
 
     experiment: str
@@ -68,16 +67,11 @@ class ExperimentAnswer:
     comparison: ComparisonResult
     verdict: ClaimVerdict
     differences: tuple[str, ...] | None
-    range_ends: tuple[RangeEnd, ...]
 
     @property
     def identity(self) -> tuple[object, ...]:
         """Equal for answers to several claims that are one comparison: the same experiment, pair and score."""
         return self.experiment, frozenset((self.pair.a, self.pair.b)), self.score
-
-    def excludes(self, claim: Claim) -> bool:
-        """Whether the interval of the difference excludes the claimed size."""
-        return self.pair.claimed_size(claim.difference / 100) == "excluded"
 
 
 @dataclass(frozen=True)
@@ -85,8 +79,7 @@ class AnsweredClaim:
     """A claim with its answers.
 
     Attributes:
-        runs: What runs on the claim's dataset show; None if there are none.
-        elsewhere: What runs on other datasets show, if they were asked for.
+        runs: What runs on the claim's dataset show, or on another one if that was asked for; None if there are none.
         not_compared: Experiments on the claim's dataset that have runs of both methods, but do not compare them in the
             claim's score.
         quoted: Sources of values that the claim's own source did not measure, by method.
@@ -95,13 +88,12 @@ class AnsweredClaim:
     claim: Claim
     printed: PrintAnswer
     runs: ExperimentAnswer | None
-    elsewhere: tuple[ExperimentAnswer, ...]
     quoted: dict[str, str]
     not_compared: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> ClaimVerdict:
-        """The verdict of runs on the claim's dataset."""
+        """The verdict of the runs."""
         if self.runs is not None:
             return self.runs.verdict
         return "not compared" if self.not_compared else "not run"
@@ -114,7 +106,7 @@ def answer_claims(
 
     Args:
         stored: Experiments with runs, the latest first.
-        any_dataset: Whether to look for runs on other datasets too, for claims without runs on their own.
+        any_dataset: Whether runs on other datasets may answer claims without runs on their own.
     """
     return tuple(_answered(claim, stored, any_dataset) for claim in claims)
 
@@ -146,33 +138,24 @@ def _likeness(a: PublishedRow, b: PublishedRow) -> int:
 
 
 def _answered(claim: Claim, stored: Sequence[StoredExperiment], any_dataset: bool) -> AnsweredClaim:
-    answers: dict[str, ExperimentAnswer] = {}
-    not_compared = []
+    answers, not_compared = [], []
     for one in stored:
         if one.dataset == claim.dataset or any_dataset:
             answer = _experiment_answer(claim, one)
-            if answer is None:
-                has_both = one.runs(claim.a.method) and one.runs(claim.b.method)
-                not_compared += [one.name] if has_both and one.dataset == claim.dataset else []
-            elif one.dataset not in answers or _rank(answer) > _rank(answers[one.dataset]):
-                answers[one.dataset] = answer
-    runs = answers.pop(claim.dataset, None)
-    noise = measured_noise([(one.name, one.measured) for one in stored], claim.dataset, claim.metric, claim.kind)
-    return AnsweredClaim(
-        claim,
-        print_answer(claim, noise),
-        runs,
-        () if runs else tuple(answers.values()),
-        _quoted(claim),
-        tuple(not_compared),
-    )
+            if answer is not None:
+                answers.append(answer)
+            elif one.dataset == claim.dataset and one.runs(claim.a.method) and one.runs(claim.b.method):
+                not_compared.append(one.name)
+    runs = max(answers, key=lambda answer: _rank(answer, claim), default=None)  # Of equal ones the first, the latest.
+    return AnsweredClaim(claim, print_answer(claim), runs, _quoted(claim), tuple(not_compared))
 
 
-def _rank(answer: ExperimentAnswer) -> tuple[bool, int, int]:
+def _rank(answer: ExperimentAnswer, claim: Claim) -> tuple[bool, bool, int, int]:
     pair, comparison = answer.pair, answer.comparison
     sides = [comparison.values[key] for key in (pair.a, pair.b)]
     searches = [len(side.units) for side in sides if not side.constant] if comparison.unit == "search" else [1]
-    return answer.differences == (), min(searches, default=1), min(pair.runs_a, pair.runs_b)
+    own_dataset = answer.dataset == claim.dataset
+    return own_dataset, answer.differences == (), min(searches, default=1), min(pair.runs_a, pair.runs_b)
 
 
 def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnswer | None:
@@ -185,7 +168,7 @@ def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnsw
     pair = comparison.pair(claim.a.method, claim.b.method) if comparison else None
     if comparison is None or pair is None:
         return None
-    differences, methods = _differences(claim, stored), (claim.a.method, claim.b.method)
+    differences = _differences(claim, stored)
     return ExperimentAnswer(
         stored.name,
         stored.dataset,
@@ -195,7 +178,6 @@ def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnsw
         comparison,
         _verdict(claim, pair, comparison.margin, its_conditions=differences == ()),
         differences,
-        tuple(end for end in range_ends(stored.measured) if end.method in methods),
     )
 
 

@@ -102,6 +102,8 @@ def objections(
     reasons = [] if of_mlrc else list(stored.deviations)
     if cell.key not in (*experiment.methods, *(variant.key for variant in experiment.variants)):
         reasons.append("a method card of its own")
+    if stored.measured.code_of(cell.key or ""):
+        reasons.append("a loss or miner of its own")
     if experiment.dataset.subset:
         reasons.append("a subset of the dataset")
     if row.trunk and trunk.name != _TRUNKS[row.trunk]:
@@ -152,11 +154,10 @@ def _shape(row: PublishedRow, cell: PublishedCell, tested: TestedModels, images:
 
 
 def _against_mlrc(cell: PublishedCell, experiment: Experiment, mlrc: Experiment | None) -> list[str]:
-    """Settings that differ from MLRC's on that dataset. Speed of crops and precision of arithmetic are none of them."""
+    """Settings that differ from MLRC's on that dataset. The precision of arithmetic is none of them."""
     if mlrc is None:
         return ["MLRC has no table on this dataset"]
     key = cell.key or ""
-    images = experiment.conditions.images.model_copy(update={"augmentation": mlrc.conditions.images.augmentation})
     training = experiment.conditions.training.model_copy(update={"precision": mlrc.conditions.training.precision})
     # Another network and other weights have reasons of their own.
     trunk = experiment.conditions.trunk.model_copy(
@@ -165,7 +166,7 @@ def _against_mlrc(cell: PublishedCell, experiment: Experiment, mlrc: Experiment 
     search = experiment.search
     enough = search.trials == 0 or search.trials >= mlrc.search.trials
     wrong = {
-        "another transform of images": images != mlrc.conditions.images,
+        "another transform of images": experiment.conditions.images != mlrc.conditions.images,
         "other training settings": training != mlrc.conditions.training,
         "another trunk setting": trunk != mlrc.conditions.trunk,
         "another embedder": (experiment.conditions.embedder_bias, experiment.conditions.embedder)

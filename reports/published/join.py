@@ -23,9 +23,8 @@ from results.store.frame import EmbeddingKind
 _DATASETS = {"cub200": "CUB200", "cars196": "Cars196", "sop": "SOP", "inshop": "In-Shop"}
 _HEADER = (
     *("table", "row", "dataset", "metric", "kind", "printed", "printed_interval"),
-    *("mean", "low", "high", "n", "verdict"),
+    *("mean", "low", "high", "n", "verdict", "method", "origin", "row_kind", "quoted_from"),
 )
-_ONLY_JSON = ("method", "variant", "note", "source", "origin", "row_kind", "quoted_from")
 _NOT_COMPARED = {"quoted", "source unclear", "method not in the suite", "cannot be determined"}
 _NOT_RUN = "Not run: the store has no run that counts for a cell of this table. All values are as published."
 _READING = (
@@ -218,9 +217,9 @@ def published_layout(table: ComparedTable) -> Table:
         caption=" ".join([f"Published in: {published.paper}.", *reading]),
         columns=tuple(columns),
         rows=tuple(line for row in table.rows for line in _rows(row, row.cells.values(), was_run)),
-        sheet=_sheet(table),
+        own_sheet=_sheet(table),
         notes=table.notes,
-        remarks=tuple(_remarks(table)),
+        remarks=(f"`reproduce coverage {published.name}` says why rows have no verdict, and how we read them.",),
     )
 
 
@@ -263,7 +262,7 @@ def _ours(cell: ComparedCell) -> Cell:
     else:
         steps = cell.published.as_published.endswith("K")
         form = NumberFormat(digits=0, thousands=True) if steps else NumberFormat(digits=3)
-    return Cell(ours.mean, ours.half_width, n=ours.n, note=f"({ours.n})", form=form, kind="measured")
+    return Cell(ours.mean, ours.half_width, note=f"({ours.n})", form=form, kind="measured")
 
 
 def _sheet(table: ComparedTable) -> Sheet:
@@ -277,9 +276,9 @@ def _sheet(table: ComparedTable) -> Sheet:
                 measured = (*ends, ours.n)
             where = (table.published.name, row.label, column.dataset, column.metric, column.kind)
             printed = (published.as_published or None, published.plus_minus)
-            about = (published.method, published.variant, published.note, published.source, cell.origin)
-            lines.append((*where, *printed, *measured, cell.verdict, *about, origin.kind, origin.quoted_from))
-    return Sheet((*_HEADER, *_ONLY_JSON), tuple(lines), _ONLY_JSON)
+            about = (published.method, cell.origin, origin.kind, origin.quoted_from)
+            lines.append((*where, *printed, *measured, cell.verdict, *about))
+    return Sheet(_HEADER, tuple(lines))
 
 
 def _summary(table: ComparedTable) -> str:
@@ -287,26 +286,3 @@ def _summary(table: ComparedTable) -> str:
     run = [verdict for verdict in own if verdict != "not run"]
     counts = [f"{run.count(verdict)} {verdict}" for verdict in dict.fromkeys(run)]
     return f"{len(run)} of {len(own)} cells that can be reproduced were run: {', '.join(counts)}."
-
-
-def _remarks(table: ComparedTable) -> list[str]:
-    """Say why rows are not compared, and how we read them."""
-    rows: dict[str, list[str]] = {}
-    for row in table.rows:
-        for sentence in (sentence for cell in row.cells.values() for sentence in _about(cell)):
-            rows.setdefault(sentence, []).append(row.label)
-    return [f"{sentence}: {', '.join(dict.fromkeys(labels))}." for sentence, labels in rows.items()]
-
-
-def _about(cell: ComparedCell) -> Iterator[str]:
-    origin = cell.row_origin
-    if cell.verdict == "method not in the suite":
-        yield "No method of ours"
-    if origin.our_reading:
-        yield f"Our reading, {origin.our_reading}"
-    if origin.not_determined:
-        yield f"Cannot be determined, {origin.not_determined}"
-    if origin.kind == "quoted":
-        yield f"Quoted by the paper from {origin.quoted_from}, so that our runs are no reproduction"
-    if origin.kind == "unclear":
-        yield "Text and code do not say who measured"

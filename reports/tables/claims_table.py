@@ -7,24 +7,18 @@ from typing import get_args
 
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer
 from reports.tables.differences import DISTANCE, P_VALUE, size_words
-from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value, cell_text
+from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table
 from results.published.claims import Claim
 from results.published.print_alone import PrintVerdict
 from results.statistics.comparison import ComparedPair
-from results.statistics.deviations import MeasuredNoise
 from results.wording import counted, listed, plural
 
-_HEADER = (
-    *("line", "source", "place", "a", "b", "dataset", "score", "claimed", "noise", "print_alone", "verdict"),
-    *("experiment", "experiment_dataset", "experiment_verdict", "difference", "low", "high", "p_better", "size"),
-    "other_conditions",
-)
 _CAPTION = (
     "A claim says that the first method is better. Claimed: the printed difference in percentage points. Noise: two "
     "equal methods with these numbers of runs differ by more in 5 % of cases. It is from the ± of the two values, else "
-    "from the ± that papers print for the same dataset and score, else from runs on the same whole dataset. The chance "
-    "of the search is no part of a ±, so beyond noise is about the printed settings. Runs: what the runs in the store "
-    "show. Each claim is judged by itself; nothing is corrected for the number of claims."
+    "from the ± that papers print for the same dataset and score. The chance of the search is no part of a ±, so "
+    "beyond noise is about the printed settings. Runs: what the runs in the store show. Each claim is judged by "
+    "itself; nothing is corrected for the number of claims."
 )
 _CAPTION_OF_RUNS = (
     "The verdict is that of the experiment's one comparison on this score, corrected for all pairs that it compares; "
@@ -44,26 +38,20 @@ def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
     """Build the table of claims.
 
     Returns:
-        One row per claim, with a further one below it for each further experiment that answers; columns about runs only
-        if there are any. The sheet has one row per claim and answer. Differences are percentage points there too.
+        One row per claim; columns about runs only if there are any.
     """
-    with_runs = any(_answers(one) for one in answered)
+    with_runs = any(one.runs for one in answered)
     names = (*_OF_CLAIM, *(_OF_RUNS if with_runs else ()))
     return Table(
         title=title,
         caption=" ".join((_CAPTION, *([_CAPTION_OF_RUNS] if with_runs else []))),
         columns=tuple(Column(name, numeric=name in _NUMBERS) for name in names),
-        rows=tuple(replace(row, cells=row.cells[: len(names)]) for one in answered for row in _rows(one)),
-        sheet=Sheet(_HEADER, tuple(line for one in answered for line in _sheet_lines(one))),
+        rows=tuple(replace(row, cells=row.cells[: len(names)]) for row in map(_row, answered)),
         first="Claim",
+        repeated=2,
         notes=(_summary(answered), *dict.fromkeys(note for one in answered for note in _notes(one))),
         remarks=tuple(_remarks(answered)),
     )
-
-
-def difference_words(pair: ComparedPair) -> str:
-    """Return a difference with half the width of its 95 % interval, in percentage points, such as `-0.25 ± 0.06`."""
-    return cell_text(_difference(pair))
 
 
 def _difference(pair: ComparedPair) -> Cell:
@@ -77,29 +65,21 @@ def _head(one: AnsweredClaim) -> str:
     return f"{origin}: {pair}" if origin else pair
 
 
-def _answers(one: AnsweredClaim) -> list[ExperimentAnswer]:
-    return [answer for answer in (one.runs, *one.elsewhere) if answer is not None]
-
-
-def _rows(one: AnsweredClaim) -> Iterator[Row]:
+def _row(one: AnsweredClaim) -> Row:
     claim, printed = one.claim, one.printed
     cells = (
         Cell(claim.dataset),
         Cell(claim.score),
         Cell(claim.difference, form=NumberFormat(digits=claim.digits, signed=True), kind="published"),
-        Cell(printed.noise.noise if printed.noise else None, form=NumberFormat(digits=2)),
+        Cell(printed.noise, form=NumberFormat(digits=2)),
         Cell(printed.verdict),
         Cell(one.verdict),
     )
-    sign = "†" if one.quoted else ""
-    yield Row(_head(one), (*cells, *_answer_cells(claim, one.runs)), sign=sign)
-    for answer in one.elsewhere:
-        about = (Cell(answer.dataset), *[Cell()] * 4, Cell(answer.verdict))
-        yield Row(f"on {answer.dataset} instead", (*about, *_answer_cells(None, answer)), below=True)
+    return Row(_head(one), (*cells, *_answer_cells(claim, one.runs)), sign="†" if one.quoted else "")
 
 
-def _answer_cells(claim: Claim | None, answer: ExperimentAnswer | None) -> list[Cell]:
-    """The cells about runs; without a claim nothing is said about the claimed size, which is one of its dataset."""
+def _answer_cells(claim: Claim, answer: ExperimentAnswer | None) -> list[Cell]:
+    """The cells about runs; nothing is said about the claimed size on another dataset."""
     if answer is None:
         return [Cell()] * len(_OF_RUNS)
     pair = answer.pair
@@ -107,7 +87,7 @@ def _answer_cells(claim: Claim | None, answer: ExperimentAnswer | None) -> list[
     return [
         Cell(pair.untested or size_words(pair, answer.comparison.margin)),
         _difference(pair),
-        Cell(pair.claimed_size(claim.difference / 100) if claim else None),
+        Cell(pair.claimed_size(claim.difference / 100) if answer.dataset == claim.dataset else None),
         Cell(pair.p_better, form=P_VALUE),
         Cell(pair.smallest, form=DISTANCE),
         Cell(pair.units_a, written=f"{', '.join(map(str, counts))} {plural(_unit(answer))}"),
@@ -123,11 +103,9 @@ def _summary(answered: Sequence[AnsweredClaim]) -> str:
     prints = Counter(one.printed.verdict for one in answered)
     parts = [f"{prints[verdict]} {verdict}" for verdict in get_args(PrintVerdict) if prints[verdict]]
     here = [one.runs for one in answered if one.runs is not None]
-    elsewhere = [answer for one in answered for answer in one.elsewhere]
     without = Counter(one.verdict for one in answered if one.runs is None)
     counts = [verdict_counts(here)] if here else []
     counts += [f"{counted(count, 'claim')} {verdict}" for verdict, count in sorted(without.items())]
-    counts += [f"on other datasets {verdict_counts(elsewhere)}"] if elsewhere else []
     return f"{counted(len(answered), 'claim')}. Print alone: {', '.join(parts)}. Runs: {'; '.join(counts)}."
 
 
@@ -145,19 +123,17 @@ def _notes(one: AnsweredClaim) -> Iterator[str]:
     """Say under which conditions the experiments were run, and what their verdicts rest on."""
     if one.not_compared:
         yield f"{_head(one)}: {listed(one.not_compared)} has runs of both, but no comparison in {one.claim.score}."
-    for answer in _answers(one):
+    if (answer := one.runs) is None:
+        return
+    if answer.comparison.unit == "single search":
         assumed = answer.comparison.assumed
-        if answer.comparison.unit == "single search":
-            rests = f", whose deviation is taken as twice that in {assumed.record}" if assumed else ""
-            yield f"{answer.experiment}: one search of each method{rests}."
-        if answer.differences:
-            claimed = f"than those of {one.claim.setting}" if one.claim.setting else "than the claim's"
-            yield f"{answer.experiment}, other conditions {claimed}: {'; '.join(answer.differences)}."
-        elif answer.differences is None:
-            yield f"{answer.experiment} is {answer.setting}; the claim names no published table to compare it with."
-        if answer.range_ends:
-            ends = [f"{end.method}: {end.target} {end.value:g} ({end.end})" for end in answer.range_ends]
-            yield f"{answer.experiment}, at an end of its range, so that a wider one could matter: {'; '.join(ends)}."
+        rests = f", whose deviation is taken as twice that in {assumed.record}" if assumed else ""
+        yield f"{answer.experiment}: one search of each method{rests}."
+    if answer.differences:
+        claimed = f"than those of {one.claim.setting}" if one.claim.setting else "than the claim's"
+        yield f"{answer.experiment}, other conditions {claimed}: {'; '.join(answer.differences)}."
+    elif answer.differences is None:
+        yield f"{answer.experiment} is {answer.setting}; the claim names no published table to compare it with."
 
 
 def _remarks(answered: Sequence[AnsweredClaim]) -> list[str]:
@@ -178,29 +154,9 @@ def _remarks(answered: Sequence[AnsweredClaim]) -> list[str]:
 
 def _origin(one: AnsweredClaim) -> str:
     """Say where a deviation is from; empty for the values' own ±."""
-    claim, source, noise = one.claim, one.printed.source, one.printed.noise
-    if source is None or noise is None or one.printed.own:
-        return ""
-    if isinstance(source, MeasuredNoise):
-        text = f"{noise.deviation:.2f} points for {claim.score}, {counted(source.degrees, 'degree')} of freedom"
-        return f"Measured deviation s: {text}, from {source.name} ({source.setting})."
-    tables = listed(list(dict.fromkeys(spread.table for spread in source)))
-    deviation = f"s = {noise.deviation:.2f} points"
-    return f"{len(source)} printed ± for {claim.score} on {claim.dataset}: {deviation}, from {tables}."
-
-
-def _sheet_lines(one: AnsweredClaim) -> list[tuple[Value, ...]]:
     claim, printed = one.claim, one.printed
-    noise = printed.noise.noise if printed.noise else None
-    head: tuple[Value, ...] = (
-        *(claim.line, claim.source, claim.place, claim.a.method, claim.b.method, claim.dataset, claim.score),
-        *(claim.difference, noise, printed.verdict, one.verdict),
-    )
-    lines: list[tuple[Value, ...]] = []
-    for answer in _answers(one):
-        pair = answer.pair
-        differences = None if answer.differences is None else "; ".join(answer.differences) or "none"
-        points = [None if value is None else 100 * value for value in (pair.difference, pair.low, pair.high)]
-        about = (answer.experiment, answer.dataset, answer.verdict)
-        lines.append((*head, *about, *points, pair.p_better, pair.size, differences))
-    return lines or [(*head, *(None,) * (len(_HEADER) - len(head)))]
+    if printed.deviation is None or printed.own:
+        return ""
+    tables = listed(list(dict.fromkeys(spread.table for spread in printed.source)))
+    deviation = f"s = {printed.deviation:.2f} points"
+    return f"{len(printed.source)} printed ± for {claim.score} on {claim.dataset}: {deviation}, from {tables}."

@@ -1,13 +1,15 @@
 """Table of the differences between methods: every pair that was asked for, with the verdicts of the one comparison.
 
-Three things stand apart: which method is better, whether the difference is beyond the margin, and how sure that is.
+Two things stand apart: which method is better, and whether the difference is beyond the margin.
 """
 
 from collections.abc import Mapping
+from itertools import combinations
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.statistics.compare import power_words
 from results.statistics.comparison import ComparedPair, ComparisonResult
 from results.statistics.finding import titles_of
 from results.statistics.findings import findings_of
@@ -16,7 +18,7 @@ from results.store.experiment_results import MeasuredExperiment
 
 _NUMBERS = (
     *("difference", "low", "high", "units_a", "units_b", "runs_a", "runs_b", "degrees", "p", "p_better", "p_beyond"),
-    *("p_equal", "smallest", "share_better", "share_within", "share_worse", "direction", "size", "untested"),
+    *("p_equal", "smallest", "direction", "size", "untested"),
 )
 _HEADER = ("a", "b", "metric", "variant", "unit", *_NUMBERS, "settings_direction")
 DISTANCE = NumberFormat(digits=2, scale=100)
@@ -29,21 +31,36 @@ def differences(measured: MeasuredExperiment) -> Table:
     title = f"{measured.summary.title}: is the difference real?"
     if comparison is None or not comparison.pairs:
         return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_HEADER, ()), first="Methods")
-    name = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}"
+    name, pairs = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}", winners_first(comparison)
     shown = [one for one in findings_of(measured) if one.where in ("comparison", "origin") and one.level != "note"]
     return Table(
         title=title,
         caption=f"{'Interim. ' if comparison.interim else ''}Differences of {name}, the primary score, in percentage "
         f"points: {asked_pairs(comparison, titles)}, over {_UNITS[comparison.unit]}.",
         columns=_columns(comparison),
-        rows=tuple(
-            Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(comparison, pair, titles)) for pair in comparison.pairs
-        ),
-        sheet=Sheet(_HEADER, tuple(_values(comparison, pair, score) for pair in comparison.pairs)),
+        rows=tuple(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(comparison, pair, titles)) for pair in pairs),
+        own_sheet=Sheet(_HEADER, tuple(_values(comparison, pair, score) for pair in pairs)),
         first="Methods",
         notes=tuple(finding.sentences for finding in shown),
-        remarks=(*_reading(comparison), *_groups(comparison, titles)),
+        remarks=tuple(_reading(comparison)),
     )
+
+
+def leading(comparison: ComparisonResult | None) -> set[str]:
+    """The tested methods that none is shown to be better than, if any claim is made."""
+    if comparison is None or comparison.interim or comparison.compare not in ("all", "best"):
+        return set()
+    worse = {pair.worse for pair in comparison.pairs if pair.worse}
+    tested = {key for pair in comparison.pairs if pair.untested is None for key in (pair.a, pair.b)}
+    return tested - worse if worse else set()
+
+
+def winners_first(comparison: ComparisonResult) -> list[ComparedPair]:
+    """Return the pairs from the highest mean, the higher one first; a method that others are compared with is first."""
+    order = [*comparison.best_first, *(key for key in comparison.values if key not in comparison.methods)]
+    reference = comparison.reference
+    names = combinations(order, 2) if reference is None else ((reference, key) for key in order if key != reference)
+    return [pair for a, b in names if (pair := comparison.pair(a, b))]
 
 
 _UNITS = {
@@ -73,25 +90,6 @@ def size_words(pair: ComparedPair, margin: float) -> str:
     return pair.size if pair.size == "cannot tell" else f"{pair.size} {100 * margin:g}"
 
 
-def _shares(pair: ComparedPair) -> str:
-    """How sure it is that a is better by more than the margin, within it, worse by more: `94 / 6 / < 1 %`."""
-    given = (pair.share_better, pair.share_within, pair.share_worse)
-    return " / ".join(_share(share) for share in given if share is not None) + " %" if pair.p is not None else ""
-
-
-def _share(share: float) -> str:
-    return "< 1" if share < 0.01 else "> 99" if share > 0.99 else f"{100 * share:.0f}"
-
-
-def _groups(comparison: ComparisonResult, titles: Mapping[str, str]) -> list[str]:
-    if comparison.interim or len(comparison.methods) < 3:
-        return []
-    groups = [f"({'; '.join(titles[key] for key in group)})" for group in comparison.groups]
-    return (
-        [f"Groups of methods of which none is shown to be better than another: {', '.join(groups)}."] if groups else []
-    )
-
-
 def _reading(comparison: ComparisonResult) -> list[str]:
     sentences, margin = [], f"{100 * comparison.margin:g} points"
     if comparison.assumed is not None:
@@ -101,13 +99,14 @@ def _reading(comparison: ComparisonResult) -> list[str]:
             f"{assumed.record} ({assumed.setting})."
         )
     if comparison.tested:
+        in_search = "" if comparison.unit == "run" else " in a typical search, one that does not fail"
         sentences += [
-            f"Verdict: which method is better. Size: whether the difference is beyond {margin} or within. The "
-            f"probability of any wrong claim in these two columns is at most {100 * comparison.alpha:g} % "
+            f"Verdict: which method is better{in_search}. Size: whether the difference is beyond {margin} or within. "
+            f"The probability of any wrong claim in these two columns is at most {100 * comparison.alpha:g} % "
             "(exceptions: docs, How methods are compared); p is adjusted for all these pairs.",
-            f"How sure: better by more than {margin} / within {margin} / worse by more. These shares and the 95 % "
-            "intervals hold for one pair alone.",
-            "Could have seen: the smallest true difference that would be called better with a probability of 80 %.",
+            "The 95 % intervals hold for one pair alone.",
+            "Could have seen: the smallest true difference that would be called better with a probability of "
+            f"{power_words(comparison.compare)}.",
         ]
     if comparison.settings is not None:
         sentences.append(
@@ -121,7 +120,6 @@ def _columns(comparison: ComparisonResult) -> tuple[Column, ...]:
     counts = Column("searches" if comparison.unit == "search" else "runs")
     tested = (
         Column("size", numeric=False),
-        Column("how sure"),
         Column("p (adjusted)"),
         counts,
         Column("could have seen"),
@@ -139,7 +137,6 @@ def _cells(comparison: ComparisonResult, pair: ComparedPair, titles: Mapping[str
     if comparison.tested:
         cells += [
             Cell(size_words(pair, comparison.margin)),
-            Cell(pair.share_better, written=_shares(pair)),
             Cell(pair.p_better, form=P_VALUE),
             count,
             Cell(pair.smallest, form=DISTANCE),

@@ -7,14 +7,12 @@ import re
 from collections.abc import Callable
 from html import escape
 
-from reports.tables.latex import to_latex, to_latex_document
-from reports.tables.table import Cell, Column, Mark, Row, Table, Value, cell_text, half_width_text, value_text
-
-_MARKDOWN_SIGNS: dict[Mark, tuple[str, str]] = {"best": ("**", "**"), "tied": ("*", "*"), "untested": ("", "?")}
+from reports.tables.latex import to_latex
+from reports.tables.table import Cell, Column, Row, Table, Value, cell_text, half_width_text, value_text
 
 
 def to_markdown(table: Table) -> str:
-    """Write a pipe table with its title, caption and notes. Best values are bold, tied values italic."""
+    """Write a pipe table with its title, caption and notes. Leading values are bold."""
     names = [" ".join(part for part in (column.group, column.name) if part) for column in table.columns]
     alignment = ["---", *("--:" if column.numeric else "---" for column in table.columns)]
     lines = [f"**{' '.join(table.title.split())}**", "", _piped([table.first, *names]), "|" + "|".join(alignment) + "|"]
@@ -33,33 +31,31 @@ def _piped(fields: list[str]) -> str:
 
 
 def _markdown_cell(cell: Cell) -> str:
-    before, after = _MARKDOWN_SIGNS.get(cell.mark, ("", ""))
-    return " ".join(part for part in (f"{before}{cell_text(cell)}{after}", cell.note) if part)
+    text = f"**{cell_text(cell)}**" if cell.leads else cell_text(cell)
+    return " ".join(part for part in (text, cell.note) if part)
 
 
 def to_csv(table: Table) -> str:
     """Write the table's sheet as CSV. Floating-point numbers keep all their digits."""
-    columns = [index for index, name in enumerate(table.sheet.header) if name not in table.sheet.only_json]
-    buffer = io.StringIO()
+    buffer, sheet = io.StringIO(), table.sheet
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([table.sheet.header[index] for index in columns])
-    writer.writerows([_field(row[index]) for index in columns] for row in table.sheet.rows)
+    writer.writerows([sheet.header, *(map(_field, row) for row in sheet.rows)])
     return buffer.getvalue()
 
 
 def to_json(table: Table) -> str:
     """Write the table's sheet as a JSON list with one object per row."""
-    rows = [dict(zip(table.sheet.header, values, strict=True)) for values in table.sheet.rows]
+    sheet = table.sheet
+    rows = [dict(zip(sheet.header, values, strict=True)) for values in sheet.rows]
     return json.dumps(rows, indent=1) + "\n"
 
 
 def _field(value: Value) -> str | int:
     if value is None:
         return ""
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@")):
+        return f"'{value}"  # A spreadsheet would take it for a formula.
     return repr(value) if isinstance(value, float) else value
-
-
-_HTML_SIGNS: dict[Mark, str] = {"best": "<strong>%s</strong>", "tied": "<em>%s</em>", "untested": "%s?"}
 
 
 def to_html(table: Table) -> str:
@@ -120,11 +116,12 @@ def _html_row(table: Table, row: Row) -> str:
 def _html_cell(cell: Cell, column: Column) -> str:
     # The words of a verdict, such as `not-run`, are a class too, so that a style sheet can colour each verdict.
     verdict = str(cell.value).replace(" ", "-") if cell.kind == "verdict" else ""
-    text = _HTML_SIGNS.get(cell.mark, "%s") % escape(value_text(cell))
+    text = escape(value_text(cell))
+    text = f"<strong>{text}</strong>" if cell.leads else text
     beside = escape(" ".join(part for part in (half_width_text(cell), cell.note) if part))
     spread = f' <span class="spread">{beside}</span>' if beside else ""
     key = "" if cell.sort_key is None else escape(str(cell.sort_key))
-    classes = _class("number" if column.numeric else "", cell.kind, verdict, cell.mark)
+    classes = _class("number" if column.numeric else "", cell.kind, verdict)
     return f'<td{classes} data-sort="{key}">{text}{spread}</td>'
 
 
@@ -132,7 +129,6 @@ WRITERS: dict[str, Callable[[Table], str]] = {
     "markdown": to_markdown,
     "csv": to_csv,
     "latex": to_latex,
-    "latex-document": to_latex_document,
     "html": to_html,
     "json": to_json,
 }

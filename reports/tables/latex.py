@@ -3,10 +3,7 @@
 import re
 from itertools import zip_longest
 
-from reports.tables.table import Cell, Mark, Row, Table, cell_text
-
-_MATHEMATICS: dict[Mark, str] = {"best": r"\mathbf{%s}", "tied": r"\mathit{%s}", "untested": "%s?"}
-_TEXT: dict[Mark, str] = {"best": r"\textbf{%s}", "tied": r"\textit{%s}", "untested": "%s?"}
+from reports.tables.table import Cell, Row, Table, cell_text
 
 _LONG, _WIDE = 20, 8
 """A table of more lines than this can break between its rows; one of more columns is then set in smaller type."""
@@ -24,7 +21,7 @@ _SIGNS = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
     **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"},
     **{"±": r"$\pm$", "×": r"$\times$", "−": r"$-$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\to$", "√": r"$\surd$"},
-    **{"†": r"\dag{}", "‡": r"\ddag{}", "[": "{[}", "]": "{]}", "*": "{*}"},
+    **{"†": r"\dag{}", "‡": r"\ddag{}", "§": r"\S{}", "[": "{[}", "]": "{]}", "*": "{*}"},
 }
 
 
@@ -39,7 +36,7 @@ def escape_latex(text: str) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """Write a booktabs table, scaled down if it is wider than the page, with its notes below.
+    """Write a booktabs table, scaled down if it is wider than the page, with a caption of one paragraph, notes below.
 
     A table of more than 20 lines is a `longtable`, others are a `table` environment.
     """
@@ -47,23 +44,12 @@ def to_latex(table: Table) -> str:
     alignment = f"p{{{_HEAD_WIDTH}}}" if wrapped else "l"
     alignment += "".join("r" if column.numeric else "l" for column in table.columns)
     title = table.title if table.title.endswith(("?", "!", ".")) else f"{table.title}."
-    caption = rf"\caption{{{escape_latex(' '.join([title, table.full_caption]))}}}"
+    caption = rf"\caption{{{escape_latex(' '.join([title, table.caption]))}}}"
     names = [escape_latex(table.first)]
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in table.columns]
     head = [r"\toprule", *_group_headings(table), " & ".join(names) + r" \\", r"\midrule"]
     write = _on_pages if is_long(table) else _on_one_page
     return "\n".join([*write(alignment, caption, head, _rows(table)), *_notes(table), _end(table), ""])
-
-
-def to_latex_document(table: Table) -> str:
-    """Write a whole document that holds only the table, on landscape pages with small margins."""
-    head = (
-        r"\documentclass{article}",
-        r"\usepackage[T1]{fontenc}",
-        r"\usepackage[a4paper,landscape,margin=1cm]{geometry}",
-        r"\usepackage{booktabs,graphicx,longtable}",
-    )
-    return "\n".join([*head, r"\begin{document}", to_latex(table) + r"\end{document}", ""])
 
 
 def is_long(table: Table) -> bool:
@@ -102,7 +88,7 @@ def _on_pages(alignment: str, caption: str, head: list[str], rows: list[str]) ->
 
 
 def _notes(table: Table) -> list[str]:
-    notes = [rf"{escape_latex(note)}\par" for note in (*table.notes, *table.remarks)]
+    notes = [rf"{escape_latex(note)}\par" for note in (table.legend, *table.notes, *table.remarks) if note]
     return [r"\par\medskip", r"{\footnotesize\raggedright", *notes, "}"] if notes else []
 
 
@@ -146,7 +132,7 @@ def _cell(cell: Cell) -> str:
         return escape_latex(cell.note)
     if cell.kind == "measured":
         number = text.replace("±", r"\pm").replace(",", "{,}")
-        text = "$" + _MATHEMATICS.get(cell.mark, "%s") % number + "$"
+        text = rf"$\mathbf{{{number}}}$" if cell.leads else f"${number}$"
     else:
-        text = _TEXT.get(cell.mark, "%s") % escape_latex(text)
+        text = rf"\textbf{{{escape_latex(text)}}}" if cell.leads else escape_latex(text)
     return " ".join(part for part in (text, escape_latex(cell.note)) if part)

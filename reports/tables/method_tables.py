@@ -8,10 +8,7 @@ from reports.tables.table import (
     Column,
     NumberFormat,
     Row,
-    Sheet,
     Table,
-    Value,
-    mean_and_half_width,
     measured_cell,
 )
 from results.published.rows import PublishedOptimum, mlrc_search_optima
@@ -33,18 +30,6 @@ _SETTING = NumberFormat(digits=4, significant=True)
 _STEPS = NumberFormat(digits=0, thousands=True)
 _SECONDS = NumberFormat(digits=1, thousands=True)
 _HOURS = NumberFormat(digits=2)
-_HYPERPARAMETERS = (
-    *("method", "parameter", "ours", "mlrc", "mlrc_printed", "validation_map_at_r", "validation_half_width", "n"),
-    *("mlrc_validation_map_at_r", "search"),
-)
-_COSTS = (
-    *("method", "n", "models", "steps", "steps_half_width", "seconds", "seconds_half_width", "seconds_in_all"),
-    "devices",
-)
-_PEEKING = (
-    *("method", "metric", "n", "left_out", "honest", "honest_half_width", "peeked", "peeked_half_width"),
-    *("gain", "gain_half_width"),
-)
 
 
 def _by_method(measured: MeasuredExperiment) -> dict[str, list[RunRecord]]:
@@ -56,7 +41,6 @@ def hyperparameters(measured: MeasuredExperiment, published_names: PublishedName
     """Build the table of the settings found beside MLRC's: a row per hyperparameter of every method and search."""
     titles = titles_of(measured)
     rows: list[Row] = []
-    values: list[tuple[Value, ...]] = []
     for key, all_runs in _by_method(measured).items():
         names = (published_names or {}).get(key, {})
         for search in sorted({run.search for run in all_runs}):
@@ -68,11 +52,6 @@ def hyperparameters(measured: MeasuredExperiment, published_names: PublishedName
                 optimum = _optimum(runs[0].dataset, key, names.get(name, name.rpartition(".")[2]))
                 cells = _hyperparameter_cells(setting, optimum, score, first=index == 0)
                 rows.append(Row(f"{title}: {name}", cells))
-                ours = setting if isinstance(setting, str | int | float) else None
-                printed = (None, None) if optimum is None else (optimum.value, optimum.as_published)
-                scores = (*mean_and_half_width(score), score.n if score else None)
-                best = optimum.best_map_at_r if optimum else None
-                values.append((key, name, ours, *printed, *scores, best, search))
     ours_is = "the setting of the best trial" if measured.summary.trials else "the given setting"
     return Table(
         title=f"{measured.summary.title}: hyperparameters found",
@@ -81,7 +60,6 @@ def hyperparameters(measured: MeasuredExperiment, published_names: PublishedName
         "too high as the highest of all.",
         columns=tuple(Column(name) for name in ("ours", "MLRC", "validation MAP@R", "n", "MLRC's")),
         rows=tuple(rows),
-        sheet=Sheet(_HYPERPARAMETERS, tuple(values)),
         first="Method: hyperparameter",
         notes=tuple(finding.sentences for finding in search_findings(measured, primary_comparison(measured))),
     )
@@ -114,15 +92,12 @@ def costs(measured: MeasuredExperiment) -> Table:
     """Build the table of costs: training steps up to the checkpoint, and time."""
     titles, runs = titles_of(measured), _by_method(measured)
     rows: list[Row] = []
-    values: list[tuple[Value, ...]] = []
     for key, own in runs.items():
         steps, seconds = _steps(own), student_t_interval([run.wall_time for run in own])
         total, models = sum(run.wall_time for run in own), len(own[0].fold_fingerprints)
         devices = ", ".join(sorted({run.provenance.device for run in own}))
         times = (measured_cell(steps, _STEPS), measured_cell(seconds, _SECONDS), Cell(total / 3600, form=_HOURS))
         rows.append(Row(titles[key], (Cell(len(own)), Cell(models), *times, Cell(devices)), key))
-        numbers = (*mean_and_half_width(steps), *mean_and_half_width(seconds))
-        values.append((key, len(own), models, *numbers, total, devices))
     without = [titles[key] for key, own in runs.items() if _steps(own) is None]
     columns = [Column(name) for name in ("n", "models", "steps a model", "seconds a run", "hours in all")]
     return Table(
@@ -132,7 +107,6 @@ def costs(measured: MeasuredExperiment) -> Table:
         "equal machines.",
         columns=(*columns, Column("device", numeric=False)),
         rows=tuple(rows),
-        sheet=Sheet(_COSTS, tuple(values)),
         notes=(*_origins(measured), *([f"Steps were not recorded: {joined(without)}."] if without else [])),
     )
 
@@ -153,14 +127,12 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
     shown = [gains[key] for key in titles if key in gains and not gains[key].nothing_to_choose]
     hidden = [title for key, title in titles.items() if key in gains and gains[key].nothing_to_choose]
     without = [title for key, title in titles.items() if key not in gains]
-    rows, values = [], []
+    rows = []
     for gain in shown:
         intervals = (gain.honest, gain.peeked, gain.gain)
         notes = ("", "", f"({gain.left_out} left out)" if gain.left_out else "")
         cells = [measured_cell(one, PERCENT, note=note) for one, note in zip(intervals, notes, strict=True)]
         rows.append(Row(titles[gain.method], (Cell(gain.n), *cells), gain.method))
-        numbers = [number for one in intervals for number in mean_and_half_width(one)]
-        values.append((gain.method, metric, gain.n, gain.left_out, *numbers))
     by_search = unit_of(measured.summary.experiment) == "search"
     over = "the complete searches, which have n runs in all" if by_search else "n runs"
     reason = "All trainings were cut off, so there was nothing to choose."
@@ -171,7 +143,6 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
         "the best test score during the same training, which an honest protocol must not report.",
         columns=tuple(Column(name) for name in ("n", "honest", "peeked", "gain")),
         rows=tuple(rows),
-        sheet=Sheet(_PEEKING, tuple(values)),
         notes=(
             *_origins(measured),
             *([f"Not shown: {joined(hidden)}. {reason}"] if hidden else []),

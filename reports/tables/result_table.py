@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from reports.tables.differences import asked_pairs
+from reports.tables.differences import asked_pairs, leading
 from reports.tables.table import (
     PERCENT,
     Cell,
     Column,
-    Mark,
     NumberFormat,
     Row,
     Sheet,
@@ -22,7 +21,7 @@ from results.records.records import RunRecord
 from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.source_names import SourceName
-from results.statistics.comparison import ComparisonResult, MethodValues
+from results.statistics.comparison import ComparisonResult, MethodValues, rank_words
 from results.statistics.finding import titles_of
 from results.statistics.findings import findings_of
 from results.statistics.intervals import Interval
@@ -45,7 +44,19 @@ RESULT_COLUMNS: tuple[ResultColumn, ...] = tuple(
 )
 """The columns of results in the order of the table. The number of runs is in a column before them."""
 
-_HEADER = ("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n", "unit", "runs")
+_HEADER = (
+    "method",
+    "variant",
+    "metric",
+    "dimensions",
+    "mean",
+    "ci95_half_width",
+    "n",
+    "unit",
+    "runs",
+    "rank_low",
+    "rank_high",
+)
 _TITLES = {
     **HEADLINE_METRICS,
     "map@1000": "mAP@1000",
@@ -73,16 +84,11 @@ def metric_title(name: str) -> str:
     return _TITLES.get(name, name.replace("recall", "R"))
 
 
-def result_cells(row: Row) -> dict[ResultColumn, Cell]:
-    """Return the cells of a row of results, by column."""
-    return dict(zip(RESULT_COLUMNS, row.cells[1:], strict=False))
-
-
 def table_of(measured: MeasuredExperiment) -> Table:
     """Build the table of results: percentages with the half width of the 95 % interval.
 
-    A method without runs has no row; a note names it. Only the column of the primary score has marks. If runs have
-    scores after the last epoch or of further metrics, the last columns show them. The sheet has one row per cell, with
+    A method without runs has no row; a note names it. Only values of the primary score are bold. If runs have scores
+    after the last epoch or of further metrics, the last columns show them. The sheet has one row per cell, with
     fractions of 1.
     """
     records, summary, comparison = measured.records, measured.summary, primary_comparison(measured)
@@ -104,14 +110,14 @@ def table_of(measured: MeasuredExperiment) -> Table:
         row = Row(titles[key] + suffix, (_count(measured, key, units[key]), *cells), key, sign + flagged)
         rows.append(row)
         notes += [f"{sign} {row.head}: {summary.left_out[key].note}"] if sign else []
-        values += _values(own, scores, "search" if _is_by_search(measured, key) else "run")
+        values += _values(measured, own, scores, _ranks(comparison).get(key, (None, None)))
     count = "searches × runs" if unit_of(summary.experiment) == "search" else "n"
     return Table(
         title=summary.title,
         caption=_caption(measured, comparison),
         columns=(Column(count), *(one.column for one in scores)),
         rows=tuple(rows),
-        sheet=Sheet(_HEADER, tuple(values)),
+        own_sheet=Sheet(_HEADER, tuple(values)),
         notes=(
             *notes,
             *(finding.sentences for finding in findings if finding.level != "note"),
@@ -169,24 +175,38 @@ def _about_further(titles: Mapping[str, str]) -> Iterator[str]:
 def _score_cell(
     measured: MeasuredExperiment, scores: _Scores, own: Sequence[RunRecord], comparison: ComparisonResult | None
 ) -> Cell:
-    """A mean with its interval, with a mark in the column of the primary score."""
+    """A mean with its interval; in the column of the primary score with the method's rank, bold if it leads."""
     key, primary, note = own[0].method, primary_score(measured), ""
     is_primary = (scores.variant, scores.metric) == (primary.embeddings, primary.metric)
-    mark = _marks(comparison).get(key, "") if is_primary else ""
+    if is_primary and (places := _ranks(comparison).get(key)):
+        note = rank_words(places)
     if scores.variant == "last_epoch":
         known = sum(run.last_epoch is not None for run in own)
         note = f"({known} of {len(own)} runs)" if 0 < known < len(own) else ""
-    return measured_cell(scores.intervals.get(key), scores.form, mark, note)
+    leads = is_primary and key in leading(comparison)
+    return measured_cell(scores.intervals.get(key), scores.form, leads=leads, note=note)
 
 
-def _values(own: Sequence[RunRecord], scores: Sequence[_Scores], unit: str) -> Iterator[tuple[Value, ...]]:
+def _values(
+    measured: MeasuredExperiment,
+    own: Sequence[RunRecord],
+    scores: Sequence[_Scores],
+    ranks: tuple[int | None, int | None],
+) -> Iterator[tuple[Value, ...]]:
     """Return the sheet's rows of a method, without those that have no value."""
-    models, dimensions = len(own[0].fold_fingerprints), own[0].dimensions
+    models, dimensions, primary = len(own[0].fold_fingerprints), own[0].dimensions, primary_score(measured)
+    unit = "search" if _is_by_search(measured, own[0].method) else "run"
     for one in scores:
         if interval := one.intervals.get(own[0].method):
             size = dimensions * (models if one.variant == "concatenated" else 1)
             numbers = (*mean_and_half_width(interval), interval.n, unit, len(own))
-            yield (own[0].method, one.variant, one.metric, size, *numbers)
+            is_primary = (one.variant, one.metric) == (primary.embeddings, primary.metric)
+            yield (own[0].method, one.variant, one.metric, size, *numbers, *(ranks if is_primary else (None, None)))
+
+
+def _ranks(comparison: ComparisonResult | None) -> dict[str, tuple[int, int]]:
+    """The places that methods can have; none while searches or runs are missing."""
+    return {} if comparison is None or comparison.interim else comparison.rank_intervals
 
 
 def _units(measured: MeasuredExperiment) -> dict[str, MethodValues]:
@@ -208,18 +228,6 @@ def _count(measured: MeasuredExperiment, key: str, own: MethodValues) -> Cell:
     return Cell(own.runs, written=counted(own.runs, "run") if unit_of(measured.summary.experiment) == "search" else "")
 
 
-def _marks(comparison: ComparisonResult | None) -> dict[str, Mark]:
-    """The marks of the primary score; none while nothing is claimed, or if methods are compared with a named one."""
-    if comparison is None or comparison.interim or comparison.compare not in ("all", "best"):
-        return {}
-    others = [name for name in comparison.methods if name != comparison.highest]
-    pairs = [pair for name in others if (pair := comparison.pair(comparison.highest, name))]
-    if all(pair.untested for pair in pairs):
-        return {}
-    marks: dict[str, Mark] = {pair.b: "untested" if pair.untested else "tied" for pair in pairs if pair.better is None}
-    return {comparison.highest: "best", **marks}
-
-
 def _caption(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> str:
     if not measured.records:
         return "The store has no run of this experiment."
@@ -229,7 +237,7 @@ def _caption(measured: MeasuredExperiment, comparison: ComparisonResult | None) 
     if comparison is not None and comparison.pairs:
         compared = f"Compared in the primary score, {name}: {asked_pairs(comparison, titles_of(measured))}."
         if comparison.interim:
-            compared += " Interim: searches or runs are missing, so no value is marked."
+            compared += " Interim: searches or runs are missing, so no value is bold."
     return (
         f"Dataset {first.dataset}: {first.test_images} {samples_word(first.dataset)} of {first.test_classes} test "
         f"classes. Percentages: mean ± half width of the 95 % interval over {_units_words(summary)}. {compared}"
@@ -252,7 +260,7 @@ def _reading(measured: MeasuredExperiment, *, last_epoch: bool) -> list[str]:
         return []
     summary, first, dimensions = measured.summary, measured.records[0], _trained_dimensions(measured.records)
     folds = len(first.fold_fingerprints)
-    if summary.trials == 0:
+    if summary.trials == 0 or not measured.searched_methods:
         given = "Hyperparameters: given, not searched."
     else:
         given = f"Hyperparameters: best of {counted(summary.trials, 'trial')} by validation MAP@R."
@@ -265,6 +273,8 @@ def _reading(measured: MeasuredExperiment, *, last_epoch: bool) -> list[str]:
             "An interval takes the mean of a search's runs as one value. Its variance is pooled over the methods, or "
             "the method's own if that is larger."
         )
+    if _ranks(primary_comparison(measured)):
+        sentences.append("Rank: the places that a method can have by this comparison, all of them at once at 95 %.")
     if last_epoch:
         sentences.append("Last epoch: the same trainings at their end, without a choice of the epoch.")
     return sentences

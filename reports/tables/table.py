@@ -9,12 +9,6 @@ from typing import Literal
 
 from results.statistics.intervals import Interval
 
-Mark = Literal["", "best", "tied", "untested"]
-"""Mark of a value in its column.
-
-best: the highest mean. tied: not told apart from it. untested: not tested against it.
-"""
-
 CellKind = Literal["", "measured", "published", "verdict"]
 """Kind of a cell's value.
 
@@ -56,7 +50,7 @@ class Cell:
     Attributes:
         value: A number, a text, or None for no value.
         half_width: Half width of the value's interval, in the unit of the value.
-        n: Number of runs, or of searches, that the value is a mean of.
+        leads: Whether the value is of a method that no other is shown to be better than; it is bold.
         note: Text that is shown after the value, such as the number of runs.
         kind: Kind of the value. LaTeX sets measured numbers as mathematics; HTML uses the kind as a class.
         written: Text that is shown instead of the number, such as a published number with the digits of the paper.
@@ -64,8 +58,7 @@ class Cell:
 
     value: str | float | int | None = None
     half_width: float | None = None
-    n: int | None = None
-    mark: Mark = ""
+    leads: bool = False
     note: str = ""
     form: NumberFormat = NumberFormat()
     kind: CellKind = ""
@@ -116,15 +109,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The values of a table at full precision, for CSV and JSON files. None is an empty field in CSV.
-
-    Attributes:
-        only_json: Names of the columns that are left out of the CSV file.
-    """
+    """The values of a table at full precision, for CSV and JSON files. None is an empty field in CSV."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
-    only_json: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,8 +122,9 @@ class Table:
     Attributes:
         columns: The columns without the column of row heads.
         rows: The rows, each with one cell for each column.
-        sheet: The content of CSV and JSON files.
+        own_sheet: The content of CSV and JSON files; None for the cells, each with its half width.
         first: Heading of the column of row heads.
+        repeated: Number of first columns that tell rows apart, and stand in each part of a table that is split.
         caption: What the numbers are, in one paragraph.
         notes: What a reader must know beside the numbers.
         remarks: How to read the table, and longer notes on single numbers.
@@ -145,8 +134,9 @@ class Table:
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
-    sheet: Sheet = Sheet((), ())
+    own_sheet: Sheet | None = None
     first: str = "Method"
+    repeated: int = 0
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -155,6 +145,22 @@ class Table:
             if len(row.cells) != len(self.columns):
                 counts = f"{len(row.cells)} cells for {len(self.columns)} columns"
                 raise ValueError(f"table {self.title!r}, row {row.head!r}: {counts}")
+
+    @property
+    def sheet(self) -> Sheet:
+        """The content of CSV and JSON files, in the units of the table unless it has a sheet of its own."""
+        if self.own_sheet is not None:
+            return self.own_sheet
+        wide = [any(row.cells[place].half_width is not None for row in self.rows) for place in range(len(self.columns))]
+        names = [" ".join(part for part in (column.group, column.name) if part) for column in self.columns]
+        header = [self.first, *(f"{name}{of}" for name, two in zip(names, wide, strict=True) for of in _PARTS[two])]
+        rows = []
+        for row in self.rows:
+            values: list[Value] = [row.head]
+            for cell, two in zip(row.cells, wide, strict=True):
+                values += [_plain(cell, cell.value), *([_plain(cell, cell.half_width)] if two else [])]
+            rows.append(tuple(values))
+        return Sheet(tuple(header), tuple(rows))
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -169,19 +175,22 @@ class Table:
 
     @property
     def legend(self) -> str:
-        """Explains the marks that occur in the table."""
-        marks = {cell.mark for row in self.rows for cell in row.cells}
-        meanings = {
-            "best": "Bold: highest mean of the primary score.",
-            "tied": "Italic: not shown to be worse than the highest mean.",
-            "untested": "Question mark: not tested against the highest mean.",
-        }
-        return " ".join(meaning for mark, meaning in meanings.items() if mark in marks)
+        """Explains what is bold in the table, if anything."""
+        leads = any(cell.leads for row in self.rows for cell in row.cells)
+        return "Bold: no other method is shown to be better." if leads else ""
 
     @property
     def full_caption(self) -> str:
         """Caption and legend."""
         return " ".join(part for part in (self.caption, self.legend) if part)
+
+
+_PARTS = {False: ("",), True: ("", " ±")}
+
+
+def _plain(cell: Cell, value: str | float | int | None) -> Value:
+    """A value in the unit that is shown, with 12 digits."""
+    return float(f"{cell.form.scale * value:.12g}") if isinstance(value, float) else value
 
 
 def with_notes(table: Table, which: str) -> Table:
@@ -190,11 +199,11 @@ def with_notes(table: Table, which: str) -> Table:
     return replace(table, notes=notes, remarks=table.remarks if which == "all" else ())
 
 
-def measured_cell(interval: Interval | None, form: NumberFormat, mark: Mark = "", note: str = "") -> Cell:
+def measured_cell(interval: Interval | None, form: NumberFormat, *, leads: bool = False, note: str = "") -> Cell:
     """Make a cell of a mean over runs with its half width. None makes an empty cell."""
     if interval is None:
         return Cell()
-    return Cell(interval.mean, interval.half_width, n=interval.n, mark=mark, note=note, form=form, kind="measured")
+    return Cell(interval.mean, interval.half_width, leads, note, form, kind="measured")
 
 
 def mean_and_half_width(interval: Interval | None) -> tuple[float | None, float | None]:

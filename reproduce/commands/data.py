@@ -1,4 +1,4 @@
-"""`reproduce data`: fetches a dataset, and checks it against the published counts."""
+"""`reproduce data`: checks a dataset against the published counts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from reproduce.errors import InputError, as_input_errors
 from reproduce.monitoring.bars import Bars
 
 if TYPE_CHECKING:
+    from protocols.datasets.dataset import Dataset
     from protocols.datasets.dataset_registry import DatasetEntry
+    from protocols.datasets.listing import ImageListing
     from protocols.progress import Progress
+    from protocols.splits import ClassSplit
 
-app = typer.Typer(name="data", help="Fetch a dataset, or check it.", no_args_is_help=True)
+app = typer.Typer(name="data", help="Check a dataset.", no_args_is_help=True)
 
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset; `reproduce datasets` lists them.")]
 DataFolder = Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images.")]
@@ -28,6 +31,11 @@ CACHE = Path(STORE).parent / "cache"
 
 _MOST_FAULTS = 20
 """At most this many faults are listed."""
+
+
+@app.callback()
+def _group() -> None:
+    """Without it, typer would take the only command for the group."""
 
 
 @app.command()
@@ -50,7 +58,6 @@ def check(
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import entry_of, open_dataset
     from protocols.datasets.listing import DataError
-    from protocols.splits import mlrc_split
     from results.spec.conditions import ImageSettings
     from results.spec.data_choice import FEATURES, FOLDER, DataChoice
 
@@ -64,10 +71,7 @@ def check(
         try:
             if name == FEATURES:
                 opened = open_dataset(DataRequest(DataChoice(name=name), ImageSettings(), CACHE, data))
-                mlrc_split(opened.n_classes, opened.trainval_classes if opened.is_split_given else None)
-                tested = range(opened.trainval_classes or 0, opened.n_classes)
-                if oddities := opened.oddities.phrase(opened, tested):
-                    say(console, f"the data have {oddities}")
+                _check_features(opened, console)
                 return say(console, f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
             if data is None:
                 raise InputError(f"{name}: give the folder of its images with --data FOLDER")
@@ -95,7 +99,7 @@ def _faults(
     from protocols.datasets.data_check import check_images
     from protocols.datasets.dataset import note_on_queries
     from protocols.datasets.publications import compare_counts
-    from protocols.splits import SplitError, mlrc_split
+    from protocols.splits import SplitError
 
     differing: list[str] = []
     assert entry.lister is not None
@@ -119,12 +123,47 @@ def _faults(
         "--subset if the folder holds only a part on purpose"
     )
     faults = [*([unlike] if differing and not subset else []), *checked.faults]
-    if entry.publication is None:
-        try:
-            mlrc_split(left.n_classes, left.trainval_classes if left.is_split_given else None)
-        except SplitError as error:
-            faults.append(str(error))
+    try:
+        _say_split(left, console)
+    except SplitError as error:
+        faults += [str(error)] if entry.publication is None else []
     return faults
+
+
+def _say_split(listing: ImageListing, console: Console) -> ClassSplit:
+    """Say which classes and how many samples a run would train, validate and test on; raise SplitError if none can."""
+    import numpy as np
+
+    from protocols.splits import named_split
+
+    given = listing.is_split_given or listing.is_query is not None
+    split = named_split("mlrc", listing.n_classes, listing.trainval_classes, test_given=given)
+    counts, fold = np.bincount(listing.labels, minlength=listing.n_classes), split.folds[0]
+    fewest = min(int(counts[list(each.train)].sum()) for each in split.folds)
+    say(
+        console,
+        f"a run tests {len(split.test):,} classes ({int(counts[list(split.test)].sum()):,} samples); a fold trains on "
+        f"{len(fold.train):,} classes and validates on {len(fold.validation):,}, with {fewest:,} training samples at "
+        f"least, which have at most {fewest - 1:,} principal components",
+    )
+    return split
+
+
+def _check_features(dataset: Dataset, console: Console) -> None:
+    """Say what is odd about the rows of a file of features, and what they score as they are."""
+    from protocols.evaluation.test_data import test_data
+    from reproduce.outputs.evaluate import raw_rows, scores
+
+    split = _say_split(dataset, console)
+    if oddities := dataset.oddities.phrase(dataset, set(split.test)):
+        say(console, f"the data have {oddities}")
+    tested = test_data(dataset, split)
+    found = {name: 100 * one.mean for name, one in scores(raw_rows(tested), tested).items()}
+    say(
+        console,
+        f"the features as given have P@1 {found['precision_at_1']:.1f} % and MAP@R {found['map_at_r']:.1f} % on these "
+        "test classes: what a trained method must beat",
+    )
 
 
 def _refuse(faults: Sequence[str], console: Console) -> NoReturn:
@@ -133,71 +172,3 @@ def _refuse(faults: Sequence[str], console: Console) -> NoReturn:
     for fault in faults[:_MOST_FAULTS]:
         say(console, f"  {fault}")
     raise InputError(f"{faults[0]} (and {len(faults) - 1:,} more; at most {_MOST_FAULTS} are named above)")
-
-
-@app.command()
-def fetch(name: DatasetName, to: Annotated[Path, typer.Option("--to", help="Folder to put the dataset into.")]) -> None:
-    """Download a dataset from its publisher and unpack it.
-
-    If the publisher does not allow a direct download, the command says which files you need and where to get them.
-    """
-    from protocols.datasets.dataset_registry import entry_of
-
-    console = output_console()
-    with as_input_errors():
-        entry = entry_of(name)
-        if entry.publication is None or entry.lister is None:
-            return say(console, f"{name}: {entry.description}; there is nothing to fetch")
-        if not _is_whole(entry, to):
-            say(console, entry.publication.source)
-            with Bars(console) as bars:
-                _fetch(name, entry, to, bars)
-        counts = entry.publication.counts
-    return say(console, f"{to}: {name} is complete, {counts.images:,} images of {counts.classes:,} classes")
-
-
-def _is_whole(entry: DatasetEntry, folder: Path) -> bool:
-    from protocols.datasets.listing import DataError
-    from protocols.datasets.publications import check_counts
-
-    assert entry.lister is not None
-    assert entry.publication is not None
-    try:
-        check_counts(entry.lister(folder), entry.publication.counts)
-    except DataError:
-        return False
-    return True
-
-
-def _fetch(name: str, entry: DatasetEntry, to: Path, bars: Bars) -> None:
-    """Download, verify and unpack a dataset's archives.
-
-    Archives that are already in the folder are verified, but not downloaded again. Archives that cannot be downloaded
-    directly can be put there by hand.
-    """
-    from protocols import download
-    from protocols.datasets.publications import check_counts
-
-    assert entry.lister is not None
-    assert entry.publication is not None
-    archives, page = entry.publication.archives, entry.publication.page
-    # Told before anything large is downloaded.
-    if missing := [archive.name for archive in archives if archive.url is None and not (to / archive.name).is_file()]:
-        raise InputError(
-            f"{name}: download {' and '.join(missing)} by hand from {page}, put them into {to}, and run the same "
-            "command again"
-        )
-    for archive in archives:
-        file = to / archive.name
-        if archive.url is None or file.is_file():
-            download.verify(file, md5=archive.md5, size=archive.size)
-            continue
-        progress = bars.of(archive.name)
-        try:
-            download.download(archive.url, file, md5=archive.md5, size=archive.size, progress=progress)
-        except download.DownloadError as error:
-            raise InputError(f"{error}, or put {archive.name} from {page} into {file.parent}") from error
-    for archive in archives:
-        if download.is_archive(archive.name):
-            download.unpack(to / archive.name, to / archive.folder, bars.of(f"unpacking {archive.name}"))
-    check_counts(entry.lister(to), entry.publication.counts)

@@ -1,9 +1,11 @@
 """`reproduce export`: writes models, test embeddings and results for other tools. `fit`: trains a model to export."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +14,9 @@ from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
 from reproduce.storage import opened_store
 from results.atomic_files import atomic_folder
+
+if TYPE_CHECKING:
+    from reproduce.outputs.find_runs import StoredRun
 
 app = typer.Typer(
     name="export",
@@ -23,11 +28,16 @@ app = typer.Typer(
 MethodKey = Annotated[str, typer.Option("--method", help="Name of the method, as `reproduce methods` lists it.")]
 RunNumber = Annotated[int, typer.Option("--run", help="Number of the reproduction, counted from 0.")]
 SearchNumber = Annotated[
-    int, typer.Option("--search", help="Number of the search that the run belongs to, counted from 0.")
+    int | None,
+    typer.Option(
+        "--search",
+        help="Number of the search that the run belongs to, counted from 0. Default: the one that found the best "
+        "validation score.",
+    ),
 ]
 FoldNumber = Annotated[
     int | None,
-    typer.Option("--fold", help="Number of the fold, counted from 0. Default: 0 for a model, all for embeddings."),
+    typer.Option("--fold", help="Number of the fold, counted from 0. Default: the models of all folds as one."),
 ]
 Folder = Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images or features.")]
 Onnx = Annotated[bool, typer.Option("--onnx", help="Write model.onnx too; needs the extra onnx.")]
@@ -40,32 +50,25 @@ def model(
     method: MethodKey,
     to: NewFolder,
     run: RunNumber = 0,
-    search: SearchNumber = 0,
+    search: SearchNumber = None,
     fold: FoldNumber = None,
-    ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="All folds' models as one, whose scores the table calls concatenated.")
-    ] = False,
     onnx: Onnx = False,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
-    """Write the best model of a fold, or those of all folds as one, as files that run without this suite.
+    """Write the models of all folds as one, whose scores the table calls concatenated, or the best one of a fold.
 
-    model.pt2 is torch's exported program, model.pt the state dict, model.json the description. NOTE.txt has the lines
-    that load and use the model. `reproduce fit` trains a model on all classes.
+    The files run without this suite: model.pt2 is torch's exported program, model.pt the state dict, model.json the
+    description. NOTE.txt has the lines that load and use the model. `reproduce fit` trains a model on all classes.
     """
-    from reproduce.outputs.export_models import export_ensemble, export_model
+    from reproduce.outputs.export_models import export_model
     from reproduce.outputs.find_runs import find_runs
 
-    if ensemble and fold is not None:
-        raise InputError("--fold and --ensemble: choose one of them")
     opened = opened_store(store, artifacts)
     (stored_run,) = find_runs(opened, name, method, search, run)
+    folds = sorted(stored_run.trainings) if fold is None else [fold]
     with new_folder(to) as folder:
-        if ensemble:
-            difference = export_ensemble(opened, stored_run, folder, onnx=onnx)
-        else:
-            difference = export_model(opened, stored_run, fold or 0, folder, onnx=onnx)
+        difference = export_model(opened, stored_run, folds, folder, onnx=onnx)
     _say_exported(to, difference)
 
 
@@ -73,14 +76,7 @@ def fit(
     name: StoredName,
     method: MethodKey,
     to: NewFolder,
-    search: Annotated[
-        int | None,
-        typer.Option(
-            "--search",
-            help="Number of the search whose setting is trained, counted from 0. Default: the one that found the best "
-            "validation score.",
-        ),
-    ] = None,
+    search: SearchNumber = None,
     data: Folder = None,
     weights: Weights = None,
     onnx: Onnx = False,
@@ -96,20 +92,19 @@ def fit(
     """
     from reproduce.monitoring.bars import Bars
     from reproduce.outputs.find_runs import find_runs
-    from reproduce.outputs.fit_model import best_search, fit_model
-    from reproduce.outputs.stored_data import StoredData, check_weights
+    from reproduce.outputs.fit_model import fit_model
     from reproduce.run.devices import check_device, prepare_process
-    from reproduce.storage import storage_paths, with_writable_cache
+    from reproduce.run.open_data import OpenedData, check_weights
+    from reproduce.storage import storage_paths
 
     opened = opened_store(store, artifacts)
-    chosen = best_search(opened, name, method) if search is None else search
-    runs = find_runs(opened, name, method, chosen)
+    runs = find_runs(opened, name, method, search)
     torch_device = check_device(device)
     prepare_process(torch_device)
-    where, roots = storage_paths(store, artifacts, cache), {runs[0].summary.dataset: data}
-    with new_folder(to) as folder, with_writable_cache(where) as paths, Bars(output_console()) as bars:
-        check_weights(next(iter(runs[0].trainings.values()))[0], weights, bars.of("fetching the trunk's weights"))
-        images = StoredData(roots, paths.cache, torch_device, bars.of("reading images"))
+    where, roots = storage_paths(store, artifacts, cache), _folders(name, runs[0], data)
+    with new_folder(to) as folder, Bars(output_console()) as bars:
+        check_weights(next(iter(runs[0].trainings.values()))[0], weights, bars)
+        images = OpenedData(where, torch_device, bars, roots=roots)
         said, difference = fit_model(
             opened, runs, images, folder, onnx=onnx, training=bars.of("training on all classes")
         )
@@ -123,7 +118,7 @@ def embeddings(
     method: MethodKey,
     to: NewFolder,
     run: RunNumber = 0,
-    search: SearchNumber = 0,
+    search: SearchNumber = None,
     fold: FoldNumber = None,
     data: Folder = None,
     device: Device = "auto",
@@ -135,18 +130,18 @@ def embeddings(
     from reproduce.monitoring.bars import Bars
     from reproduce.outputs.export_models import export_embeddings
     from reproduce.outputs.find_runs import find_runs
-    from reproduce.outputs.stored_data import StoredData
     from reproduce.run.devices import check_device, prepare_process
-    from reproduce.storage import storage_paths, with_writable_cache
+    from reproduce.run.open_data import OpenedData
+    from reproduce.storage import storage_paths
 
     opened = opened_store(store, artifacts)
     (stored_run,) = find_runs(opened, name, method, search, run)
     folds = sorted(stored_run.trainings) if fold is None else [fold]
     torch_device = check_device(device)
     prepare_process(torch_device)
-    where, roots = storage_paths(store, artifacts, cache), {stored_run.summary.dataset: data}
-    with new_folder(to) as folder, with_writable_cache(where) as paths, Bars(output_console()) as bars:
-        images = StoredData(roots, paths.cache, torch_device, bars.of("reading images"))
+    where, roots = storage_paths(store, artifacts, cache), _folders(name, stored_run, data)
+    with new_folder(to) as folder, Bars(output_console()) as bars:
+        images = OpenedData(where, torch_device, bars, roots=roots)
         export_embeddings(opened, stored_run, folds, images, folder)
     _say_written(to)
 
@@ -182,21 +177,21 @@ def runs(
     opened = opened_store(store, artifacts)
     if output not in ("parquet", "csv"):
         raise InputError(f"--format {output!r}: use parquet or csv")
-    folds = opened.table("folds")
-    if folds.empty:
+    frames = {name: opened.table(name) for name in ("folds", "runs", "curves", "test_points", "class_scores")}
+    if frames["folds"].empty:
         raise InputError(f"{opened.url}: there is no finished training yet; make some with `reproduce run`")
-    frames = {
-        "folds": folds,
-        "runs": opened.table("runs"),
-        "curves": opened.table("curves"),
-        "test_points": opened.table("test_points"),
-        "class_scores": opened.table("class_scores"),
-    }
     with new_folder(to) as folder:
         for name, frame in frames.items():
             write = frame.to_parquet if output == "parquet" else frame.to_csv
             write(folder / f"{name}.{output}", index=False)
     _say_written(to)
+
+
+def _folders(name: str, run: StoredRun, data: Path | None) -> dict[str, Path | None]:
+    """Return the folder that `--data` gives, or the one in the experiment's own file, by dataset."""
+    from reproduce.outputs.find_runs import own_folders
+
+    return {run.summary.dataset: data or own_folders(name, run.experiment).get(run.summary.dataset)}
 
 
 @contextmanager

@@ -33,8 +33,8 @@ def methods(
     name: Annotated[str | None, typer.Argument(help="Name of a method whose card is shown.")] = None,
 ) -> None:
     """List the methods, or show the card of one: its loss, search space and source."""
-    from reproduce.config.checked_card import load_card
     from reproduce.config.method_card import card_names
+    from reproduce.config.open_method import load_card
 
     if name is not None:
         _show_card(name)
@@ -52,7 +52,7 @@ def _show_card(name: str) -> None:
     """Print a card as YAML, in the form of its file. Settings with their default value are left out."""
     import yaml
 
-    from reproduce.config.checked_card import load_card, users_sources
+    from reproduce.config.open_method import load_card, users_sources
 
     card = load_card(name)
     content = card.model_dump(mode="json", exclude_defaults=True)
@@ -74,7 +74,9 @@ def datasets() -> None:
         rows.append((name, entry.description, *size, "nothing" if name in EMBEDDED else "--data FOLDER"))
     columns = ("dataset", "what", "classes", "images", "needs")
     show_rows("datasets", columns, rows, right={"classes", "images"})
-    say(output_console(), "`reproduce data fetch NAME --to FOLDER` downloads a dataset, or says where to get it.")
+    for name, entry in DATASETS.items():
+        if entry.publication is not None:
+            say(output_console(), f"{name} is from {entry.publication.page}")
 
 
 def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
@@ -96,19 +98,15 @@ def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
         ]
         show_rows("experiments, the latest first", columns, started, whole={"identity"})
         say(console, "Commands take an identity in place of a name, which means its latest experiment.")
-    if len(trainings):
-        groups = []
-        for (dataset, method), own in trainings.groupby(["dataset", "method"]):
-            diverged, best = (own["status"] == "nan").sum(), own["best_map_at_r"].astype(float).max()
-            hours = own["wall_time"].sum() / 3600
-            groups.append((str(dataset), str(method), str(len(own)), str(diverged), f"{best:.4f}", f"{hours:.2f}"))
-        show_rows("trainings", ("dataset", "method", "trainings", "diverged", "best validation MAP@R", "hours"), groups)
     for failure in failures.tail(_LATEST_FAILURES).itertuples():
         say(console, f"failure at {str(failure.at)[:19]}: {failure.reason}")
 
 
 def coverage(
     table: Annotated[str | None, typer.Argument(help="A published table, to see each of its rows.")] = None,
+    settings: Annotated[
+        bool, typer.Option("--settings", help="Show each setting of the table's rows, and where it comes from.")
+    ] = False,
 ) -> None:
     """Count the rows of every published table by whether this suite can reproduce them.
 
@@ -117,10 +115,17 @@ def coverage(
     reproduces it. Most rows of methods that are not in the suite are quoted too.
     """
     from reproduce.outputs.covered_rows import STATUSES, covered_rows
-    from results.published.tables import published_tables
+    from results.published.tables import published_tables, read_published
 
-    if table is not None and table not in published_tables():
-        raise InputError(f"no published table {table!r}; there are {', '.join(published_tables())}")
+    if (table is not None or settings) and table not in published_tables():
+        raise InputError(f"no published table {table or ''!r}; there are {', '.join(published_tables())}")
+    if settings:
+        columns = ("row", "dataset", "setting", "value", "source")
+        known = read_published("settings")
+        show_rows(
+            f"settings of {table}", columns, known.loc[known["table"] == table, list(columns)].itertuples(index=False)
+        )
+        return
     rows = covered_rows()
     if table is not None:
         drawn = []

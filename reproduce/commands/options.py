@@ -47,8 +47,8 @@ Ray = Annotated[
     str | None,
     typer.Option(
         "--ray",
-        help="Train on a Ray cluster: auto, HOST:PORT or ray://HOST:PORT; local starts one on this machine. All nodes "
-        "must see the checkout, the cache and the artifacts. Without --workers the whole cluster is used.",
+        help="Train on the Ray cluster that this machine belongs to: auto or HOST:PORT. All nodes must see the "
+        "checkout, the cache and the artifacts. Without --workers the whole cluster is used.",
     ),
 ]
 StoreAt = Annotated[str, typer.Option("--store", help="SQLite file for studies and results.")]
@@ -69,7 +69,7 @@ Format = Annotated[
     str,
     typer.Option(
         "--format",
-        help="terminal, markdown, csv, latex, latex-document, html, or json (the records or cells of the table).",
+        help="terminal, markdown, csv, latex, html, or json (the records or cells of the table).",
     ),
 ]
 
@@ -101,6 +101,14 @@ class Choices:
             "--searches", help="How often each method's search is repeated from other seeds, each with its runs."
         ),
     ] = None
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="Add searches until every comparison has an answer: planned looks after 3, 4, 5, 6 and 8 searches, at "
+            "a level that holds for all of them together.",
+        ),
+    ] = False
     compare: Annotated[
         str | None,
         typer.Option(
@@ -139,6 +147,7 @@ class Choices:
             "search.trials": self.trials,
             "reproductions": self.reproductions,
             "search.searches": self.searches,
+            "search.until_decided": self.until_decided or None,
             "primary.compare": self.compare,
             "search.racing": self.racing or None,
             "folds": self.folds,

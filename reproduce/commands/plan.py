@@ -24,9 +24,11 @@ from reproduce.commands.terminal import output_console, say, show_rows
 if TYPE_CHECKING:
     from reproduce.forecast import MethodPlan
     from reproduce.run.session import Session
-    from results.spec.experiment_spec import Experiment
-    from results.statistics.planning import Split
     from results.store.store import Store
+
+
+_LARGE = 0.1
+"""Gigabytes of checkpoints that are worth a word."""
 
 
 @with_choices
@@ -51,17 +53,18 @@ def plan(
     from reproduce import forecast
     from reproduce.run.devices import check_device, default_workers
     from reproduce.run.open_sessions import open_sessions
-    from reproduce.storage import existing_store, storage_paths, with_writable_cache
+    from reproduce.storage import existing_store, storage_paths
 
     console = output_console()
     at_a_time = workers or default_workers(check_device(device))
     where = storage_paths(store, artifacts, cache)
     opened = existing_store(store, artifacts)
     timings = opened.timings() if opened else []
-    with with_writable_cache(where) as paths:
-        for session in open_sessions(experiment, choices, paths, console, plan=True):
-            show_plan(forecast.plan(session, opened, timings), rate, at_a_time, session, console)
-            show_budget(session, opened, console)
+    for opened_session in open_sessions(experiment, choices, where, console, plan=True):
+        *_, session = opened_session.looks()
+        show_plan(forecast.plan(session, opened, timings), rate, at_a_time, session, console)
+        show_needs(session, console)
+        show_budget(session, opened, console)
 
 
 def show_plan(
@@ -76,7 +79,8 @@ def show_plan(
     ]
     title = f"{session.name}: {session.experiment.title}"
     show_rows(title, ("method", *counts), rows, right=counts, console=console)
-    most = "at most " if session.experiment.search.racing else ""
+    search = session.experiment.search
+    most = "at most " if search.racing or search.until_decided else ""
     trainings, to_do = sum(method.trainings for method in plans), sum(method.to_do for method in plans)
     seconds = seconds_to_do(plans, workers, rate)
     if not to_do:
@@ -90,13 +94,43 @@ def show_plan(
     say(console, f"{most}{trainings:,} trainings, {trainings - to_do:,} in the store; {left}")
 
 
+def show_needs(session: Session, console: Console) -> None:
+    """Print what a run downloads or has to be given, and the disk that its checkpoints take, if that is much."""
+    import torch
+
+    from protocols.datasets.dataset_registry import DATASETS
+    from protocols.trunks.trunk_registry import trunk_entry
+    from protocols.trunks.weights import IMAGENET, TrunkError
+    from reproduce.run.open_data import needs_folder
+    from results.spec.trunk_spec import NO_TRUNK
+
+    name, trunk, needs = session.experiment.dataset.name, session.experiment.conditions.trunk, []
+    if needs_folder(session.experiment) and (publication := DATASETS[name].publication):
+        needs.append(f"the images of {name} from {publication.page}, with --data FOLDER")
+    try:
+        entry = None if trunk.name == NO_TRUNK else trunk_entry(trunk)
+        file = entry and entry.weight_file
+        if file and file.url and trunk.weights == IMAGENET:
+            needs.append(f"{file.name}, the weights of {trunk.name}, downloaded at the first run or given by --weights")
+        with torch.device("meta"):
+            network = entry.build().state_dict() if entry and not trunk.frozen else {}
+    except TrunkError:  # A run says what is missing.
+        return
+    weights = sum(tensor.numel() * tensor.element_size() for tensor in network.values())
+    kept = sum(s.n_runs * s.setup.folds for s in session.studies().values() if s.method.method.loss is not None)
+    if (size := weights * kept / 1e9) >= _LARGE:
+        needs.append(f"{size:.1f} GB of disk for {kept} checkpoints")
+    if needs:
+        say(console, f"needs {'; '.join(needs)}")
+
+
 def show_budget(session: Session, store: Store | None, console: Console) -> None:
-    """Print which differences the planned searches or runs can show, and what other ways to spend the trials would.
+    """Print which differences the planned searches or runs can show.
 
     Nothing is printed for a single method. What the store has of the experiment says how far its searches differ.
     """
     from results.statistics.findings import budget_finding
-    from results.statistics.planning import detectable, splits
+    from results.statistics.planning import detectable
     from results.statistics.primary_comparison import planned_score
     from results.store.experiment_results import MeasuredExperiment
 
@@ -108,24 +142,3 @@ def show_budget(session: Session, store: Store | None, console: Console) -> None
     if store is not None and store.experiment_runs(session.fingerprint):
         measured = MeasuredExperiment.from_store(store, session.fingerprint)
     say(console, budget_finding(detectable(experiment, methods, score, measured), score).sentences)
-    if experiment.search.trials:
-        _show_splits(splits(experiment, methods, score), experiment, console)
-
-
-def _show_splits(ways: Sequence[Split], experiment: Experiment, console: Console) -> None:
-    """Print what searches of other numbers and lengths cost and can show, if one is long enough to be told apart."""
-    from results.statistics.deviations import FEWEST_TRIALS
-
-    planned, rows = (experiment.search.searches, experiment.search.trials), []
-    for way in ways:
-        is_planned = (way.searches, way.trials) == planned
-        if is_planned or way.trials >= FEWEST_TRIALS:
-            smallest = "not known" if way.smallest is None else f"{100 * way.smallest:.1f} points"
-            name = f"{way.searches} x {way.trials}{' (planned)' if is_planned else ''}"
-            rows.append((name, str(way.trainings), smallest))
-    if len(rows) > 1:
-        columns = ("searches x trials", "trainings", "smallest difference")
-        show_rows("ways to spend the trials of a method", columns, rows, right=columns, console=console)
-        known = any(way.smallest is not None for way in ways)
-        source = "from searches in results/measured" if known else "no searches like these are in results/measured"
-        say(console, f"Smallest difference that is shown with a probability of 80 %: {source}.")

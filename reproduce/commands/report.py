@@ -1,18 +1,15 @@
-"""`report` writes the page of an experiment, `figure` draws a figure of a paper from the runs in the store."""
+"""`report` writes the page of an experiment, `figure` draws its figures alone."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.commands.terminal import output_console, say, show_rows
 from reproduce.errors import InputError
-
-if TYPE_CHECKING:
-    from results.store.store import Store
 
 
 def report(
@@ -51,51 +48,30 @@ def report(
 
 def figure(
     name: Annotated[
-        str | None, typer.Argument(help="Name of a figure. Without a name, the figures of all papers are listed.")
+        str | None, typer.Argument(help="Name or identity of an experiment in the store. Without it, all are listed.")
     ] = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
     to: Annotated[
         Path | None, typer.Option("--to", help="Folder for the files. Default: the folder `figures` beside the store.")
     ] = None,
-    experiment: Annotated[
-        str | None,
-        typer.Option(
-            "--experiment",
-            help="Draw the figure from this experiment in the store (name or identity), such as one on your own "
-            "dataset. It must have rows and settings like the suite's experiment for the figure.",
-        ),
-    ] = None,
 ) -> None:
-    """Draw a figure of a paper from the runs in the store, as PNG and SVG, with a CSV file of the drawn scores."""
-    from reports.paper_figures.registry import PAPER_FIGURES
-    from reproduce.outputs.paper_figures import draw_figure, run_commands
-    from reproduce.storage import existing_store, storage_paths
+    """Draw the figures of an experiment's page from the runs in the store, as PNG and SVG.
 
-    opened = existing_store(store, artifacts)
+    One of them is a score against a number, if rows of a sweep or panels of the file differ in it; a CSV file has its
+    points. Where the suite's experiment makes a paper's figure, the published values that are known stand beside.
+    """
+    from reproduce.outputs.find_runs import find_experiments
+    from reproduce.outputs.page import draw_figures
+    from reproduce.storage import opened_store, storage_paths
+
+    opened = opened_store(store, artifacts)
     if name is None:
-        _list_figures(opened)
+        latest = opened.latest_experiments()
+        rows = [(own, str(len(opened.experiment_runs(latest[own])))) for own in sorted(latest)]
+        show_rows("experiments with figures", ("experiment", "runs"), rows, right={"runs"}, whole={"experiment"})
+        say(output_console(), "`reproduce figure EXPERIMENT` draws its figures.")
         return
-    if name not in PAPER_FIGURES:
-        raise InputError(f"there is no figure {name!r}; the figures are {', '.join(PAPER_FIGURES)}")
-    if opened is None:
-        commands = run_commands(PAPER_FIGURES[name], experiment)
-        raise InputError(f"{store}: there is no store yet; make one with {commands}, or name another with --store")
-    files, caption = draw_figure(name, opened, to or storage_paths(store).store.parent / "figures", experiment)
-    for path in files:
-        say(output_console(), str(path))
-    say(output_console(), caption)
-
-
-def _list_figures(store: Store | None) -> None:
-    """List the figures of all papers with their experiments, and the number of runs in the store."""
-    from reports.paper_figures.registry import PAPER_FIGURES
-
-    latest = {} if store is None else store.latest_experiments()
-    rows = []
-    for name, entry in PAPER_FIGURES.items():
-        count = 0 if store is None else sum(len(store.experiment_runs(latest[own])) for own in entry.own_of(latest))
-        rows.append((name, entry.paper, entry.number, entry.title, entry.experiment, str(count or "none")))
-    columns = ("figure", "paper", "in the paper", "shows", "experiment", "runs")
-    show_rows("figures of the papers", columns, rows, right={"runs"}, whole={"figure", "experiment"})
-    say(output_console(), "`reproduce figure NAME` draws a figure; `reproduce run EXPERIMENT` makes its runs.")
+    folder = to or storage_paths(store).store.parent / "figures"
+    for path, title in draw_figures(find_experiments(opened, [name]), opened, folder):
+        say(output_console(), f"{path}: {title}")

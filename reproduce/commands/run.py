@@ -1,10 +1,12 @@
-"""`run`: runs an experiment, prints its table and writes its page."""
+"""`run`: runs an experiment, prints its answer and writes its page."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -28,8 +30,11 @@ from reproduce.commands.terminal import output_console, say
 from reproduce.errors import WorkFailedError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
+    from reproduce.run.run_experiment import Finished
     from reproduce.run.session import Session
     from reproduce.run.tasks import Executor
     from reproduce.storage import StoragePaths
@@ -81,13 +86,14 @@ def run(
     track: Track = None,
     yes: Yes = False,
 ) -> None:
-    """Run an experiment, print its table and write its page. Trainings that are in the store are not repeated.
+    """Run an experiment, print its answer and write its page. Trainings that are in the store are not repeated.
 
     Before the first training the run says how many there are, and asks on a terminal if the store tells that they take
     more than an hour. You can stop a run with Ctrl-C at any time; the same command continues it.
     """
-    from reports.tables.table import with_notes
-    from reproduce.commands.terminal import show_table
+    if ray is None and workers != 1:
+        _begin_imports_of_workers()
+    from reproduce.commands.terminal import show_interim
     from reproduce.forecast import in_words
     from reproduce.monitoring.trackers import open_trackers
     from reproduce.run import run_experiment
@@ -96,31 +102,54 @@ def run(
     from reproduce.storage import storage_paths
 
     console = output_console()
-    where = storage_paths(store, artifacts, cache, tables)
-    if ray is not None:
-        where = where.absolute()
+    where = storage_paths(store, artifacts, cache, tables).absolute()
     start_executor = _executor_factory(device, workers, ray, where)
     tracked = open_trackers(track or [], where.store.parent / "tensorboard")
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device(device if ray is None else "auto")
     failed: dict[str, str] = {}
-    for session in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
-        # A cluster's number of workers and their speed are not known before it is open.
-        if ray is None:
-            ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
-        started = time.perf_counter()
-        finished = run_experiment.run(session, start_executor, console, tracked)
-        show_table(with_notes(finished.table, "short"), console)
-        from reproduce.outputs.page import answer, page_or_reason  # Imports what draws figures.
-
-        say(console, answer(session.fingerprint, session.store))
-        made = f"{finished.made} trainings made in {in_words(time.perf_counter() - started)}"
-        say(console, f"{made}, {finished.found} found in the store; written: {', '.join(map(str, finished.files))}")
-        say(console, page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports))
+    for opened in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
+        started, made = time.perf_counter(), 0
+        for session in opened.looks():
+            # A cluster's number of workers and their speed are not known before it is open.
+            if ray is None:
+                ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
+            finished = run_experiment.run(
+                session, start_executor, console, partial(show_interim, console=console), tracked
+            )
+            made += finished.made
+            if finished.decided or finished.failed:
+                break
+        done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
+        _say_end(session, finished, f"{done}, {finished.found} found in the store", console)
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
     if failed:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in failed.items())
         raise WorkFailedError(f"no results for {reasons} (the other methods are finished)")
+
+
+def _say_end(session: Session, finished: Finished, done: str, console: Console) -> None:
+    """Print the answer, write the page, and say where tables, figures and page are."""
+    from reproduce.commands.terminal import show_answer
+    from reproduce.outputs.page import page_or_reason  # Imports what draws figures.
+
+    show_answer(finished.measured, console)
+    if session.experiment.search.until_decided:
+        outcome = "decided" if finished.decided else "not decided"
+        say(console, f"{outcome} after {session.experiment.search.searches} searches of each method")
+    say(console, done)
+    suffixes = ", ".join(file.suffix for file in finished.files)
+    say(console, f"tables ({suffixes}): {finished.files[0].with_suffix('')}")
+    for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):
+        say(console, line)
+
+
+def _begin_imports_of_workers() -> None:
+    """On a GPU machine the imports of processes take seconds, as those of this one do."""
+    if Path("/dev/nvidiactl").exists():
+        from protocols.processes import start_importing
+
+        start_importing()
 
 
 def _executor_factory(device: str, workers: int | None, ray: str | None, where: StoragePaths) -> Callable[[], Executor]:

@@ -1,33 +1,22 @@
-"""`reproduce store`: checks, merges, exports and imports stores."""
+"""`reproduce store`: checks, exports and imports stores."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.commands.terminal import output_console, say
-from reproduce.errors import InputError
 from reproduce.storage import opened_store, storage_paths
-
-if TYPE_CHECKING:
-    from protocols.progress import Progress
-    from reproduce.outputs.store_files import Merged
 
 app = typer.Typer(
     name="store",
-    help="Check a store, merge two stores, or write a store into one file and read it again.",
+    help="Check a store, or write a store into one file and add such a file to another store.",
     no_args_is_help=True,
 )
-
-Keep = Annotated[
-    bool,
-    typer.Option("--keep-first", help="Where both have a different result, keep the one that is in the store already."),
-]
 
 
 @app.command()
@@ -64,26 +53,6 @@ def check(
         raise typer.Exit(1)
 
 
-@app.command()
-def merge(
-    into: Annotated[str, typer.Argument(metavar="A", help="Store that gets the rows.")],
-    other: Annotated[str, typer.Argument(metavar="B", help="Store that they come from; it is only read.")],
-    keep_first: Keep = False,
-) -> None:
-    """Add what store B holds to store A, by fingerprint; checkpoints lie beside each.
-
-    If the two have different results under one fingerprint, all of these are named, nothing is merged, and the exit
-    status is 1.
-    """
-    from reproduce.outputs.store_files import merge_stores
-
-    opened_store(other, None)
-    first, second = storage_paths(into), storage_paths(other)
-    if first.store.exists() and first.store.samefile(second.store):
-        raise InputError(f"{other}: both are the same store; name two")
-    _merge(first.store, lambda progress: merge_stores(first, second, keep_first=keep_first, progress=progress))
-
-
 @app.command("export")
 def export_to(
     file: Annotated[Path, typer.Argument(help="The zip file to write.")],
@@ -92,42 +61,33 @@ def export_to(
     artifacts: Artifacts = None,
 ) -> None:
     """Write records, searches and the data of pages into one file, to attach to a paper or to keep."""
-    from reproduce.monitoring.bars import Bars
     from reproduce.outputs.store_files import export_store
 
     opened_store(store, artifacts)
-    with Bars(output_console()) as bars:
-        where = storage_paths(store, artifacts)
-        size = export_store(where, file, checkpoints=checkpoints, progress=bars.of("writing files"))
+    size = export_store(storage_paths(store, artifacts), file, checkpoints=checkpoints)
     say(output_console(), f"written to {file}: {size:,} bytes, {'with' if checkpoints else 'without'} checkpoints")
 
 
 @app.command("import")
 def import_from(
     file: Annotated[Path, typer.Argument(help="A file that `store export` wrote.")],
-    keep_first: Keep = False,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
-    """Check a file that `store export` wrote, and merge what it holds into the store; see `store merge`."""
+    """Check a file that `store export` wrote, and add what it holds to the store, by fingerprint.
+
+    If the two have different results under one fingerprint, all of these are named, nothing is added, and the exit
+    status is 1.
+    """
     from reproduce.outputs.store_files import import_store
 
-    where = storage_paths(store, artifacts)
-    _merge(where.store, lambda progress: import_store(file, where, keep_first=keep_first, progress=progress))
-
-
-def _merge(into: Path, merged_with: Callable[[Progress], Merged]) -> None:
-    from reproduce.monitoring.bars import Bars
-
-    console = output_console()
-    with Bars(console) as bars:
-        merged = merged_with(bars.of("copying files"))
-    for conflict in merged.conflicts:
-        say(console, f"conflict: {conflict.name}: {conflict.reason}")
-    count = f"{len(merged.conflicts)} conflict(s)"
+    console, where = output_console(), storage_paths(store, artifacts)
+    merged = import_store(file, where)
     if merged.added is None:
-        say(console, f"{count}, so nothing was merged; --keep-first keeps the version in {into}")
+        for conflict in merged.conflicts:
+            say(console, f"conflict: {conflict}")
+        count = f"{len(merged.conflicts)} conflict(s)"
+        say(console, f"{count}, so nothing was imported; import into a store of its own with --store PATH")
         raise typer.Exit(1)
-    kept = f"; {count}, {into} keeps its version" if merged.conflicts else ""
     added = ", ".join(f"{number} {kind}" for kind, number in merged.added.items())
-    say(console, f"added to {into}: {added}{kept}")
+    say(console, f"added to {where.store}: {added}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,14 +36,22 @@ def table(
         str | None,
         typer.Option(
             "--what",
-            help="Kind of table. published: a paper's table beside your own runs; results, differences, uncertainty, "
+            help="Kind of table. published: a paper's table beside your own runs; results, differences, "
             "peeking, hyperparameters, costs: tables of an experiment. Default: published for the name of a published "
             "table, results for an experiment.",
         ),
     ] = None,
     notes: Annotated[
-        str, typer.Option("--notes", help="Notes below the table: short (what a reader must know), all, or none.")
-    ] = "all",
+        str | None,
+        typer.Option(
+            "--notes",
+            help="Notes below the table: short (what a reader must know), all, or none. By default short in LaTeX.",
+        ),
+    ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option("--compare", help="Compare all pairs (all), each with the best, or each with this one."),
+    ] = None,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
@@ -57,7 +66,8 @@ def table(
 
     check_format(output)
     _check("--what", what, (None, "published", *KINDS))
-    _check("--notes", notes, ("short", "all", "none"))
+    _check("--notes", notes, (None, "short", "all", "none"))
+    notes = notes or ("short" if output == "latex" else "all")
     published = published_tables()
     if name is None:
         opened = existing_store(store, artifacts)
@@ -70,7 +80,7 @@ def table(
     else:
         names = f"published tables ({', '.join(published)})"
         opened = opened_store(store, artifacts, f"; {names} need none")
-        _print_stored(name, opened, what or "results", output, notes, f"; there are also {names}")
+        _print_stored(name, opened, what or "results", output, notes, compare, f"; there are also {names}")
 
 
 def _check(option: str, value: str | None, known: Sequence[str | None]) -> None:
@@ -91,20 +101,36 @@ def _published(name: str, store: Store | None, store_location: str) -> Table:
     return published_layout(compared_with_runs(name, store))
 
 
-def _print_stored(name: str, store: Store, kind: str, output: str, notes: str, hint: str) -> None:
+_CHOSEN_LATER = (
+    "These comparisons are not those of the experiment ({}). If they were chosen by looking at results, wrong claims "
+    "are more likely than the tests say."
+)
+
+
+def _print_stored(name: str, store: Store, kind: str, output: str, notes: str, compare: str | None, hint: str) -> None:
+    from reports.headline import comparison_lines, headline
     from reports.tables.table import with_notes
     from reproduce.outputs.find_runs import find_experiments, others_of_name
-    from reproduce.outputs.tables import KINDS
+    from reproduce.outputs.tables import KINDS, compared_by
+    from results.statistics.primary_comparison import primary_score
     from results.store.experiment_results import MeasuredExperiment
 
     for experiment in find_experiments(store, [name], hint):
         if others := others_of_name(store, experiment, [name]):
             typer.echo(others, err=True)
         measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
+        planned = primary_score(measured).compare
+        if compare is not None:
+            measured = compared_by(measured, compare)
+            for line in (headline(measured), *comparison_lines(measured)) if output == "terminal" else ():
+                say(output_console(), line)
         if output == "json" and kind == "results":
             sys.stdout.write(measured.without_trainings().to_json())
         else:
-            print_table(with_notes(KINDS[kind](measured), notes), output)
+            drawn = KINDS[kind](measured)
+            if compare not in (None, planned):
+                drawn = replace(drawn, notes=(_CHOSEN_LATER.format(planned), *drawn.notes))
+            print_table(with_notes(drawn, notes), output)
 
 
 def claims(
@@ -119,7 +145,8 @@ def claims(
     any_dataset: Annotated[
         bool,
         typer.Option(
-            "--any-dataset", help="Where a claim's dataset was not run, show runs of the two methods on other datasets."
+            "--any-dataset",
+            help="Let runs on other datasets answer where a claim's own was not run.",
         ),
     ] = False,
     store: StoreAt = STORE,
@@ -133,14 +160,14 @@ def claims(
     """
     from reports.published.claim_answers import answer_claims
     from reports.tables.claims_table import claims_table
-    from reproduce.outputs.tables import stored_experiments
+    from reproduce.outputs.tables import kept_experiments, stored_experiments
 
     check_format(output)
     read = _read_claims(file)
     opened = existing_store(store, artifacts)
     if opened is None:
-        typer.echo(f"{store}: there is no store yet, so only the printed numbers answer", err=True)
-    stored = [] if opened is None else stored_experiments(opened)
+        typer.echo(f"{store}: there is no store yet, so the suite's own records in results/measured answer", err=True)
+    stored = kept_experiments() if opened is None else stored_experiments(opened)
     _warn_of_names(read, stored)
     title = "Claims" if file else "Main claims of the papers"
     print_table(claims_table(answer_claims(read, stored, any_dataset), title), output)
@@ -194,12 +221,6 @@ def board(
     to: Annotated[
         Path | None, typer.Option("--to", help="Write the page and the table in every format into this folder.")
     ] = None,
-    mixed: Annotated[
-        bool,
-        typer.Option(
-            "--mixed", help="Put unlike protocols, trunks and embedding sizes on one board, which names them."
-        ),
-    ] = False,
     store: Annotated[
         list[str],
         typer.Option("--store", help="A store, or a file that `store export` wrote; repeat the option for several."),
@@ -208,23 +229,22 @@ def board(
 ) -> None:
     """Draw what several datasets say together: each difference on each dataset, and whether it is the same on all.
 
-    Experiments under unlike conditions stand on separate boards. Experiments of one dataset that differ in their
-    methods alone, such as those of two labs, are joined.
+    The ranking comes first. Experiments under unlike conditions stand on separate boards. In another format than that
+    of the terminal the table of pairs is printed.
     """
-    from reports.board.board_table import board_table
+    from reports.board.board_table import pairs_table, ranking_table
     from reports.board.boards import boards_of
     from reproduce.outputs.tables import latest_sources, named_sources, opened_places
 
     check_format(output)
     with opened_places(store, artifacts) as stores:
         sources = named_sources(stores, name) if name else latest_sources(stores)
-        found = boards_of(sources, mixed=mixed)
+        found = boards_of(sources)
         for line in found.left_out:
             typer.echo(line, err=True)
         if not found.boards:
             raise InputError(
-                "no two datasets can stand on one board; run an experiment on a second one, name more with --store, or "
-                "put unlike ones together with --mixed"
+                "no two datasets can stand on one board; run an experiment on a second one, or name more with --store"
             )
         for one in found.boards:
             if compare not in ("all", "best", *one.methods):
@@ -232,7 +252,11 @@ def board(
                 raise InputError(f"--compare {compare}: is not on all datasets; use all, best, or one of {methods}")
         for number, one in enumerate(found.boards, start=1):
             if to is None:
-                print_table(board_table(one, compare), output)
+                if output == "terminal":
+                    ranking = ranking_table(one)
+                    say(output_console(), ranking.notes[0])  # The headline.
+                    print_table(replace(ranking, notes=ranking.notes[1:]), output)
+                print_table(pairs_table(one, compare, told=output == "terminal" and compare == "all"), output)
             else:
                 _write_board(one, compare, to / f"board_{number}" if len(found.boards) > 1 else to)
 

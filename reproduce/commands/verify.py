@@ -41,45 +41,36 @@ def verify(
     store does not change.
     """
     from reproduce.monitoring.bars import Bars
-    from reproduce.outputs.find_runs import find_experiments
-    from reproduce.outputs.stored_data import StoredData, check_weights
+    from reproduce.outputs.find_runs import find_experiments, own_folders
     from reproduce.outputs.train_again import random_sample, stored_trainings, train_again
     from reproduce.run.devices import check_device, prepare_process
-    from reproduce.storage import opened_store, storage_paths, with_writable_cache
+    from reproduce.run.open_data import OpenedData, check_weights
+    from reproduce.storage import opened_store, storage_paths
 
     torch_device = check_device(device)
     console, where = output_console(), storage_paths(store, artifacts, cache)
     opened = opened_store(store, artifacts)
     stored = [t for found in find_experiments(opened, [name]) for t in stored_trainings(opened, found)]
-    taken = random_sample(stored, opened, sample, seed)
-    others = f"; {taken.other_versions} were made by another version of the code" if taken.other_versions else ""
-    if not taken.trainings:
-        raise InputError(f"{name}: no stored training can be verified{others}; make some with `reproduce run`")
-    say(console, f"training {len(taken.trainings)} of {taken.of} trainings again (seed {seed}){others}")
+    taken = random_sample(opened, stored, sample, seed)
+    if not taken:
+        raise InputError(f"{name}: this version of the code made no training of it; make some with `reproduce run`")
+    say(console, f"training {len(taken)} of {len(stored)} trainings again (seed {seed})")
     prepare_process(torch_device)
     datasets, outcomes = {training.settings.dataset.name for training in stored}, []
-    roots = {dataset: Choices(data=data).root_of(dataset, datasets) for dataset in datasets}
-    with with_writable_cache(where) as paths, Bars(console) as bars:
-        for spec in {training.spec.conditions.trunk: training.spec for training in taken.trainings}.values():
-            check_weights(spec, weights, bars.of("fetching the trunk's weights"))
-        again = StoredData(roots, paths.cache, torch_device, bars.of("reading images"))
+    own = own_folders(name, stored[0].experiment)
+    roots = {dataset: Choices(data=data).root_of(dataset, datasets) or own.get(dataset) for dataset in datasets}
+    with Bars(console) as bars:
+        for spec in {training.spec.conditions.trunk: training.spec for training in taken}.values():
+            check_weights(spec, weights, bars)
+        again = OpenedData(where, torch_device, bars, roots=roots)
         progress = bars.of("training again")
-        for number, training in enumerate(taken.trainings, start=1):
+        for number, training in enumerate(taken, start=1):
             outcomes.append(train_again(training, again, where.artifacts))
-            progress(number, len(taken.trainings))
-            say(console, f"{training.called}: {_in_words(outcomes[-1])}")
+            progress(number, len(taken))
+            say(console, f"{training.called}: {outcomes[-1]}")
     say(console, _summary(outcomes))
     if any(outcome.differences and not outcome.machines for outcome in outcomes):
         raise typer.Exit(1)
-
-
-def _in_words(compared: Comparison) -> str:
-    if not compared.differences:
-        what = "record and checkpoint" if compared.checkpoint else "record; no checkpoint is kept"
-        return f"equal bit for bit ({what})"
-    change = "" if compared.best_change is None else f"; MAP@R {100 * compared.best_change:+z.4f} points"
-    where = f"; made with {', '.join(compared.machines)}" if compared.machines else ""
-    return f"differs: {', '.join(compared.differences)}{change}{where}"
 
 
 def _summary(outcomes: list[Comparison]) -> str:
@@ -89,8 +80,5 @@ def _summary(outcomes: list[Comparison]) -> str:
     if differing := len(outcomes) - equal - elsewhere:
         lines.append(f"{differing} differ, although device, threads, processor and packages are the same")
     if elsewhere:
-        lines.append(
-            f"{elsewhere} differ from trainings with another device, number of threads, processor or packages; these "
-            "round differently, and a training magnifies that, so the differences are only reported"
-        )
+        lines.append(f"{elsewhere} differ, made with other devices, threads, processors or packages; only reported")
     return "; ".join(lines)

@@ -12,21 +12,21 @@ from results.spec.mlrc_constants import MLRC_TABLES
 _NOT_COMPARED = frozenset(
     {
         # Names, further measurements, and what is tested: they change no number.
-        *("title", "metrics", "test_curves", "recordings", "peeking_metric"),
+        *("title", "metrics", "test_curves", "peeking_metric"),
         "primary",
         # Compared key by key, by `deviations`.
         *("methods", "variants"),
         # A subset fills no published table anyway (reports/published/eligibility.py).
         *("dataset.root", "dataset.subset", "dataset.skip_broken_images", "dataset.min_images"),
         # How many runs and searches there are, and from which seed.
-        *("reproductions", "search.searches", "seed"),
-        # They change how fast a number came, not what it is.
-        *("images.augmentation", "training.precision"),
+        *("reproductions", "search.searches", "search.until_decided", "seed"),
+        # It changes how fast a number came, not what it is.
+        "training.precision",
         # The store names weights as they were found on the machine.
         "trunk.weights",
     }
 )
-_NOT_COMPARED_PARTS = ("search.sampler.", "recordings.", "primary.")
+_NOT_COMPARED_PARTS = ("search.sampler.", "primary.")
 
 
 def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:

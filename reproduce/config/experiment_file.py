@@ -92,8 +92,8 @@ def panels_by_size(name: str) -> dict[str, int | None]:
 def _file_and_panel(name: str) -> tuple[Path, str | None]:
     file, slash, panel = name.rpartition("/")
     if not slash or name.endswith(CARD_FILES):
-        return named_file(name, [EXPERIMENTS], "experiment"), None
-    return named_file(file, [EXPERIMENTS], "experiment"), panel
+        return named_file(name, EXPERIMENTS, "experiment"), None
+    return named_file(file, EXPERIMENTS, "experiment"), panel
 
 
 def _methods_named(content: dict[str, Any]) -> set[str]:
@@ -156,17 +156,13 @@ def _source(text: str, folder: Path) -> str:
     return relative_name(os.path.expanduser(text), folder)
 
 
-_PATHS: dict[str, Callable[[str, Path], str]] = {
-    "methods.*": _card,
-    "variants.*.of": _card,
-    "sweeps.*.of": _card,
-    "metrics.*": _source,
-    "dataset.root": _with_folder,
-    "dataset.split": _with_folder,
-    "trunk.name": _source,
-    "trunk.weights": _weights,
+_PATHS: dict[str, dict[str, Callable[[str, Path], str]]] = {
+    "dataset": {"root": _with_folder, "split": _with_folder},
+    "trunk": {"name": _source, "weights": _weights},
+    "variants": {"of": _card},
+    "sweeps": {"of": _card},
 }
-"""Places of paths in an experiment file; `*` stands for every entry of a list."""
+"""Values that are paths, by the keys of an experiment file that have them, or have lists of parts with them."""
 
 
 def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -174,20 +170,20 @@ def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     Values of a wrong type stay as they are; the validation refuses them.
     """
-    for place, join in _PATHS.items():
-        content = _joined_at(content, place.split("."), join, folder)
-    return content
 
+    def joined(part: Any, joins: Mapping[str, Callable[[str, Path], str]]) -> Any:
+        if isinstance(part, list):
+            return [joined(entry, joins) for entry in part]
+        if not isinstance(part, dict):
+            return part
+        paths = {key: join(part[key], folder) for key, join in joins.items() if isinstance(part.get(key), str)}
+        return {**part, **paths}
 
-def _joined_at(value: Any, place: list[str], join: Callable[[str, Path], str], folder: Path) -> Any:
-    if not place:
-        return join(value, folder) if isinstance(value, str) else value
-    key, *rest = place
-    if key == "*" and isinstance(value, list):
-        return [_joined_at(entry, rest, join, folder) for entry in value]
-    if isinstance(value, dict) and key in value:
-        return {**value, key: _joined_at(value[key], rest, join, folder)}
-    return value
+    changed = {key: joined(content[key], joins) for key, joins in _PATHS.items() if key in content}
+    for key, join in (("methods", _card), ("metrics", _source)):
+        if isinstance(names := content.get(key), list):
+            changed[key] = [join(name, folder) if isinstance(name, str) else name for name in names]
+    return {**content, **changed}
 
 
 class Sweep(Record):

@@ -1,13 +1,11 @@
 """Reads method cards (reproduce/methods/*.yaml), which define methods as data.
 
-Cards are read without torch, so that tables can name hyperparameters. `checked_card` checks that the classes of a card
+Cards are read without torch, so that tables can name hyperparameters. `open_method` checks that the classes of a card
 can be built.
 """
 
 from collections.abc import Callable
 from functools import cache
-from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -15,17 +13,16 @@ from pydantic import Field, JsonValue, model_validator
 
 from reproduce.config.strict_yaml import METHODS, named_file, names_in, read_model
 from reproduce.errors import InputError
+from results.spec.experiment_spec import LONGEST_TITLE, Metric
 from results.spec.search_settings import Bounds, Scale, check_bounds
 from results.spec.source_names import relative_name
 from results.spec.training_spec import Component, WeightedComponent
 from results.values import Record
 
-ENTRY_POINTS = "metric_learning_cards"
-"""Entry-point group through which other packages add cards: name = "a package that contains .yaml files"."""
-
-
 Address = Annotated[str, Field(pattern=r"^https://[^\s\"<>]+$")]
 """Address of a page on the web."""
+
+Percentage = Annotated[float, Field(ge=0, le=100)]
 
 BATCH_SIZE = "$batch_size"
 """A bound of a search range that is the batch size of the experiment."""
@@ -149,6 +146,7 @@ class MethodCard(Record):
         search: Search ranges by hyperparameter.
         published_as: Name of the method in the published tables.
         published: The hyperparameters that the source reports as best, by dataset.
+        printed: The scores that the source prints, in percent, by dataset and metric; tables name them in a note.
         fixed: Hyperparameters that are set instead of searched, by dataset.
         embedder: How the embedder of a card without loss is computed; `principal_components` takes the principal
             components of the trunk's features of the training images, `test_components` those of the test images. None
@@ -156,8 +154,8 @@ class MethodCard(Record):
         notes: Remarks about the method.
     """
 
-    key: str
-    title: str
+    key: str = Field(max_length=LONGEST_TITLE)
+    title: str = Field(max_length=LONGEST_TITLE)
     source: str
     papers: tuple[Address, ...] = ()
     loss: Component | None
@@ -169,6 +167,7 @@ class MethodCard(Record):
     search: dict[str, SearchRange] = Field(default={})
     published_as: str | None = None
     published: dict[str, dict[str, JsonValue]] = Field(default={})
+    printed: dict[str, dict[Metric, Percentage]] = Field(default={})
     fixed: dict[str, dict[str, JsonValue]] = Field(default={})
     embedder: Literal["principal_components", "test_components"] | None = None
     notes: str | None = None
@@ -185,7 +184,7 @@ class MethodCard(Record):
 
 def card_file(name: str) -> Path:
     """Return the file of a card, given its name or path; raise InputError if there is none."""
-    return named_file(name, card_folders(), "method")
+    return named_file(name, METHODS, "method")
 
 
 def read_card(path: Path) -> MethodCard:
@@ -207,19 +206,5 @@ def suite_card(method: str) -> MethodCard | None:
 
 
 def card_names() -> list[str]:
-    """Return the names of the cards that come with the suite and with installed packages."""
-    return sorted(name for folder in card_folders() for name in names_in(folder))
-
-
-def card_folders() -> list[Path]:
-    """Return the folders of cards: first the suite's, then those of installed packages."""
-    packages = [point.value for point in metadata.entry_points(group=ENTRY_POINTS)]
-    return [METHODS, *(folder for package in packages for folder in _folders_of(package))]
-
-
-def _folders_of(package: str) -> list[Path]:
-    """Find the folders of a package without importing it: its code must not run in this process."""
-    top, *inner = package.split(".")
-    spec = find_spec(top)
-    places = [] if spec is None else spec.submodule_search_locations or []
-    return [folder for place in places if (folder := Path(place).joinpath(*inner)).is_dir()]
+    """Return the names of the cards that come with the suite."""
+    return names_in(METHODS)

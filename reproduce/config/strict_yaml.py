@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -140,17 +140,16 @@ def _described(error: Any) -> str:
     return f"key {key!r}: {error['msg'][0].lower()}{error['msg'][1:]}, found {shown}"
 
 
-def named_file(name: str, folders: Sequence[Path], what: str) -> Path:
-    """Find NAME.yaml in the first of the folders that has it, or take the path of a .yaml file."""
+def named_file(name: str, folder: Path, what: str) -> Path:
+    """Find NAME.yaml in a folder of the suite, or take the path of a .yaml file."""
     if name.endswith((".yaml", ".yml")):
         if not Path(name).is_file():
             raise InputError(f"{name}: no such file")
         return Path(name)
-    for folder in folders:
-        if (path := folder / f"{name}.yaml").is_file():
-            return path
-    known = sorted(known_name for folder in folders for known_name in names_in(folder))
-    raise InputError(f"unknown {what} {name!r}; known are {', '.join(known)}, or give the path of a .yaml file")
+    if (path := folder / f"{name}.yaml").is_file():
+        return path
+    known = ", ".join(names_in(folder))
+    raise InputError(f"unknown {what} {name!r}; known are {known}, or give the path of a .yaml file")
 
 
 def names_in(folder: Path) -> list[str]:

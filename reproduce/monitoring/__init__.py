@@ -1,1 +1,1 @@
-"""Shows the progress of a run: bars, lines in a log, the time left, and reports to trackers."""
+"""Shows the progress of a run: bars, lines in a log, the time left."""

@@ -52,6 +52,7 @@ class RunProgress:
         self._finished: set[str] = set()
         self._notes = dict.fromkeys(titles, "waiting")
         self._best = dict.fromkeys(titles, 0.0)
+        self._untrained = dict.fromkeys(titles, 0.0)
         columns = (TextColumn("trainings"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         left = (TimeRemainingColumn(), TextColumn("left"))
         self._bar = Progress(
@@ -82,13 +83,15 @@ class RunProgress:
         assert not isinstance(job, EvaluateJob)
         self._count(outcome.fingerprint, is_quick=from_store or job.spec.method.loss is None)
         (self.found if from_store else self.made)[method] += 1
-        self._best[method] = max(self._best[method], outcome.best_map_at_r or 0.0)
+        if (outcome.best_map_at_r or 0.0) > self._best[method]:
+            self._best[method] = outcome.best_map_at_r or 0.0
+            self._untrained[method] = outcome.untrained_map_at_r or 0.0
         phase = "choosing the epoch" if job.chooses_epoch else "search" if job.run is None else "reproductions"
         done = self.made[method] + self.found[method]
         count = f"{done} of {self.totals[method]} trainings"
         # A log gets a line per trial or run, not per training.
         is_whole = job.spec.checkpoint_epoch is not None or done % self.folds == 0
-        best = f"best fold's validation MAP@R {self._best[method]:.4f}"
+        best = f"best fold's validation MAP@R {self._best[method]:.4f} (untrained {self._untrained[method]:.4f})"
         self._note(method, f"{phase}, {count}, {best}", say=not from_store and is_whole)
 
     def ticks(self, ticks: list[Tick]) -> None:

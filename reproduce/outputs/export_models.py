@@ -2,6 +2,7 @@
 
 import csv
 import pickle
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from protocols.users_code.kept import remember_kept_sources
 from reproduce.errors import InputError, as_input_errors
 from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import Portable, write_json, write_portable
-from reproduce.outputs.stored_data import StoredData
+from reproduce.run.open_data import OpenedData
 from results.records.artifacts import weights_path
 from results.records.records import FoldResult
 from results.spec.source_names import sources_of_training
@@ -29,40 +30,33 @@ from results.spec.training_spec import FoldSpec
 from results.store.store import Store
 
 
-def export_model(store: Store, run: StoredRun, fold: int, folder: Path, *, onnx: bool = False) -> float:
-    """Write the best model of a fold, counted from 0, as `write_portable` does."""
-    spec, result = run.training(fold)
-    normalization = models_normalization(store, spec)
-    description = {**run_description(run), **_fold_description(run, spec, result), "normalization": normalization}
-    note = (
-        f"The model of fold {fold} of {run.called}. It was trained on a part of the classes; the table's separated "
-        "scores are the mean of all folds' models, each alone."
-    )
-    with as_input_errors():
-        weights = weights_with_trunk(spec, kept_weights(store, run, spec))
-    return write_portable(Portable([spec], [weights], normalization, description, note), folder, onnx=onnx)
+def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Path, *, onnx: bool = False) -> float:
+    """Write the best model of a fold, or those of several folds as one, as `write_portable` does.
 
-
-def export_ensemble(store: Store, run: StoredRun, folder: Path, *, onnx: bool = False) -> float:
-    """Write the models of all folds as one, whose embeddings are those of the concatenated scores."""
-    trainings = [run.training(fold) for fold in sorted(run.trainings)]
-    if len(trainings) < 2:
-        raise InputError(f"{run.called}: has one model, so there is no ensemble; leave out --ensemble")
+    The embeddings of several are those of the concatenated scores.
+    """
+    trainings = [run.training(fold) for fold in folds]
     specs = [spec for spec, _ in trainings]
     normalization = models_normalization(store, specs[0])
     first, *others = [spec.model_dump(mode="json") for spec in specs]
     description = {
         **run_description(run),
-        "test": run.record.concatenated.model_dump(),
         "normalization": normalization,
         # What the specifications of the models have in common.
         "spec": {key: value for key, value in first.items() if all(part.get(key) == value for part in others)},
         "models": [_fold_description(run, spec, result) for spec, result in trainings],
     }
-    note = (
-        f"The ensemble of the {len(specs)} folds' models of {run.called}: it concatenates their normalized embeddings. "
-        "The table's concatenated scores are those of this model."
-    )
+    if others:
+        description["test"] = run.record.concatenated.model_dump()
+        note = (
+            f"The ensemble of the {len(specs)} folds' models of {run.called}: it concatenates their normalized "
+            "embeddings. The table's concatenated scores are those of this model."
+        )
+    else:
+        note = (
+            f"The model of fold {folds[0]} of {run.called}. It was trained on a part of the classes; the table's "
+            "separated scores are the mean of all folds' models, each alone."
+        )
     with as_input_errors():
         weights = [weights_with_trunk(spec, kept_weights(store, run, spec)) for spec in specs]
     return write_portable(Portable(specs, weights, normalization, description, note), folder, onnx=onnx)
@@ -124,19 +118,19 @@ def models_normalization(store: Store, spec: FoldSpec) -> Normalization:
         return normalization_of(spec)
 
 
-def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: StoredData, folder: Path) -> None:
+def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: OpenedData, folder: Path) -> None:
     """Write the normalised embeddings of the test images, as they are used for the scores.
 
     `features.npy` holds the embeddings, float32 of shape (n, d), and `labels.csv` the file name and the class of each
     row: the folder is a dataset of features. With several folds, the embeddings are those of their ensemble, and
-    `fold_0.npy` and so on hold those of each fold's model. `labels.npy` (n,) holds the class ranks and `classes.json`
-    their names. `is_query.npy` (n,) marks the queries, if the dataset defines them.
+    `fold_0.npy` and so on hold those of each fold's model. `is_query.npy` (n,) marks the queries, if the dataset
+    defines them.
     """
     specs = [run.training(fold)[0] for fold in folds]
     weights = [kept_weights(store, run, spec) for spec in specs]
     for spec in specs:
         remember_kept_sources(store.artifacts, sources_of_training(spec))
-    dataset = data.open(specs[0], run.summary.experiment.dataset, f"that {run.called} was tested on")
+    dataset = data.of_training(specs[0], run.summary.experiment, f"that {run.called} was tested on")
     with as_input_errors():
         given = dataset.are_test_classes_given
         split = named_split(specs[0].split, dataset.n_classes, dataset.trainval_classes, test_given=given)
@@ -149,11 +143,8 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: Stor
     for name, embeddings in files.items():
         np.save(folder / name, embeddings.cpu().float().numpy())
     _write_labels(folder / LABELS_TABLE, dataset, tested)
-    np.save(folder / "labels.npy", tested.images.labels)
     if tested.is_query is not None:
         np.save(folder / "is_query.npy", tested.is_query)
-    ranks = np.unique(tested.images.labels).tolist()
-    write_json(folder / "classes.json", {str(rank): dataset.class_names[rank] for rank in ranks})
     fingerprints = {f"fold_{spec.fold}": spec.fingerprint for spec in specs}
     origin = {**run_description(run), "normalization": embedded.kind, "models": fingerprints}
     write_json(folder / "origin.json", origin)

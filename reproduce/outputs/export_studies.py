@@ -1,5 +1,7 @@
 """Writes the searches of an experiment as studies of Optuna, for its plots and the dashboard."""
 
+import warnings
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import optuna
@@ -9,10 +11,12 @@ from optuna.trial import FrozenTrial, TrialState
 from protocols.search.space import SearchParameter
 from reproduce.errors import InputError
 from reproduce.outputs.find_runs import NamedExperiment
+from results.records.records import FoldResult
 from results.records.trials import Trial
 from results.store.searches import StoredStudy
 from results.store.store import Store
 
+_FEWEST_FOR_IMPORTANCE = 4
 _STATES = {"complete": TrialState.COMPLETE, "raced": TrialState.PRUNED, "failed": TrialState.FAIL}
 
 
@@ -24,8 +28,9 @@ def url_of(file: Path) -> str:
 def export_studies(store: Store, experiment: NamedExperiment, file: Path) -> list[str]:
     """Write every search with a finished trial as a study into an SQLite file.
 
-    Scores of folds are intermediate values. A trial that got no more folds in a race is pruned; the score that the
-    sampler was told is its attribute `expected`. A trial that the method refused has failed, with its `reason`.
+    Scores of folds are intermediate values; a trial's times are those of its trainings. A trial that got no more folds
+    in a race is pruned; the score that the sampler was told is its attribute `expected`. A trial that the method
+    refused has failed, with its `reason`.
 
     Returns:
         The names of the studies: experiment, method and number of the search.
@@ -46,20 +51,39 @@ def export_studies(store: Store, experiment: NamedExperiment, file: Path) -> lis
         names.append(f"{experiment.name} {method}" + (f" search {search}" if search else ""))
         study = optuna.create_study(storage=storage, study_name=names[-1], direction="maximize")
         study.set_user_attr("study", stored.fingerprint)
-        study.add_trials(_trials(stored))
+        study.add_trials(_trials(stored, store))
     storage.engine.dispose()
     return names
 
 
-def _trials(stored: StoredStudy) -> list[FrozenTrial]:
+def importances(stored: StoredStudy) -> dict[str, float]:
+    """Return how much each hyperparameter separates the best quarter of a search's trials, by PED-ANOVA.
+
+    The sum is 1. The result is empty for fewer than four whole trials, and where nothing separates them.
+    """
+    whole = [trial for trial in _trials(stored) if trial.state == TrialState.COMPLETE]
+    if len(whole) < _FEWEST_FOR_IMPORTANCE or len({trial.value for trial in whole}) == 1:
+        return {}
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize")
+    study.add_trials(whole)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=0.25)
+    return optuna.importance.get_param_importances(study, evaluator=evaluator)
+
+
+def _trials(stored: StoredStudy, store: Store | None = None) -> list[FrozenTrial]:
     space = [SearchParameter.model_validate(parameter) for parameter in stored.identity["space"]]
-    return [_trial(trial, space) for trial in stored.trials if trial.state != "running"]
+    trials = [trial for trial in stored.trials if trial.state != "running"]
+    known = store.fold_results({name for trial in trials for name in trial.trainings}) if store else {}
+    return [_trial(trial, space, [known[name][1] for name in trial.trainings if name in known]) for trial in trials]
 
 
-def _trial(trial: Trial, space: list[SearchParameter]) -> FrozenTrial:
+def _trial(trial: Trial, space: list[SearchParameter], folds: list[FoldResult]) -> FrozenTrial:
     attributes = {"trainings": list(trial.trainings), **({"reason": trial.reason} if trial.reason else {})}
     raced = {"expected": trial.score} if trial.state == "raced" else {}
-    return optuna.trial.create_trial(
+    made = optuna.trial.create_trial(
         params=trial.setting,
         distributions={parameter.target: parameter.distribution() for parameter in space},
         state=_STATES[trial.state],
@@ -67,3 +91,10 @@ def _trial(trial: Trial, space: list[SearchParameter]) -> FrozenTrial:
         intermediate_values=dict(enumerate(trial.fold_scores)),
         user_attrs={**attributes, **raced},
     )
+    if folds:
+        ends = [datetime.fromisoformat(fold.provenance.finished_at) for fold in folds]
+        starts = [end - timedelta(seconds=fold.wall_time) for end, fold in zip(ends, folds, strict=True)]
+        # Optuna's times are local, without a zone.
+        made.datetime_start = min(starts).astimezone().replace(tzinfo=None)
+        made.datetime_complete = max(ends).astimezone().replace(tzinfo=None)
+    return made

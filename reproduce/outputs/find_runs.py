@@ -6,7 +6,9 @@ identity, or the beginning of it, means one of them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from reproduce.config.experiment_file import load_experiments
 from reproduce.config.strict_yaml import short_name
 from reproduce.errors import InputError
 from results.records.experiment_summary import ExperimentSummary
@@ -89,16 +91,24 @@ def others_of_name(store: Store, experiment: NamedExperiment, asked: Sequence[st
 
 
 def find_experiment(store: Store, name: str) -> NamedExperiment:
-    """Find an experiment by name or identity; raise InputError if there is none, or if it has several panels."""
+    """Find an experiment by name or identity, or the panel that has runs if only one has.
+
+    InputError is raised if there is none, or if several panels have runs.
+    """
     experiments = find_experiments(store, [name])
-    if experiments[0].name.startswith(f"{short_name(name)}/"):
-        panels = ", ".join(experiment.name for experiment in experiments)
+    with_runs = [one for one in experiments if store.experiment_runs(one.fingerprint)] or experiments
+    if len(with_runs) > 1:
+        panels = ", ".join(experiment.name for experiment in with_runs)
         raise InputError(f"{name} has several panels; use one of {panels}")
-    return experiments[0]
+    return with_runs[0]
 
 
-def find_runs(store: Store, name: str, method: str, search: int = 0, run: int | None = None) -> list[StoredRun]:
+def find_runs(
+    store: Store, name: str, method: str, search: int | None = None, run: int | None = None
+) -> list[StoredRun]:
     """Find the tested runs of a search of a method, or one of them; runs are counted from 0 in every search.
+
+    Without a number of a search it is the best validated one.
 
     `name` is the name or the identity of the experiment. InputError is raised if there is no such run.
     """
@@ -108,6 +118,7 @@ def find_runs(store: Store, name: str, method: str, search: int = 0, run: int | 
         raise InputError(
             f"{experiment.name}: there is no tested run in {store.url} yet; continue with `reproduce run {name}`"
         )
+    search = best_search(store, experiment.fingerprint, method) if search is None else search
     found = [
         record for record in records if (record.method, record.search) == (method, search) and run in (None, record.run)
     ]
@@ -118,6 +129,32 @@ def find_runs(store: Store, name: str, method: str, search: int = 0, run: int | 
         )
     summary = store.experiment(experiment.fingerprint)
     return [StoredRun(experiment.name, summary, record, _trainings(store, record)) for record in found]
+
+
+def best_search(store: Store, experiment: str, method: str) -> int:
+    """Return the tested search of a method that found the best validation score; of equal ones the first.
+
+    Tests have no say: a setting that is chosen by its test score would be chosen by luck.
+    """
+    trials, tested = store.experiment(experiment).trials, store.experiment_runs(experiment)
+    with_runs = {record.search for record in tested if record.method == method}
+    scores = {
+        search: max((t.score or 0.0 for t in study.finished(trials) if t.state == "complete"), default=0.0)
+        for (key, search), study in store.searches.of_experiment(experiment).items()
+        if key == method and search in with_runs
+    }
+    return max(scores, key=lambda search: (scores[search], -search), default=0)
+
+
+def own_folders(*names: str) -> dict[str, Path]:
+    """Return the folder of each dataset that an experiment's own file gives; empty if none of the names has a file."""
+    for file in (form for name in names for form in (name, f"{name.partition('/')[0]}.yaml")):
+        try:
+            settings = [experiment.dataset for experiment in load_experiments(file, {}).values()]
+        except InputError:
+            continue
+        return {dataset.name: dataset.root for dataset in settings if dataset.root is not None}
+    return {}
 
 
 def _trainings(store: Store, record: RunRecord) -> dict[int, tuple[FoldSpec, FoldResult]]:

@@ -11,9 +11,9 @@ from protocols.splits import from_ranges
 from protocols.trunks.embedding_model import weights_with_trunk
 from reproduce.errors import InputError, WorkFailedError, as_input_errors
 from reproduce.outputs.export_models import models_normalization, run_description
-from reproduce.outputs.find_runs import StoredRun, find_experiment
+from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import Portable, write_portable
-from reproduce.outputs.stored_data import StoredData
+from reproduce.run.open_data import OpenedData
 from results.records.records import FoldResult
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
@@ -23,22 +23,6 @@ UNTESTED = (
     "on. The scores of the experiment are those of models that were trained on a part of the classes."
 )
 _OF_A_FOLD = {"fold", "split", "train_classes", "validation_classes", "checkpoint_epoch"}
-
-
-def best_search(store: Store, name: str, method: str) -> int:
-    """Return the search of a method that found the best validation score; of equal ones the first.
-
-    Tests have no say: a setting that is chosen by its test score would be chosen by luck.
-    """
-    experiment = find_experiment(store, name).fingerprint
-    trials, tested = store.experiment(experiment).trials, store.experiment_runs(experiment)
-    with_runs = {record.search for record in tested if record.method == method}
-    scores = {
-        search: max((t.score or 0.0 for t in study.finished(trials) if t.state == "complete"), default=0.0)
-        for (key, search), study in store.searches.of_experiment(experiment).items()
-        if key == method and search in with_runs
-    }
-    return max(scores, key=lambda search: (scores[search], -search), default=0)
 
 
 def checkpoint_epochs(trainings: Sequence[tuple[FoldSpec, FoldResult]], dataset: Dataset) -> list[int]:
@@ -62,7 +46,7 @@ def _checkpoint_epoch(spec: FoldSpec, result: FoldResult, dataset: Dataset) -> i
 def fit_model(
     store: Store,
     runs: Sequence[StoredRun],
-    data: StoredData,
+    data: OpenedData,
     folder: Path,
     *,
     onnx: bool = False,
@@ -84,7 +68,7 @@ def fit_model(
     run = runs[0]
     like, _ = run.trainings[min(run.trainings)]
     normalization = models_normalization(store, like)
-    dataset = data.open(like, run.summary.experiment.dataset, f"that {run.called} was tested on")
+    dataset = data.of_training(like, run.summary.experiment, f"that {run.called} was tested on")
     kept = checkpoint_epochs([one for each in runs for one in each.trainings.values()], dataset)
     epochs = max(int(like.method.loss is not None), round(fmean(kept)))
     with as_input_errors():

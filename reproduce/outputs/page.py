@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 from zipfile import BadZipFile
 
 from reports.figures.search import Parameter, SearchHistory, TrialPoint
@@ -21,11 +21,12 @@ from reports.page.material import Material, MethodSource
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import suite_card
 from reproduce.errors import writing_to
+from reproduce.outputs.find_runs import NamedExperiment
 from reproduce.outputs.rerun_commands import rerun_commands
-from reproduce.outputs.result_files import link_latest, own_name
+from reproduce.outputs.result_files import latest_name, link_latest, own_name
 from reproduce.outputs.tables import published_names
 from results.atomic_files import write_atomically
-from results.records.artifacts import FigureData, Recording, figure_data_path, recording_path, weights_path
+from results.records.artifacts import FigureData, figure_data_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.searches import StoredStudy
 from results.store.store import Store
@@ -39,11 +40,10 @@ _PUBLIC = re.compile(r"https://(?:www\.)?(?:github\.com|gitlab\.com|codeberg\.or
 _PAGE = "index.html"
 _SCALES: dict[str, Literal["linear", "log", "int"]] = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
-T = TypeVar("T")
 
 
 def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
-    """Write the page of an experiment, and its figures as PNG and SVG; return the file of the page.
+    """Write the page of an experiment, and its figures as PNG, SVG and PDF; return the file of the page.
 
     The page is `folder`/NAME-IDENTITY/index.html, and the figures are in `figures` beside it. `folder`/NAME leads to
     the latest experiment of the name. The slash of a panel's name becomes an underscore. The page is written completely
@@ -82,17 +82,13 @@ def gather(name: str, fingerprint: str, store: Store) -> Material:
     # Those of the first reproductions, by method.
     first = {run.method: run for run in measured.records if run.run == run.search == 0}
     data = {method: figure_data_path(artifacts, run.fingerprint) for method, run in first.items()}
-    trained = {method: measured.trainings.get(run.fold_fingerprints[0]) for method, run in first.items()}
-    recorded = {method: recording_path(weights_path(artifacts, one[0])) for method, one in trained.items() if one}
-    figure_data, unreadable = _loaded(data, FigureData.load)
-    recordings, unreadable_recordings = _loaded(recorded, Recording.load)
+    figure_data, unreadable = _loaded(data)
     cards = {key: card for key in summary.methods if (card := suite_card(key)) is not None}
     return Material(
         name=name,
         measured=measured,
         figure_data=figure_data,
-        recordings=recordings,
-        unreadable=(*unreadable, *unreadable_recordings),
+        unreadable=tuple(unreadable),
         searches=histories(store.searches.of_experiment(fingerprint), summary.methods, summary.trials),
         commands=rerun_commands(name, measured),
         published_names=published_names(measured),
@@ -105,12 +101,12 @@ def gather(name: str, fingerprint: str, store: Store) -> Material:
     )
 
 
-def _loaded(paths: Mapping[str, Path], load: Callable[[Path], T]) -> tuple[dict[str, T], list[str]]:
+def _loaded(paths: Mapping[str, Path]) -> tuple[dict[str, FigureData], list[str]]:
     found, unreadable = {}, []
     for method, path in paths.items():
         if path.exists():
             try:
-                found[method] = load(path)
+                found[method] = FigureData.load(path)
             except _UNREADABLE:
                 unreadable.append(path.name)
     return found, unreadable
@@ -151,7 +147,9 @@ def _history(study: StoredStudy, budget: int) -> SearchHistory:
         )
         for trial in study.finished(budget)
     ]
-    return SearchHistory(tuple(points), parameters)
+    from reproduce.outputs.export_studies import importances  # Imports Optuna.
+
+    return SearchHistory(tuple(points), parameters, importances(study))
 
 
 def drawn_line(origin: str = "") -> str:
@@ -171,24 +169,35 @@ def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     written = {name for figure in figures for name in figure.save(folder)}
     for path in folder.iterdir():
-        if path.suffix in (".svg", ".png") and path.name not in written:
+        if path.suffix in (".svg", ".png", ".pdf", ".csv") and path.name not in written:
             path.unlink()
 
 
-def answer(fingerprint: str, store: Store) -> str:
-    """Return the headline of an experiment, which its page begins with."""
-    from reports.headline import headline
+def draw_figures(experiments: Sequence[NamedExperiment], store: Store, folder: Path) -> Iterator[tuple[Path, str]]:
+    """Draw the figures of experiments, and those over the panels of a file; yield each PNG file with its title."""
+    from reports.page.figures import page_figures, sweep_figures
 
-    return headline(MeasuredExperiment.from_store(store, fingerprint))
+    found = {one.name: gather(one.name, one.fingerprint, store) for one in experiments}
+    drawn = {name: tuple(page_figures(material)) for name, material in found.items()}
+    if len(found) > 1:
+        drawn[next(iter(found)).partition("/")[0]] = tuple(sweep_figures(list(found.values())))
+    for name, figures in drawn.items():
+        own = folder / latest_name(name)
+        for figure in figures:
+            if figure.files:
+                with writing_to(own):
+                    figure.save(own)
+                yield own / f"{figure.name}.png", figure.title
 
 
-def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path) -> str:
-    """Write the page of a finished run if what it shows has changed, and return a line with its path.
+def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path) -> list[str]:
+    """Write the page of a finished run if what it shows has changed; return lines with the places of figures and page.
 
-    An error does not end the run; the line then gives the reason.
+    An error does not end the run; a line then gives the reason.
     """
     try:
-        return f"page: {current_page(name, fingerprint, store, folder)}"
+        page = current_page(name, fingerprint, store, folder)
+        return [f"figures (PDF, SVG, PNG): {page.parent / 'figures'}", f"page: {page}"]
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return f"no page was written ({reason}); everything is in the store, try `reproduce report {name}`"
+        return [f"no page was written ({reason}); everything is in the store, try `reproduce report {name}`"]

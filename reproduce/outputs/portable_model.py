@@ -45,9 +45,13 @@ class NormalizedModel(nn.Module):
     def __init__(self, models: Sequence[EmbeddingModel], normalization: Normalization, shape: tuple[int, ...]) -> None:
         super().__init__()
         self.models, self.normalization, self.shape = nn.ModuleList(models), normalization, shape
+        # Its products are float32, so that an exported program takes rows of float16 too.
+        self.one: Tensor
+        self.register_buffer("one", torch.ones(1), persistent=False)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Compute normalized embeddings (n, d) of images or features (n, ...), d the sum over all models."""
+        inputs = inputs * self.one if len(self.shape) == 1 else inputs
         embeddings = [model(inputs) for model in self.models]
         if len(embeddings) == 1:
             return normalized(embeddings[0], self.normalization)
@@ -124,7 +128,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 def _use_of(spec: FoldSpec) -> str:
     """Return the lines that load and use a model, and what its inputs are."""
     images, inputs = spec.conditions.images, "features"
-    meaning = "`features` are float32 (n, c), the rows of the features file."
+    meaning = "`features` are float32 or float16 (n, c), the rows of the features file."
     if spec.conditions.trunk.name != NO_TRUNK:
         sides = [str(side) for side in (images.resize, images.evaluation_resize) if side is not None]
         resized = f"resized to a shorter side of {', then '.join(sides)} pixels (bilinear), and " if sides else ""

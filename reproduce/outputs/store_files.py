@@ -20,13 +20,13 @@ from results.atomic_files import BAD_ZIP, is_sound, make_folder, partial_name, p
 from results.records.artifacts import weights_path
 from results.store.check import CheckedRecords, StoreFault, check_records
 from results.store.database import Database
-from results.store.exchange import Conflict, apply_merge, plan_merge
+from results.store.exchange import apply_merge, plan_merge
 
 STORE, ARTIFACTS = "store.sqlite", "artifacts"
 SOURCES, FIGURE_DATA = "sources", "figure_data"
 """Folders below the artifacts: copies of users' source files, and data of pages."""
 
-_OF_A_TRAINING = re.compile(r"([0-9a-f]{32})\.(pt|last\.pt|proxies\.pt|recording\.npz)")
+_OF_A_TRAINING = re.compile(r"([0-9a-f]{32})\.(pt|last\.pt|proxies\.pt)")
 _OF_A_RUN = re.compile(r"([0-9a-f]{32})\.npz")
 _DIGEST = re.compile(r"[0-9a-f]{16}")
 
@@ -55,18 +55,13 @@ def _files_below(artifacts: Path) -> list[Path]:
     return [path.relative_to(artifacts) for path in sorted(artifacts.rglob("*")) if path.is_file()]
 
 
-def _counted(names: list[Path], progress: Progress | None) -> Iterator[Path]:
-    """Yield the names, and tell the progress after each."""
-    for number, name in enumerate(names, start=1):
-        yield name
-        if progress is not None:
-            progress(number, len(names))
-
-
 def check_files(records: CheckedRecords, artifacts: Path, progress: Progress | None = None) -> Iterator[StoreFault]:
     """Read every file in the folder of artifacts, and yield what is damaged or foreign."""
-    for name in _counted(_files_below(artifacts), progress):
+    names = _files_below(artifacts)
+    for number, name in enumerate(names, start=1):
         owner, path = owner_of(name), artifacts / name
+        if progress is not None:
+            progress(number, len(names))
         if owner is None:
             yield StoreFault("foreign", str(path), "the suite writes no file of this name")
         elif name.parts[0] == SOURCES:
@@ -107,24 +102,22 @@ def _refuse_damaged(source: Database, artifacts: Path) -> None:
 
 @dataclass(frozen=True)
 class Merged:
-    """The outcome of a merge.
+    """The outcome of an import.
 
     Attributes:
-        added: How much was added, by kind; None if conflicts prevented the merge and nothing was written.
-        conflicts: What the stores disagree about; the first store's version stayed.
+        added: How much was added, by kind; None if conflicts prevented it and nothing was written.
+        conflicts: What the stores disagree about, a line each.
     """
 
     added: dict[str, int] | None
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[str, ...]
 
 
-def merge_stores(
-    into: StoragePaths, other: StoragePaths, *, keep_first: bool = False, progress: Progress | None = None
-) -> Merged:
-    """Add what another store holds to a store, files first, so that a merge can be repeated; the store may be new.
+def merge_stores(into: StoragePaths, other: StoragePaths) -> Merged:
+    """Add what another store holds to a store, files first, so that it can be repeated; the store may be new.
 
     The other store, which is only read, first passes the check of `reproduce store check`, but may lack checkpoints.
-    `keep_first` keeps the first store's version where the two disagree; without it nothing is merged then.
+    If the two have different results under one name, nothing is added.
 
     Raises:
         InputError: The other store has a damaged row or file, or lacks a row. Nothing was written.
@@ -134,13 +127,11 @@ def merge_stores(
     _refuse_damaged(source, other.artifacts)
     target = open_store(into).database
     merge = plan_merge(target, source)
-    conflicts, owners = tuple(merge.conflicts), merge.files_of()
-    if conflicts and not keep_first:
-        return Merged(None, conflicts)
+    if merge.conflicts:
+        return Merged(None, tuple(merge.conflicts))
     names = [name for name in _files_below(other.artifacts) if owner_of(name) is not None]
-    wanted = [name for name in names if name.parts[0] == SOURCES or owner_of(name) in owners]
-    new = [name for name in wanted if not (into.artifacts / name).exists()]
-    for name in _counted(new, progress):
+    new = [name for name in names if not (into.artifacts / name).exists()]
+    for name in new:
         _copy(other.artifacts / name, into.artifacts / name)
     apply_merge(target, merge)
     added = {
@@ -150,7 +141,7 @@ def merge_stores(
         "search(es)": len({row["study"] for row in merge.rows["trials"]}),
         "file(s)": len(new),
     }
-    return Merged(added, conflicts)
+    return Merged(added, ())
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -164,9 +155,7 @@ def _copy(source: Path, target: Path) -> None:
         partial.unlink(missing_ok=True)
 
 
-def export_store(
-    where: StoragePaths, file: Path, *, checkpoints: bool = False, progress: Progress | None = None
-) -> int:
+def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) -> int:
     """Write records, searches and the data of pages of a store into one file; return its size in bytes.
 
     The file must not exist; it is complete or not there. The tables do not need the checkpoints.
@@ -182,7 +171,7 @@ def export_store(
         with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(partial, "w") as archive:
             source.copy_to(Path(folder) / STORE)
             archive.write(Path(folder) / STORE, STORE, zipfile.ZIP_DEFLATED)
-            for name in _counted(names, progress):
+            for name in names:
                 archive.write(where.artifacts / name, f"{ARTIFACTS}/{name.as_posix()}")
         put_in_place(partial, file.absolute())
     finally:
@@ -190,12 +179,10 @@ def export_store(
     return file.stat().st_size
 
 
-def import_store(
-    file: Path, into: StoragePaths, *, keep_first: bool = False, progress: Progress | None = None
-) -> Merged:
-    """Merge a file that `export_store` wrote into a store. Nothing is written if it is damaged or not of this kind."""
+def import_store(file: Path, into: StoragePaths) -> Merged:
+    """Add a file that `export_store` wrote to a store. Nothing is written if it is damaged or not of this kind."""
     with tempfile.TemporaryDirectory() as folder:
-        return merge_stores(into, unpack_store(file, Path(folder)), keep_first=keep_first, progress=progress)
+        return merge_stores(into, unpack_store(file, Path(folder)))
 
 
 def unpack_store(file: Path, folder: Path) -> StoragePaths:

@@ -6,14 +6,14 @@ The experiments of a board come from stores, from files of `store export` and fr
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pydantic import ValidationError
 
-from reports.board.board_table import board_page, board_table
-from reports.board.boards import Board
-from reports.board.sources import Source, with_all_methods
+from reports.board.board_table import board_page, board_tables
+from reports.board.boards import Board, Source, with_all_methods
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join
 from reports.tables.differences import differences
@@ -21,7 +21,6 @@ from reports.tables.formats import WRITERS
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
-from reports.tables.uncertainty import uncertainty_table
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError, writing_to
@@ -29,7 +28,8 @@ from reproduce.outputs.find_runs import find_experiments
 from reproduce.storage import existing_store
 from results.atomic_files import write_atomically
 from results.published.tables import PublishedTable, published_table
-from results.store.experiment_results import MeasuredExperiment, latest_starts
+from results.statistics.primary_comparison import primary_score
+from results.store.experiment_results import FOLDER, MeasuredExperiment, latest_starts
 from results.store.store import Store
 
 
@@ -54,16 +54,35 @@ def stored_experiments(store: Store, table: PublishedTable | None = None) -> lis
     return stored
 
 
+def kept_experiments() -> list[StoredExperiment]:
+    """Return the records in `results/measured`, which a checkout has and an installed package has not."""
+    stored = []
+    for file in sorted(FOLDER.glob("*.json.xz")):
+        name, measured = file.name.partition(".")[0], MeasuredExperiment.from_file(file)
+        mlrc = mlrc_experiment(measured.summary.dataset)
+        stored.append(StoredExperiment(name, measured, deviations(name, measured.summary), mlrc))
+    return stored
+
+
 def published_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
     """MLRC's names of searched hyperparameters, by method, from the suite's own cards."""
     cards = {method: suite_card(method) for method in measured.summary.methods}
     return {method: {} if card is None else card.published_names() for method, card in cards.items()}
 
 
+def compared_by(measured: MeasuredExperiment, compare: str) -> MeasuredExperiment:
+    """Ask for other comparisons than the experiment's file: `all` pairs, each with the `best`, or with this method."""
+    summary = measured.summary
+    if compare not in ("all", "best", *summary.compared):
+        raise InputError(f"--compare {compare}: use all, best, or one of {', '.join(summary.compared)}")
+    primary = primary_score(measured).model_copy(update={"compare": compare})
+    experiment = summary.experiment.model_copy(update={"primary": primary})
+    return replace(measured, summary=summary.model_copy(update={"experiment": experiment}))
+
+
 KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {
     "results": table_of,
     "differences": differences,
-    "uncertainty": uncertainty_table,
     "peeking": peeking_table,
     "hyperparameters": lambda measured: hyperparameters(measured, published_names(measured)),
     "costs": costs,
@@ -74,14 +93,8 @@ KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {
 RECORD = (".json", ".json.xz")
 """Ending of files that `table NAME --format json` wrote."""
 
-FILES = {
-    "markdown": "board.md",
-    "csv": "board.csv",
-    "json": "board.json",
-    "latex": "board.tex",
-    "latex-document": "board_document.tex",
-    "html": "board_table.html",
-}
+FILES = {"markdown": "md", "csv": "csv", "json": "json", "latex": "tex"}
+"""Suffixes of a board's files by format."""
 
 
 @contextmanager
@@ -161,10 +174,10 @@ def _with_runs(store: Store, name: str, fingerprint: str, place: str) -> Iterato
 
 
 def write_board(board: Board, compare: str, folder: Path, made: str) -> list[Path]:
-    """Write a board's table in all formats, and its page; return the files, the page first."""
-    table = board_table(board, compare)
+    """Write a board's tables in all formats, and its page; return the files, the page first."""
     texts = {"index.html": board_page(board, compare, made)}
-    texts |= {name: WRITERS[form](table) for form, name in FILES.items()}
+    for name, table in zip(("ranking", "pairs"), board_tables(board, compare), strict=True):
+        texts |= {f"{name}.{suffix}": WRITERS[form](table) for form, suffix in FILES.items()}
     with writing_to(folder):
         for name, text in texts.items():
             write_atomically(folder / name, text)

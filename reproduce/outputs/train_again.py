@@ -1,11 +1,10 @@
 """Trains stored trainings again, with the same data, in this process. Nothing in the store changes."""
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,9 +19,9 @@ from protocols.users_code.kept import remember_kept_sources
 from protocols.users_code.sources import SourceError
 from reproduce.errors import WorkFailedError, as_input_errors
 from reproduce.outputs.find_runs import NamedExperiment
-from reproduce.outputs.stored_data import StoredData
+from reproduce.run.open_data import OpenedData
 from results.atomic_files import BAD_ZIP
-from results.records.artifacts import last_epoch_path, vectors_path, weights_path
+from results.records.artifacts import weights_path
 from results.records.provenance import mixed_math, mixed_versions
 from results.records.records import FoldResult, Provenance
 from results.spec.experiment_spec import Experiment
@@ -74,22 +73,13 @@ def stored_trainings(store: Store, experiment: NamedExperiment) -> list[StoredTr
     ]
 
 
-class Sample(NamedTuple):
-    """Trainings to make again, from how many they were taken, and how many another version of the code made."""
-
-    trainings: list[StoredTraining]
-    of: int
-    other_versions: int
-
-
-def random_sample(trainings: Iterable[StoredTraining], store: Store, size: int, seed: int) -> Sample:
-    """Take trainings at random. The same seed takes the same ones from an unchanged store."""
+def random_sample(store: Store, trainings: Iterable[StoredTraining], size: int, seed: int) -> list[StoredTraining]:
+    """Take trainings that this version of the code made, at random. The same seed takes the same ones."""
     by_fingerprint = {training.spec.fingerprint: training for training in trainings}
     for training in by_fingerprint.values():
         remember_kept_sources(store.artifacts, sources_of_training(training.spec))
     possible = [training for _, training in sorted(by_fingerprint.items()) if _is_of_this_version(training.spec)]
-    taken = random.Random(seed).sample(possible, min(size, len(possible)))
-    return Sample(taken, len(possible), len(by_fingerprint) - len(possible))
+    return random.Random(seed).sample(possible, min(size, len(possible)))
 
 
 def _is_of_this_version(spec: FoldSpec) -> bool:
@@ -107,20 +97,21 @@ class Comparison:
     Attributes:
         differences: What differs, in words; empty if everything is equal bit for bit.
         machines: What differs between the machines and packages of the two, in words.
-        best_change: MAP@R of the new checkpoint minus that of the stored one, a fraction of 1; None without validation.
-        checkpoint: Whether a stored checkpoint was compared.
     """
 
     differences: tuple[str, ...]
     machines: tuple[str, ...]
-    best_change: float | None
-    checkpoint: bool
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        where = f"; made with {', '.join(self.machines)}" if self.machines else ""
+        return f"differs: {', '.join(self.differences)}{where}" if self.differences else "equal bit for bit"
 
 
-def train_again(training: StoredTraining, data: StoredData, artifacts: Path) -> Comparison:
+def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> Comparison:
     """Make a training again, and compare it with the stored one."""
     spec = training.spec
-    dataset = data.open(spec, training.settings.dataset, f"of {training.called}")
+    dataset = data.of_training(spec, training.settings, f"of {training.called}")
     with as_input_errors():
         classes = FoldClasses(spec.fold, from_ranges(spec.train_classes), from_ranges(spec.validation_classes))
         images = fold_data(dataset, classes)
@@ -137,17 +128,10 @@ def train_again(training: StoredTraining, data: StoredData, artifacts: Path) -> 
 def compare_training(stored: FoldResult, again: TrainedFold, weights: Path | None) -> Comparison:
     """Compare a training with its stored result, and with its checkpoint if it should have one."""
     differences = list(_different_fields(stored, again.result))
-    compared = weights is not None and weights.is_file()
-    if weights is not None and not compared:
-        differences.append(f"the checkpoint {weights} is missing")
-    elif weights is not None:
+    if weights is not None:
         differences += _different_tensors(weights, again.weights)
-        differences += _different_tensors(vectors_path(weights), again.class_vectors)
-        differences += _different_tensors(last_epoch_path(weights), again.last_weights)
-    scores = stored.best_map_at_r, again.result.best_map_at_r
-    change = None if scores[0] is None or scores[1] is None else scores[1] - scores[0]
     machines = tuple(_different_machines(stored.provenance, again.result.provenance))
-    return Comparison(tuple(differences), machines, change, compared)
+    return Comparison(tuple(differences), machines)
 
 
 def _different_fields(stored: FoldResult, again: FoldResult) -> Iterator[str]:
@@ -155,27 +139,24 @@ def _different_fields(stored: FoldResult, again: FoldResult) -> Iterator[str]:
     for name, value in first.items():
         if value != second[name]:
             yield "the curve" if name == "curve" else f"{name} {second[name]} instead of {value}"
+    scores = stored.best_map_at_r, again.best_map_at_r
+    if scores[0] is not None and scores[1] is not None and scores[0] != scores[1]:
+        yield f"the best MAP@R by {100 * (scores[1] - scores[0]):+.4f} points"
 
 
-def _different_tensors(stored: Path, again: Any) -> Iterator[str]:
-    """Yield what differs between a file of tensors and the new ones; None stands for no file."""
-    if again is None or not stored.is_file():
-        if stored.is_file() or again is not None:
-            yield f"{stored.name} is {'stored' if stored.is_file() else 'not stored'}"
+def _different_tensors(stored: Path, again: dict[str, Tensor]) -> Iterator[str]:
+    """Yield what differs between a checkpoint and new weights."""
+    if not stored.is_file():
+        yield f"the checkpoint {stored} is missing"
         return
     try:
-        first, second = _by_name(torch.load(stored, map_location="cpu", weights_only=True)), _by_name(again)
-    except (OSError, UnpicklingError, *BAD_ZIP) as error:
+        first = torch.load(stored, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, UnpicklingError, *BAD_ZIP) as error:
         yield f"{stored} cannot be loaded ({type(error).__name__})"
         return
-    differing = [name for name in first.keys() | second.keys() if not _equal(first.get(name), second.get(name))]
+    differing = [name for name in first.keys() | again.keys() if not _equal(first.get(name), again.get(name))]
     if differing:
         yield f"{len(differing)} of {len(first)} tensors in {stored.name}"
-
-
-def _by_name(tensors: Any) -> dict[str, Tensor]:
-    pairs = tensors.items() if isinstance(tensors, Mapping) else enumerate(tensors)
-    return {str(name): tensor for name, tensor in pairs}
 
 
 def _equal(first: Tensor | None, second: Tensor | None) -> bool:

@@ -10,9 +10,8 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -20,6 +19,7 @@ import torch
 from protocols.images.batch_source import share_gpu
 from protocols.processes import GPU_THREADS, threads_per_training
 from reproduce.errors import InputError
+from results.records.provenance import granted_cores
 from results.spec.mlrc_constants import FOLDS
 
 LARGEST_BLOCK = 2**30
@@ -38,12 +38,6 @@ _LOG = logging.getLogger(__name__)
 _CONTROL = "nvidia-cuda-mps-control"
 _ANSWER_SECONDS = 120
 
-# The service also starts where GPUs cannot be used through it, so a process tries it.
-_TRIAL = (
-    sys.executable,
-    "-c",
-    "import torch; [torch.ones(2, device=f'cuda:{i}').sum().item() for i in range(torch.cuda.device_count())]",
-)
 # Its input ends when the block ends, or this process, in whatever way.
 _END_WITH_INPUT = f'cat > /dev/null; echo quit -t 20 | {_CONTROL}; rm -rf -- "$1"'
 
@@ -92,7 +86,7 @@ def default_workers(device: str) -> int:
     On GPUs four for each, since a training with small batches does not fill one, if there are `GPU_THREADS` cores for
     each training, and at least one for each GPU.
     """
-    cores = os.cpu_count() or 1
+    cores = granted_cores()
     if not device.startswith("cuda"):
         return min(FOLDS, cores)
     gpus = len(spread(device))
@@ -146,12 +140,16 @@ def full_gpu(error: BaseException, device: str, sharing: int) -> InputError:
 
 
 @contextmanager
-def multi_process_service() -> Iterator[bool]:
+def multi_process_service(try_out: Callable[[], str | None]) -> Iterator[bool]:
     """Let processes that are started within the block share GPUs through MPS, if it can be started here.
 
     A service that runs already is used and left as it is. One that is started here has its own folder for pipes and
     logs, and ends with the block, or with this process if that is killed. If there is none, one line says why and what
     to do.
+
+    Args:
+        try_out: Starts a process that uses a GPU, and returns why it cannot. The service also starts where GPUs cannot
+            be used through it.
 
     Yields:
         Whether processes that are started now use MPS.
@@ -164,7 +162,11 @@ def multi_process_service() -> Iterator[bool]:
     # A service that is limited to some GPUs counts them anew. Its clients choose from all.
     everything = {**os.environ, **variables}
     everything.pop("CUDA_VISIBLE_DEVICES", None)
-    reason = _failure((_CONTROL, "-d"), everything) or _failure(_TRIAL, {**os.environ, **variables})
+    before = {name: os.environ.get(name) for name in variables}
+    reason = _failure((_CONTROL, "-d"), everything)
+    if reason is None:
+        os.environ.update(variables)
+        reason = try_out()
     keeper = subprocess.Popen(
         ("/bin/sh", "-c", _END_WITH_INPUT, "sh", folder),
         stdin=subprocess.PIPE,
@@ -173,11 +175,9 @@ def multi_process_service() -> Iterator[bool]:
         env=everything,
         start_new_session=True,  # Ctrl-C does not reach it.
     )
-    before = {name: os.environ[name] for name in variables if name in os.environ}
     try:
-        if reason is None:
-            os.environ.update(variables)
-        else:
+        if reason is not None:
+            _restore(before)
             _LOG.warning(
                 "trainings on one GPU take turns, since MPS does not run (%s); if you may, start it with `%s -d` "
                 "before the run; no result depends on it",
@@ -187,10 +187,16 @@ def multi_process_service() -> Iterator[bool]:
             keeper.communicate()
         yield reason is None
     finally:
-        for name in variables:
-            os.environ.pop(name, None)
-        os.environ.update(before)
+        _restore(before)
         keeper.communicate()
+
+
+def _restore(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def _failure(command: Sequence[str], environment: Mapping[str, str], text: str = "") -> str | None:

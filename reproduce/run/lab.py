@@ -20,7 +20,7 @@ from protocols.setup import Setup
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError, RefusedError
 from protocols.trunks.weights import TrunkError
-from protocols.users_code.sources import SourceError
+from protocols.users_code.sources import LONGEST_REASON, SourceError
 from reproduce import interrupts
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.monitoring.observer import Observer
@@ -28,7 +28,6 @@ from reproduce.run.job_outcomes import JobOutcomes
 from reproduce.run.tasks import EvaluateTask, Executor, Task, TaskResult, TrainTask, figure_inputs
 from results.records.artifacts import weights_path
 from results.records.records import FoldResult, RunRecord
-from results.spec.experiment_spec import RecordingSettings
 from results.store.store import Store
 
 ATTEMPTS = 3
@@ -46,11 +45,13 @@ class MethodSearch:
         method: The method's key.
         setup: Its setup.
         follow: Follows the protocol in a lab.
+        number: Number of the search. Work of lower numbers comes first, so that the first answers come early.
     """
 
     method: str
     setup: Setup
     follow: Callable[[Lab], object]
+    number: int = 0
 
 
 @dataclass(eq=False)
@@ -59,6 +60,7 @@ class _Work:
 
     job: Job
     setup: Setup
+    search: int
     calls: list[tuple[str, int]] = field(default_factory=list)
     outcome: "Future[Outcome]" = field(default_factory=Future)
     failures: int = 0
@@ -77,11 +79,10 @@ class SharedLab:
     Args:
         store: Where outcomes are looked up and stored.
         executor: Runs the tasks whose outcomes are not in the store.
-        observer: Gets every outcome and the progress of running trainings.
+        observer: Gets every outcome and the progress of running trainings; None if nobody does.
         experiment: Fingerprint of the experiment. Finished runs are listed under it at once, so that an unfinished
             experiment has a table too. None lists no runs.
         test_curves: Whether test scores are recorded during the trainings of the reproductions.
-        recordings: Embeddings to keep during the trainings of the reproductions; None keeps none.
         say: Prints a line about a job that its method refuses.
     """
 
@@ -89,15 +90,14 @@ class SharedLab:
         self,
         store: Store,
         executor: Executor,
-        observer: Observer,
+        observer: Observer | None,
         experiment: str | None = None,
         *,
         test_curves: bool = False,
-        recordings: RecordingSettings | None = None,
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.store, self.executor, self.observer, self.experiment = store, executor, observer, experiment
-        self.test_curves, self.recordings, self.say = test_curves, recordings, say
+        self.test_curves, self.say = test_curves, say
         self._outcomes = JobOutcomes(store)
         self._lock, self._news = threading.RLock(), threading.Event()
         self._works: dict[tuple[str, bool], _Work] = {}
@@ -106,8 +106,14 @@ class SharedLab:
         self._calls = count()
         self._ended = False
 
-    def run(self, searches: Iterable[MethodSearch]) -> dict[str, RefusedError | WorkFailedError]:
+    def run(
+        self, searches: Iterable[MethodSearch], after_round: Callable[[int], None] = lambda rounds: None
+    ) -> dict[str, RefusedError | WorkFailedError]:
         """Follow all searches side by side to their end. Call it in the main thread.
+
+        Args:
+            searches: The searches of all methods.
+            after_round: Called with the number of complete rounds whenever the next search of every method has ended.
 
         Returns:
             Why methods have no results, by method: their own code refuses the settings, or a job failed too often.
@@ -117,22 +123,30 @@ class SharedLab:
             KeyboardInterrupt: Somebody asked this process to stop.
         """
         searches, following = list(searches), dict[Future[object], str]()
+        rounds = 0
         with ThreadPoolExecutor(max(1, len(searches)), thread_name_prefix="search") as threads:
             try:
                 for search in searches:
                     future = threads.submit(search.follow, MethodLab(self, search))
                     following[future] = search.method
+                numbers = dict(zip(following, [search.number for search in searches], strict=True))
+                for future in following:
                     future.add_done_callback(lambda _: self._news.set())
                 while not all(future.done() for future in following):
                     self._begin_waiting()
                     self._news.wait(_LOOK_SECONDS)
                     self._news.clear()
                     ticks = self.executor.ticks()
-                    with self._lock:
-                        self.observer.ticks(ticks)
+                    if self.observer is not None:
+                        with self._lock:
+                            self.observer.ticks(ticks)
                     self._collect()
                     interrupts.stop_if_requested()
                     _failed(following)
+                    left = [future for future in following if not future.done()]
+                    if left and (complete := min(numbers[future] for future in left)) > rounds:
+                        rounds = complete
+                        after_round(rounds)
             finally:
                 self._end()
         return _failed(following)
@@ -156,7 +170,7 @@ class SharedLab:
             return future
         work = self._works.get(_key(job))
         if work is None:
-            work = self._works[_key(job)] = _Work(job, search.setup)
+            work = self._works[_key(job)] = _Work(job, search.setup, search.number)
             self._waiting.append(work)
             self._news.set()
         work.calls.append(call)
@@ -167,7 +181,8 @@ class SharedLab:
             with self._lock:
                 if not self._waiting:
                     return
-                work = self._waiting.popleft()
+                work = min(self._waiting, key=lambda work: work.search)
+                self._waiting.remove(work)
             future = self.executor.submit(self._task(work.setup, work.job))
             self._running[future] = work
             future.add_done_callback(lambda _: self._news.set())
@@ -177,8 +192,7 @@ class SharedLab:
         if isinstance(job, TrainJob):
             weights = None if job.run is None else weights_path(artifacts, job.spec)
             observed_on = test_data(dataset, split) if self.test_curves and job.run is not None else None
-            recordings = None if job.run is None else self.recordings
-            return TrainTask(job, setup.training_data(job.spec), weights, observed_on, recordings)
+            return TrainTask(job, setup.training_data(job.spec), weights, observed_on)
         paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
         return EvaluateTask(job, test_data(dataset, split), paths, figure_inputs(setup, job, artifacts))
 
@@ -204,11 +218,12 @@ class SharedLab:
         if isinstance(outcome, RunRecord) and self.experiment is not None:
             assert isinstance(job, EvaluateJob)
             self.store.enlist(self.experiment, method, outcome, job.study)
-        self.observer.job_done(method, job, outcome, from_store=from_store)
+        if self.observer is not None:
+            self.observer.job_done(method, job, outcome, from_store=from_store)
 
     def _handle(self, work: _Work, error: BaseException) -> None:
         """Store a failure, and try the job again, fail those who wait for it, or end the run."""
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        reason = f"{type(error).__name__}: {error}".splitlines()[0][:LONGEST_REASON]
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise WorkFailedError(
                 f"{work.called}: the disk is full; free some space and run the same command again, everything finished "

@@ -65,14 +65,23 @@ class LocalProcesses:
         devices = spread(device)
         used = [devices[number % len(devices)] for number in range(workers)]
         self._opened = ExitStack()
-        if device.startswith("cuda") and workers > len(devices):
-            self._opened.enter_context(multi_process_service())
         self._slots = [_Slot(each, used.count(each)) for each in used]
         self._free: SimpleQueue[_Slot] = SimpleQueue()
         for slot in self._slots:
             self._free.put(slot)
         self._ticks: SimpleQueue[Tick] = SimpleQueue()
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")
+        if device.startswith("cuda"):
+            if workers > len(devices):
+                self._opened.enter_context(multi_process_service(self._slots[0].try_out))
+            # Processes take seconds to set up a GPU, so they all begin now.
+            for _ in self._slots:
+                self._threads.submit(self._try_out)
+
+    def _try_out(self) -> None:
+        slot = self._free.get()
+        slot.try_out()
+        self._free.put(slot)
 
     def submit(self, task: Task) -> "Future[TaskResult]":
         """Give the task to the next free process."""
@@ -124,6 +133,15 @@ class _Slot:
                 self.end()
         return result
 
+    def try_out(self) -> str | None:
+        """Let the process use its device; return why it cannot, after its end."""
+        try:
+            self._started().call(_use, self._device, self._threads, self._sharing)
+        except Exception as error:
+            self.end()
+            return f"{type(error).__name__}: {error}".partition("\n")[0]
+        return None
+
     def _started(self) -> WorkerProcess:
         with self._lock:
             if self._closed:
@@ -147,6 +165,11 @@ class _Slot:
             self._closed = True
             if self._worker is not None:
                 self._worker.kill()
+
+
+def _use(device: str, threads: int, sharing: int) -> None:
+    prepare_process(device, threads, sharing)
+    torch.ones(2, device=device).sum().item()
 
 
 def _run_in_worker(task: Task, device: str, threads: int, sharing: int, report: Any) -> TaskResult:

@@ -26,7 +26,8 @@ from reproduce.commands.terminal import say
 from reproduce.config.experiment_file import load_experiments, panels_by_size
 from reproduce.errors import InputError
 from reproduce.monitoring.bars import Bars
-from reproduce.run.session import Session, needs_folder, open_session
+from reproduce.run.open_data import needs_folder
+from reproduce.run.session import Session, open_session
 from reproduce.storage import StoragePaths
 from results.spec.experiment_spec import Experiment
 from results.spec.trunk_spec import NO_TRUNK
@@ -67,7 +68,7 @@ def suitable_panels(name: str, experiments: Mapping[str, Experiment], console: C
 def checked(name: str, experiment: Experiment) -> Experiment:
     """Return an experiment whose dataset, trunk and metrics exist; users' metrics get the hashes of their sources.
 
-    Methods are checked when their cards are opened (`checked_card`).
+    Methods are checked when their cards are opened (`open_method`).
     """
     key = "dataset"
     try:
@@ -105,15 +106,7 @@ def open_sessions(
             console.print(f"{key}: not run, since there is no --data {experiment.dataset.name}=FOLDER", highlight=False)
             continue
         with Bars(console) as bars:
-            reading = bars.of("reading images")
-            fetching = bars.of("fetching the trunk's weights")
-            computing = bars.of("computing the features of the frozen trunk")
-            session = open_session(
-                *(key, experiment, where, reading, choices.weights, fetching),
-                outline=plan,
-                device=device,
-                computing=computing,
-            )
+            session = open_session(key, experiment, where, bars, choices.weights, outline=plan, device=device)
         sessions.append(session)
     for remark in check_settings(sessions):
         say(console, f"note: {remark}")
@@ -139,7 +132,11 @@ def check_settings(sessions: Sequence[Session]) -> tuple[str, ...]:
     faults: dict[str, list[str]] = {}
     remarks: dict[str, None] = {}
     for session in sessions:
-        for key, study in session.studies().items():
+        studies = session.studies()
+        for setting in session.experiment.search.enqueue:
+            if not any(setting in study.enqueued for study in studies.values()):
+                remarks[f"search.enqueue: no method here searches all of {', '.join(setting)}"] = None
+        for key, study in studies.items():
             place = f"{session.name}, {key}" if len(sessions) > 1 else key
             try:
                 remarks |= dict.fromkeys(f"{place}: {remark}" for remark in _remarks_on(session, study))

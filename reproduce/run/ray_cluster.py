@@ -1,55 +1,42 @@
-"""An executor that runs tasks on the nodes of a Ray cluster, or in a local Ray that is started for one run.
+"""An executor that runs tasks on the nodes of a Ray cluster.
 
-Ray is optional and is imported only for `--ray`. All nodes must see the checkout, the cache and the artifacts at the
-same paths on a shared file system: images and checkpoints are exchanged as files, never through Ray. A node without
-them ends the run with its first task. Every node uses as many threads per training as this machine would, so that the
-numbers equal those of a run without Ray (on the same kind of processor).
+Ray is optional and is imported only for `--ray`. This machine must belong to the cluster. All nodes must see the
+checkout, the cache and the artifacts at the same paths on a shared file system: images and checkpoints are exchanged as
+files, never through Ray. Every node uses as many threads per training as this machine would, so that the numbers equal
+those of a run without Ray (on the same kind of processor).
 """
 
-import hashlib
 import logging
 import math
 import os
 import pickle
 import socket
-import sys
-import sysconfig
-import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from protocols.processes import GPU_THREADS, THREAD_VARIABLES, threads_per_training
-from protocols.training.torch_state import torch_provenance
 from protocols.trunks.weights import WEIGHTS_VARIABLE
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.monitoring.observer import Tick
 from reproduce.run.devices import full_gpu, is_full, prepare_process
 from reproduce.run.tasks import Task, TaskResult, WorkerDiedError, is_foreign, run_task
-from results.records.provenance import mixed_versions
-from results.records.records import Provenance
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
-_FOLDERS = ("losses", "results", "protocols", "reproduce/run")
-"""Folders with the code that runs on nodes."""
-
 _REACH_SECONDS = 10
-_LOCAL_OBJECTS = 256 * 2**20
-"""Shared memory in bytes of a Ray that is started here; tasks and results are small."""
 
 
 class RayCluster:
     """Runs tasks on all nodes of a Ray cluster. Ray gives each task its cores and its share of a GPU.
 
     Args:
-        address: `auto` or `HOST:PORT` for a cluster that this machine belongs to, `ray://HOST:PORT` for another
-            cluster, `local` to start Ray on this machine until `close`.
+        address: `auto` or `HOST:PORT`.
         device: cpu, cuda, or auto for cuda if a node has a GPU.
         workers: Trainings at the same time at most; None for one per GPU, or on CPUs for as many as the cores allow.
         folders: Folders that all nodes must share, besides this checkout.
@@ -62,14 +49,22 @@ class RayCluster:
         self._ray = import_ray()
         from ray.util.queue import Queue
 
-        self._marks = [_mark(folder) for folder in folders]
-        self._connect(address, device, workers)
+        if address != "auto":
+            _reach(address)
+        variables = {"env_vars": environment_of_workers(threads_per_training())}
+        try:
+            self._ray.init(address=address, runtime_env=variables, log_to_driver=False, logging_level=logging.ERROR)
+        except (OSError, RuntimeError, ValueError, ImportError, self._ray.exceptions.RayError) as error:
+            hint = "start one with `ray start --head`; if it has a token, set RAY_AUTH_MODE=token"
+            raise InputError(f"--ray {address}: {_first_line(error)}; {hint}") from error
         try:
             room = room_in(self._ray.nodes(), device, workers, threads_per_training())
         except InputError:
             self.close()
             raise
-        self.device, self.workers, self._room = room.device, room.workers, room
+        self.device, self.workers, self._room, self._folders = room.device, room.workers, room, folders
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
         # A process that has used one GPU cannot switch to another, and one with foreign code gets no other task.
         variables = {"env_vars": dict.fromkeys(THREAD_VARIABLES, str(room.threads))}
         options = {"num_cpus": room.threads, "num_gpus": 1 / room.sharing if room.sharing else 0, "max_retries": 0}
@@ -78,33 +73,11 @@ class RayCluster:
         # It starts again, empty, if its node dies.
         self._ticks = Queue(actor_options={"num_cpus": 0, "max_restarts": -1})
 
-    def _connect(self, address: str, device: str, workers: int | None) -> None:
-        arguments: dict[str, Any] = {}
-        hint = "; name a cluster with --ray HOST:PORT, or start one with `ray start --head` or --ray local"
-        if address == "local":
-            threads = GPU_THREADS if device != "cpu" and torch.cuda.is_available() else threads_per_training()
-            cores = None if workers is None else workers * threads
-            arguments = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": _LOCAL_OBJECTS}
-            # Any machine that reaches Ray can run programs on it, so Ray must listen to this machine only.
-            arguments["_node_ip_address"] = "127.0.0.1"
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-            hint = ""
-        elif address != "auto":
-            _reach(address)
-            hint = "; if the cluster requires a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN"
-        environment = {"env_vars": environment_of_workers(threads_per_training())}
-        quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-        try:
-            self._ray.init(address=address, runtime_env=environment, **quiet, **arguments)
-        except (OSError, RuntimeError, ValueError, ImportError, self._ray.exceptions.RayError) as error:
-            raise InputError(f"--ray {address}: {_first_line(error)}{hint}") from error
-
     def submit(self, task: Task) -> "Future[TaskResult]":
         """Give the task to Ray, which starts it when there is room."""
         run, room = self._once if self._room.sharing or is_foreign(task) else self._often, self._room
-        expected = (code_version(), tuple(map(str, self._marks)))
         with self._lost_cluster():
-            ref = run.remote(pickle.dumps(task), room, expected, self._ticks)
+            ref = run.remote(pickle.dumps(task), room, self._folders, self._ticks)
         future: Future[TaskResult] = Future()
         ref.future().add_done_callback(partial(_settle, future))
         return future
@@ -130,9 +103,7 @@ class RayCluster:
             ) from error
 
     def close(self) -> None:
-        """End the connection with all its trainings, and Ray itself if it was started here."""
-        for mark in self._marks:
-            mark.unlink(missing_ok=True)
+        """End the connection with all its trainings."""
         self._ray.shutdown()
 
 
@@ -141,15 +112,15 @@ def import_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise InputError(f"--ray: Ray is not installed ({error}); run `pip install 'ray[client]'`") from error
+        raise InputError(f"--ray: Ray is not installed ({error}); run `pip install ray`") from error
     return ray
 
 
 def _reach(address: str) -> None:
     """Raise InputError if nothing listens at HOST:PORT. Ray itself would need minutes to notice that."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if not colon or not port.isdecimal():
-        raise InputError(f"--ray {address}: use auto, local, HOST:PORT or ray://HOST:PORT")
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal() or "/" in host:
+        raise InputError(f"--ray {address}: use auto or HOST:PORT")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
     except (OSError, OverflowError) as error:
@@ -200,13 +171,11 @@ def room_in(nodes: Sequence[dict[str, Any]], device: str, workers: int | None, c
 
 def environment_of_workers(threads: int) -> dict[str, str]:
     """Return the nodes' environment variables: threads per training, and where modules and weights are found."""
-    installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    folders = [str(_CHECKOUT), *(str(Path(entry).absolute()) for entry in sys.path)]
-    source_folders = [folder for folder in dict.fromkeys(folders) if folder not in installed and Path(folder).is_dir()]
+    folders = [str(_CHECKOUT), os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     variables = dict.fromkeys(THREAD_VARIABLES, str(threads))
     # Trunks are loaded from torch.hub's folder, which may differ between the nodes' home folders.
     variables |= {
-        "PYTHONPATH": os.pathsep.join(source_folders),
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys(str(Path(folder).absolute()) for folder in folders)),
         "TORCH_HOME": str(Path(torch.hub.get_dir()).parent.absolute()),
     }
     if weights := os.environ.get(WEIGHTS_VARIABLE):
@@ -214,52 +183,7 @@ def environment_of_workers(threads: int) -> dict[str, str]:
     return variables
 
 
-CodeVersion = tuple[str, Provenance]
-"""Hash of the suite's files that train and test; versions of the packages, and the commit."""
-
-
-@cache
-def code_version() -> CodeVersion:
-    """Return the version of the code in this process's checkout and environment."""
-    digest = hashlib.sha256()
-    for folder in _FOLDERS:
-        for path in sorted((_CHECKOUT / folder).rglob("*.py")):
-            digest.update(path.relative_to(_CHECKOUT).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest(), torch_provenance(torch.device("cpu"))
-
-
-def check_node(expected: CodeVersion, marks: Sequence[str]) -> None:
-    """Raise InputError if this process does not see the marks, or has other code than is expected."""
-    node = f"--ray: node {socket.gethostname()}"
-    for mark in marks:
-        if not Path(mark).exists():
-            raise InputError(
-                f"{node} does not see {Path(mark).parent}; the cache, the artifacts and the checkout must lie on a "
-                "file system that all nodes share (--cache, --artifacts)"
-            )
-    sources, origin = code_version()
-    packages = mixed_versions((expected[1], origin))
-    phrases = [f"{name} {origin.versions[name]} there, {expected[1].versions[name]} here" for name in packages]
-    if sources != expected[0]:
-        phrases.append("its files of the suite are not those of this run")
-    if phrases:
-        raise InputError(
-            f"{node} has other code ({'; '.join(phrases)}); its numbers could differ, so give it the same and run the "
-            "command again"
-        )
-
-
-def _mark(folder: Path) -> Path:
-    """Make an empty file with a unique name. A node may have a folder of the same name on a local disk."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder.absolute() / f".seen-{uuid.uuid4().hex}"
-    path.touch()
-    return path
-
-
-def _run_on_node(
-    task: bytes, room: Room, expected: tuple[CodeVersion, tuple[str, ...]], ticks: Any
-) -> TaskResult | Exception:
+def _run_on_node(task: bytes, room: Room, folders: tuple[Path, ...], ticks: Any) -> TaskResult | Exception:
     """Run a task on a node. An error is returned and not raised, since Ray wraps errors into its own."""
     sharing = max(1, room.sharing)
 
@@ -267,8 +191,13 @@ def _run_on_node(
         with suppress(Exception):  # The queue's node may be gone.
             ticks.put(tick)
 
+    for folder in folders:
+        if not folder.is_dir():
+            return InputError(
+                f"--ray: node {socket.gethostname()} does not see {folder}; the cache, the artifacts and the checkout "
+                "must lie on a file system that all nodes share (--cache, --artifacts)"
+            )
     try:
-        check_node(*expected)
         prepare_process(room.device, room.threads, sharing)
         return run_task(pickle.loads(task), room.device, report)
     except Exception as error:
@@ -279,12 +208,10 @@ def _settle(future: "Future[TaskResult]", done: "Future[TaskResult | Exception]"
     try:
         outcome = done.result()
     except Exception as error:
-        missing = [line.strip() for line in str(error).splitlines() if "ModuleNotFoundError" in line]
         outcome = WorkerDiedError(f"{type(error).__name__}, {_first_line(error)}")
-        if missing:
+        if "ModuleNotFoundError" in str(error):
             outcome = InputError(
-                f"--ray: a node cannot import this suite ({missing[-1]}); it must see {_CHECKOUT} and have the same "
-                "packages installed"
+                f"--ray: a node cannot import this suite; it must see {_CHECKOUT} and have the same packages installed"
             )
     if isinstance(outcome, Exception):
         future.set_exception(outcome)

@@ -16,7 +16,7 @@ from protocols.search.study import Study
 from protocols.users_code.kept import keep_sources
 from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
-from reports.tables.table import Table
+from reports.tables.table import Table, with_notes
 from reproduce import interrupts
 from reproduce.monitoring.observer import Observers
 from reproduce.monitoring.progress import RunProgress
@@ -28,7 +28,8 @@ from reproduce.run.session import Session, data_of
 from reproduce.run.tasks import Executor
 from reproduce.storage import only_run_of
 from results.atomic_files import try_out, write_atomically
-from results.spec.data_choice import FEATURES, OWN_DATA, DrawnSplit
+from results.spec.data_choice import FEATURES, DrawnSplit
+from results.statistics.primary_comparison import planned_score, primary_comparison
 from results.store.experiment_results import MeasuredExperiment
 
 
@@ -36,20 +37,24 @@ def interim_looks(session: Session) -> tuple[str, ...]:
     """Return with how many searches or runs the experiment was complete before, as phrases such as `2 searches`.
 
     Somebody who adds searches or runs because of the results is peeking. The suite cannot tell why they are added, so
-    it notes all cases. Another comparison, or other methods, make no other experiment here.
+    it notes all cases. Another comparison, or other methods, make no other experiment here. Looks that were planned
+    are none, but a fixed number of searches before the plan is one.
     """
     ours, looks = session.experiment, set()
     for start in session.store.starts():
         summary = start.summary
-        if start.name != session.name:
+        if start.name != session.name or start.fingerprint == session.fingerprint:
             continue
         search = summary.experiment.search
-        if (search.searches, summary.reproductions) >= (ours.search.searches, ours.reproductions):
+        planned_now = ours.search.until_decided and not search.until_decided
+        if not planned_now and (search.searches, summary.reproductions) >= (ours.search.searches, ours.reproductions):
             continue
         raised = summary.experiment.model_copy(
             update={
                 "reproductions": ours.reproductions,
-                "search": search.model_copy(update={"searches": ours.search.searches}),
+                "search": search.model_copy(
+                    update={"searches": ours.search.searches, "until_decided": ours.search.until_decided}
+                ),
                 "primary": ours.primary,
                 "methods": ours.methods,
                 "variants": ours.variants,
@@ -57,7 +62,7 @@ def interim_looks(session: Session) -> tuple[str, ...]:
         )
         same = raised.fingerprint(session.name, session.setup.dataset.fingerprint) == session.fingerprint
         if same and len(session.store.experiment_runs(start.fingerprint)) >= sum(summary.runs.values()) > 0:
-            more_searches = search.searches < ours.search.searches
+            more_searches = planned_now or search.searches < ours.search.searches
             looks.add((search.searches, "search") if more_searches else (summary.reproductions, "run"))
     plural = {"search": "searches", "run": "runs"}
     return tuple(f"{count} {unit if count == 1 else plural[unit]}" for count, unit in sorted(looks))
@@ -68,29 +73,34 @@ class Finished:
     """The outcome of a run.
 
     Attributes:
-        table: The experiment's table.
+        measured: What was measured.
         files: The files with the table.
         made: Number of trainings made in this run.
         found: Number of trainings that were in the store before.
         failed: Why methods have no results, by method.
+        decided: Whether every comparison that was asked for has an answer.
     """
 
-    table: Table
+    measured: MeasuredExperiment
     files: tuple[Path, ...]
     made: int
     found: int
     failed: Mapping[str, Exception]
+    decided: bool
 
 
 def run(
     session: Session,
     start: Callable[[], Executor],
     console: Console,
+    interim: Callable[[MeasuredExperiment, int], None] = lambda measured, rounds: None,
     tracked: Path | None = None,
 ) -> Finished:
     """Run the part of an experiment that is not in the store, and write the experiment's table.
 
-    `start` opens the executor, which is closed at the end. `tracked` is the folder of TensorBoard's files, if any.
+    `start` opens the executor, which is closed at the end. `interim` gets what was measured so far and the number of
+    searches that all methods have, after each round of searches but the last. `tracked` is the folder of TensorBoard's
+    files, if any.
 
     Raises:
         InputError: Another process runs this experiment with this store.
@@ -118,19 +128,30 @@ def run(
                 Observers(progress, Tracking(session.name, tracked, console)),
                 session.fingerprint,
                 test_curves=experiment.test_curves,
-                recordings=experiment.recordings,
                 say=partial(console.print, highlight=False, markup=False, soft_wrap=True),
             )
             follow = session.protocol.run
-            failed = lab.run(
-                MethodSearch(key, search.setup, partial(follow, search))
-                for key, study in studies.items()
-                for search in study.searches()
-            )
+
+            def after_round(rounds: int) -> None:
+                if progress.made:
+                    interim(MeasuredExperiment.from_store(store, session.fingerprint), rounds)
+
+            searches = [
+                MethodSearch(key, search.setup, partial(follow, search), number)
+                for key, study in compared_first(studies, planned_score(experiment).compare)
+                for number, search in enumerate(study.searches())
+            ]
+            failed = lab.run(searches, after_round)
     interrupts.stop_if_requested()
-    table = table_of(MeasuredExperiment.from_store(store, session.fingerprint, trainings=True))
-    files = write_table(table, session)
-    return Finished(table, files, progress.made.total(), progress.found.total(), failed)
+    measured = MeasuredExperiment.from_store(store, session.fingerprint, trainings=True)
+    comparison, files = primary_comparison(measured), write_table(table_of(measured), session)
+    decided = comparison is not None and comparison.decided
+    return Finished(measured, files, progress.made.total(), progress.found.total(), failed, decided)
+
+
+def compared_first(studies: Mapping[str, Study], compare: str) -> list[tuple[str, Study]]:
+    """Return the methods' studies, first that of the method with which each other one is compared."""
+    return sorted(studies.items(), key=lambda item: item[0] != compare)
 
 
 def _identities(study: Study) -> list[tuple[str, dict[str, JsonValue]]]:
@@ -148,6 +169,7 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
         f"{len(fold.validation)} validation, {len(split.test)} test classes; data {dataset.fingerprint[:12]}",
         highlight=False,
     )
+    console.print("Validation scores below are of validation classes; the test classes are others.", highlight=False)
     for note in notes_on_data(session):
         console.print(note, highlight=False, markup=False)
     threads = threads_per_training(executor.device)
@@ -166,7 +188,7 @@ def notes_on_data(session: Session) -> list[str]:
         notes.append(f"the data have {data.equal_files}")
     if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
         notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
-    if dataset.is_split_given and dataset.name in OWN_DATA:
+    if dataset.is_split_given:
         notes.append(f"training and test classes are those of {session.experiment.dataset.split or SPLIT_FILE}")
     elif isinstance(split, DrawnSplit):
         notes.append(f"the test classes are drawn at random with the seed {split.seed}")
@@ -182,7 +204,7 @@ def write_table(table: Table, session: Session) -> tuple[Path, ...]:
     """
     files = table_files(session)
     for form, path in files.items():
-        write_atomically(path, WRITERS[form](table))
+        write_atomically(path, WRITERS[form](with_notes(table, "short") if form == "latex" else table))
     link_latest(session.name, session.fingerprint, session.store, list(files.values()))
     return tuple(files.values())
 

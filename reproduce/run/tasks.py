@@ -19,16 +19,14 @@ from protocols.jobs import EvaluateJob, TrainJob
 from protocols.samples import Samples
 from protocols.setup import Setup
 from protocols.training.build_method import uses_foreign_code
-from protocols.training.embedding_recorder import EmbeddingRecorder
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.users_code.sources import UsersSource, known_sources, remember_sources
 from reproduce.monitoring.observer import Tick
 from results.atomic_files import write_atomically
-from results.records.artifacts import figure_data_path, last_epoch_path, recording_path, vectors_path
+from results.records.artifacts import figure_data_path, last_epoch_path, vectors_path
 from results.records.records import FoldResult, RunRecord, TestCurve
-from results.spec.experiment_spec import RecordingSettings
 from results.spec.source_names import SourceName
 
 
@@ -40,7 +38,6 @@ class TrainTask:
         data: Images of the job's training and validation classes.
         weights: File for the best checkpoint; None keeps no checkpoint.
         observed_on: Test images for a curve of test scores; the training itself cannot see them. None for no curve.
-        recordings: Embeddings to keep in a file beside the weights; None keeps none.
         sources: Users' files, by the hash of their source.
     """
 
@@ -48,7 +45,6 @@ class TrainTask:
     data: FoldData
     weights: Path | None
     observed_on: TestData | None = None
-    recordings: RecordingSettings | None = None
     sources: Mapping[str, UsersSource] = field(default_factory=known_sources)
 
 
@@ -145,18 +141,15 @@ def _train(task: TrainTask, device: str, report: Callable[[Tick], None]) -> Trai
     spec = task.job.spec
     report(Tick(spec.fingerprint, 0))
     recorder = None if task.observed_on is None else CurveRecorder(spec, task.observed_on, device)
-    embeddings = None if task.recordings is None else EmbeddingRecorder(task.recordings, spec, task.data, device)
 
     def observe(model: EmbeddingModel, iterations: int) -> None:
         if recorder is not None:
             recorder(model, iterations)
         report(Tick(spec.fingerprint, iterations))
 
-    trained = train_fold(spec, task.data, device=device, observe=observe, record=embeddings)
+    trained = train_fold(spec, task.data, device=device, observe=observe)
     if task.weights is not None:
         # The checkpoint is written last: if its file exists, the files beside it exist too.
-        if embeddings is not None:
-            embeddings.recording().save(recording_path(task.weights))
         if trained.class_vectors is not None:
             write_tensors(vectors_path(task.weights), trained.class_vectors)
         if trained.last_weights is not None:

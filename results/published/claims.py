@@ -5,25 +5,27 @@
 
 import csv
 import io
-import math
-from collections.abc import Mapping
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import get_args
+from typing import Annotated, Self, get_args
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveInt,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from results.published.rows import SpreadKind
 from results.published.tables import DATASETS, Kind, metric_name
 
-COLUMNS = (
-    *("source", "place", "a", "b", "dataset", "score", "value_a", "value_b", "difference"),
-    *("runs", "plus_minus", "plus_minus_kind", "setting"),
-)
-"""The columns of a file of claims."""
-
-_NEEDED = ("a", "b", "dataset", "score")
-_KINDS: tuple[Kind, ...] = get_args(Kind)
-_SPREADS: tuple[SpreadKind, ...] = get_args(SpreadKind)
 _SHARES = ("precision_at_1", "r_precision", "map_at_r", "map@1000", "nmi")
 """Scores in percent of which more is better, beside recall@K."""
 
@@ -83,132 +85,115 @@ def shipped_claims() -> tuple[Claim, ...]:
     return read_claims(text, "claims.csv")
 
 
+_Percent = Annotated[float, Field(ge=0, le=100)]
+
+
+class _Line(BaseModel):
+    """A line as it is written; `runs` and `plus_minus` have one entry for both methods, or two with a slash."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    source: str = ""
+    place: str = ""
+    a: str
+    b: str
+    dataset: str
+    score: str
+    value_a: _Percent | None = None
+    value_b: _Percent | None = None
+    difference: _Percent | None = None
+    runs: tuple[PositiveInt | None, PositiveInt | None] = (None, None)
+    plus_minus: tuple[NonNegativeFloat | None, NonNegativeFloat | None] = (None, None)
+    plus_minus_kind: SpreadKind = "not stated"
+    setting: str = ""
+
+    @field_validator("runs", "plus_minus", mode="before")
+    @classmethod
+    def _of_both(cls, text: str) -> tuple[str | None, ...]:
+        parts = [part.strip() or None for part in text.split("/", 1)]
+        return parts[0], parts[-1]
+
+    @model_validator(mode="after")
+    def _is_a_claim(self) -> Self:
+        a, b = self.value_a, self.value_b
+        if self.a == self.b:
+            raise ValueError(f"a and b are both {self.a!r}; name two methods")
+        if (a is None) != (b is None) or a is b is self.difference is None:
+            raise ValueError("give value_a and value_b, or the difference")
+        if a is not None and b is not None:
+            if 0 < a <= 1 and 0 < b <= 1:
+                raise ValueError(f"value_a {a:g} and value_b {b:g} look like fractions; write percent")
+            if self.difference is not None and abs(a - b - self.difference) > 0.051:
+                raise ValueError(f"the difference is {self.difference:g}, but the values differ by {a - b:.2f}")
+        if self.points <= 0:
+            raise ValueError(f"the difference is {self.points:g}; a must be the method that is claimed to be better")
+        return self
+
+    @property
+    def points(self) -> float:
+        """The claimed difference: that of the values if they are given."""
+        if self.value_a is None or self.value_b is None:
+            return self.difference or 0.0
+        return round(self.value_a - self.value_b, 6)
+
+
+COLUMNS = tuple(_Line.model_fields)
+"""The columns of a file of claims."""
+
+
 def read_claims(text: str, name: str) -> tuple[Claim, ...]:
     """Read a file of claims; messages of `ClaimsFileError` call it `name`."""
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), skipinitialspace=True, strict=True)
+    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")), skipinitialspace=True, strict=True)
+    claims = []
     try:
-        header = [column.strip() for column in reader.fieldnames or []]
-    except csv.Error as error:
-        raise ClaimsFileError(f"{name}, line 1: {error}; check the quotes") from error
-    reader.fieldnames = header
-    known = f"the columns are {', '.join(COLUMNS)}"
-    if missing := [column for column in _NEEDED if column not in header]:
-        raise ClaimsFileError(f"{name}, line 1: column {missing[0]!r} is missing; {known}")
-    if unknown := [column for column in header if column not in COLUMNS]:
-        raise ClaimsFileError(f"{name}, line 1: column {unknown[0]!r} is unknown; {known}")
-    try:
-        claims = tuple(_claim(reader.line_num, _stripped(fields, len(header))) for fields in reader)
-    except ValueError as error:
-        raise ClaimsFileError(f"{name}, line {reader.line_num}: {error}") from error
-    except csv.Error as error:
-        raise ClaimsFileError(f"{name}, line {reader.line_num}: {error}; check the quotes") from error
+        header = [column.strip() for column in next(reader, [])]
+        for fields in reader:
+            claims += [_claim(reader.line_num, header, fields)] if fields else []
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        column = f"{first['loc'][0]}: " if first["loc"] else ""
+        reason = first["msg"].removeprefix("Value error, ")
+        known = f"; the columns are {', '.join(COLUMNS)}" if first["type"] in ("missing", "extra_forbidden") else ""
+        raise ClaimsFileError(f"{name}, line {reader.line_num}: {column}{reason}{known}") from error
+    except (ValueError, csv.Error) as error:
+        raise ClaimsFileError(f"{name}, line {reader.line_num}: {error}; check commas and quotes") from error
     if not claims:
-        raise ClaimsFileError(f"{name}, line 2: there is no claim; write one claim a line below the header")
-    return claims
+        raise ClaimsFileError(f"{name}: there is no claim; write one claim a line below the names of the columns")
+    return tuple(claims)
 
 
-def _stripped(fields: Mapping[str | None, str | list[str] | None], needed: int) -> dict[str, str]:
-    stripped = {key: value.strip() for key, value in fields.items() if key is not None and isinstance(value, str)}
-    if len(stripped) != needed or len(fields) != needed:
-        raise ValueError(f"{needed} fields are needed; put a text with a comma into double quotes")
-    return stripped
-
-
-def _claim(line: int, fields: Mapping[str, str]) -> Claim:
-    if empty := [column for column in _NEEDED if not fields[column]]:
-        raise ValueError(f"{empty[0]} is empty; every claim needs {', '.join(_NEEDED)}")
-    if fields["a"] == fields["b"]:
-        raise ValueError(f"a and b are both {fields['a']!r}; name two methods")
-    kind, metric = _score(fields["score"])
-    a, b = (
-        ClaimedValue(
-            fields[side],
-            _number(f"value_{side}", fields.get(f"value_{side}", ""), "write percent such as 66.5"),
-            _count(_of_side(fields, "runs", index)),
-            _number("plus_minus", _of_side(fields, "plus_minus", index), "write points, as 0.3 or 0.3/0.2", least=0),
-        )
-        for index, side in enumerate(("a", "b"))
-    )
-    difference = _number("difference", fields.get("difference", ""), "write points such as 1.5")
+def _claim(number: int, header: Sequence[str], fields: Sequence[str]) -> Claim:
+    written = {column: text.strip() for column, text in zip(header, fields, strict=True)}
+    line = _Line.model_validate({column: text for column, text in written.items() if text})
+    kind, metric = _score(line.score)
     return Claim(
-        line=line,
-        source=fields.get("source", ""),
-        place=fields.get("place", ""),
-        a=a,
-        b=b,
-        dataset=DATASETS.get(fields["dataset"], fields["dataset"]),
+        line=number,
+        source=line.source,
+        place=line.place,
+        a=ClaimedValue(line.a, line.value_a, line.runs[0], line.plus_minus[0]),
+        b=ClaimedValue(line.b, line.value_b, line.runs[1], line.plus_minus[1]),
+        dataset=DATASETS.get(line.dataset, line.dataset),
         metric=metric,
         kind=kind,
-        score=fields["score"],
-        difference=_difference(a.value, b.value, difference),
-        digits=max(len(fields.get(name, "").partition(".")[2]) for name in ("value_a", "value_b", "difference")),
-        spread=_spread(fields.get("plus_minus_kind", "")),
-        setting=fields.get("setting", ""),
+        score=line.score,
+        difference=line.points,
+        digits=max(len(written.get(column, "").partition(".")[2]) for column in ("value_a", "value_b", "difference")),
+        spread=line.plus_minus_kind,
+        setting=line.setting,
     )
 
 
 def _score(text: str) -> tuple[Kind, str]:
     """Kind and metric of a score such as `R@1` or `MAP@R concatenated`."""
-    title, _, kind = text.partition(" ")
-    if kind and kind not in _KINDS:
-        raise ValueError(f"score {text!r}: {kind!r} is unknown; write a score, then {', '.join(_KINDS)} or nothing")
-    try:
+    title, _, named = text.partition(" ")
+    kinds: tuple[Kind, ...] = get_args(Kind)
+    metric = ""
+    with suppress(ValueError):
         metric = metric_name(title)
-    except ValueError:
-        metric = ""
-    if metric not in _SHARES and not metric.startswith("recall@"):
-        raise ValueError(f"score {text!r} is unknown; use R@1, R@K for another K, P@1, RP, MAP@R, mAP@1000 or NMI")
-    return next((known for known in _KINDS if known == kind), "single"), metric
-
-
-def _of_side(fields: Mapping[str, str], column: str, index: int) -> str:
-    """One entry for both methods, or two with a slash between them."""
-    parts = [part.strip() for part in fields.get(column, "").split("/", 1)]
-    return parts[min(index, len(parts) - 1)]
-
-
-def _number(column: str, text: str, hint: str, least: float = -math.inf) -> float | None:
-    if not text:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number) or number < least:
-        needed = "a number" if least < 0 else "a number of 0 or more"
-        raise ValueError(f"{column} {text!r} is not {needed}; {hint}, or leave it empty")
-    return number
-
-
-def _count(text: str) -> int | None:
-    if not text:
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"runs {text!r}: write the number of runs behind each value, as 5 or 5/3, or leave it empty")
-    return int(text)
-
-
-def _spread(text: str) -> SpreadKind:
-    for spread in _SPREADS:
-        if text == spread:
-            return spread
-    if text:
-        raise ValueError(f"plus_minus_kind {text!r} is unknown; use {', '.join(_SPREADS)} or nothing")
-    return "not stated"
-
-
-def _difference(a: float | None, b: float | None, difference: float | None) -> float:
-    if (a is None) != (b is None):
-        raise ValueError("only one of value_a and value_b is given; give both, or the difference")
-    if a is None or b is None:
-        if difference is None:
-            raise ValueError("the claim has no number; give value_a and value_b, or the difference")
-    else:
-        if 0 < a <= 1 and 0 < b <= 1:
-            raise ValueError(f"value_a {a:g} and value_b {b:g} look like fractions; write percent")
-        if difference is not None and abs(a - b - difference) > 0.051:
-            raise ValueError(f"the difference is {difference:g}, but the values differ by {a - b:.2f}; correct one")
-        difference = round(a - b, 6)
-    if difference <= 0:
-        raise ValueError(f"the difference is {difference:g}; a must be the method that is claimed to be better")
-    return difference
+    kind = next((one for one in kinds if one == (named or "single")), None)
+    if kind is None or (metric not in _SHARES and not metric.startswith("recall@")):
+        raise ValueError(
+            f"score {text!r} is unknown; use R@1, R@K for another K, P@1, RP, MAP@R, mAP@1000 or NMI, then "
+            f"{', '.join(kinds)} or nothing"
+        )
+    return kind, metric

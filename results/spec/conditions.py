@@ -11,7 +11,7 @@ from results.spec.data_choice import AUGMENTATION
 from results.spec.trunk_spec import NO_TRUNK, EmbedderSpec, TrunkSpec
 from results.values import Record
 
-Precision = Literal["float32", "tf32", "amp"]
+Precision = Literal["float32", "ieee", "amp"]
 
 _OF_ALL_ROWS = ("trunk", "trunk.name", "trunk.weights", "trunk.frozen")
 
@@ -27,7 +27,6 @@ class ImageSettings(Record):
         flip: Whether to mirror a crop left and right with probability one half.
         evaluation_resize: Shorter side in pixels before the centre crop; None takes `resize`. Papers that crop for
             training from the full-size image set it.
-        augmentation: `faithful` resizes each crop with Pillow. `device` resizes a whole batch on the network's device.
     """
 
     resize: int | None = Field(default=256, ge=1)
@@ -36,7 +35,6 @@ class ImageSettings(Record):
     ratio: tuple[float, float] = (0.75, 4 / 3)
     flip: bool = True
     evaluation_resize: int | None = Field(default=None, ge=1)
-    augmentation: Literal["faithful", "device"] = "faithful"
 
 
 class OptimizerSettings(Record):
@@ -100,7 +98,8 @@ class TrainingSettings(Record):
         schedule: Schedule of the learning rates; None keeps them constant.
         clip_value: Largest absolute value of a gradient's entries, applied after `clip_norm`; None does not clip.
         clip_norm: Largest norm of all gradients of network and loss together; None does not clip.
-        precision: How a GPU computes. `amp` is bfloat16 in trunk and embedder, and `tf32` in the rest.
+        precision: How a GPU computes. `float32` is torch's own default: TF32 in convolutions and not in products.
+            `ieee` takes TF32 nowhere. `amp` is bfloat16 in trunk and embedder, and TF32 in the rest. A CPU has no TF32.
         gradient_cache: The network computes a batch in chunks of this many images, twice, and keeps no more in memory
             than one chunk needs; the loss sees the whole batch. None computes a batch at once.
     """

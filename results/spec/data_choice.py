@@ -18,7 +18,7 @@ FOLDER = "folder"
 OWN_DATA = (FOLDER, FEATURES)
 """Names of the datasets that a user brings, which nobody published."""
 
-AUGMENTATION = ("area", "ratio", "flip", "augmentation")
+AUGMENTATION = ("area", "ratio", "flip")
 """Settings of the crops for training. A frozen trunk gets the centre crop of each image, once."""
 
 

@@ -31,6 +31,10 @@ NOT_IN_FINGERPRINT: dict[str, Any] = {
 """What may differ between starts of an experiment. The fingerprint of the data stands for the files' content."""
 
 
+LONGEST_TITLE = 200
+"""Most characters of a title, which stands in tables and figures."""
+
+
 class Variant(Record):
     """A further row for a method card, with some hyperparameters set instead of searched; for ablations.
 
@@ -42,7 +46,7 @@ class Variant(Record):
 
     of: str
     key: str
-    title: str
+    title: str = Field(max_length=LONGEST_TITLE)
     set: dict[str, JsonValue]
 
 
@@ -60,6 +64,9 @@ class ProxySettings(Record):
     warmup_steps: int | None = Field(default=None, ge=0)
 
 
+Metric = Literal["map_at_r", "r_precision", "precision_at_1"]
+
+
 class PrimaryScore(Record):
     """The score that decides which method is better, and the comparisons that are asked for in it.
 
@@ -70,35 +77,10 @@ class PrimaryScore(Record):
             see smaller differences.
     """
 
-    metric: Literal["map_at_r", "r_precision", "precision_at_1"] = "map_at_r"
+    metric: Metric = "map_at_r"
     embeddings: Literal["separated", "concatenated"] = "concatenated"
     margin: float = Field(default=0.5, gt=0)
     compare: str = "all"
-
-
-class RecordingSettings(Record):
-    """Embeddings to keep during the trainings of the reproductions, for figures. They change no training.
-
-    Attributes:
-        images: Whose embeddings are kept. The final training of protocol `standard` has no validation images.
-        per_class: Number of images of each class, drawn at random; None takes all.
-        classes: Number of classes, at equal intervals; None takes all.
-        epochs: Epochs after which embeddings and proxies are kept; 0 is the untrained network.
-        problems: Whether to keep the solution of each problem of CCP, with its numbers: the network with the best
-            validation score of the problem.
-    """
-
-    images: Literal["training", "validation"] = "training"
-    per_class: int | None = Field(default=None, ge=1)
-    classes: int | None = Field(default=None, ge=2)
-    epochs: tuple[int, ...] = ()
-    problems: bool = False
-
-    @model_validator(mode="after")
-    def _not_empty(self) -> "RecordingSettings":
-        if not self.epochs and not self.problems:
-            raise ValueError("needs epochs, or problems: true")
-        return self
 
 
 class Experiment(Record):
@@ -126,7 +108,7 @@ class Experiment(Record):
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
-    title: str
+    title: str = Field(max_length=LONGEST_TITLE)
     protocol: Literal["mlrc", "standard"] = "mlrc"
     dataset: DataChoice
     methods: tuple[str, ...] = Field(min_length=1)
@@ -144,7 +126,6 @@ class Experiment(Record):
     changes: dict[str, dict[str, JsonValue]] = Field(default={}, alias="with")
     primary: PrimaryScore | None = None
     peeking_metric: Literal["precision_at_1", "r_precision", "map_at_r"] = "map_at_r"
-    recordings: RecordingSettings | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -175,8 +156,6 @@ class Experiment(Record):
                 raise ValueError(
                     "search: network_lr has no fixed rate for proxies: lr_multiplier to multiply; remove one"
                 )
-        if self.recordings is not None and self.recordings.images == "validation" and self.protocol == "standard":
-            raise ValueError("recordings: protocol standard has no validation images in its final training")
         if self.primary is not None and self.primary.compare not in ("all", "best", *self.rows):
             raise ValueError(
                 f"primary: compare: {self.primary.compare} is no method of this experiment; add it, or use all, best, "
@@ -207,6 +186,10 @@ class Experiment(Record):
             set_at(settings, key, value)
         return self._with(proxies=settings.pop("proxies"), conditions=settings, changes={})
 
+    def with_searches(self, searches: int) -> Self:
+        """Return the experiment with another number of searches of each method."""
+        return self._with(search=self.search.model_copy(update={"searches": searches}))
+
     def with_conditions(self, **changes: Any) -> Self:
         """Return a copy with other conditions, by name of the condition."""
         return self._with(conditions=self.conditions.model_copy(update=changes))
@@ -227,6 +210,8 @@ class Experiment(Record):
     def fingerprint_without_rows(self, name: str, data_fingerprint: str) -> str:
         """Return what this experiment has in common with those that differ in their methods and variants alone."""
         settings = self.model_dump(mode="json", exclude=NOT_IN_FINGERPRINT)
+        if self.search.until_decided:
+            del settings["search"]["searches"]  # The plan decides how many there are.
         return fingerprint_of([name, data_fingerprint, settings])
 
     def without_folder(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The hyperparameter search of an experiment: its budget, its sampler and its ranges."""
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, FiniteFloat, JsonValue, model_validator
 
@@ -10,6 +10,9 @@ from results.values import Record
 
 MOST_TRIALS, MOST_SEARCHES = 10_000, 100
 """Largest budgets. A larger number is a slip of the keyboard, and its trainings could not even be listed."""
+
+LOOKS = (3, 4, 5, 6, 8)
+"""Numbers of searches after which a run until decided tests; the level of a look is its share of their sum."""
 
 Scale = Literal["linear", "log", "int", "int_log", "choice"]
 
@@ -70,7 +73,7 @@ class SamplerSettings(Record):
 
     name: str = "GPSampler"
     arguments: dict[str, JsonValue] = Field(default={})
-    startup_trials: int = 5
+    startup_trials: int = Field(default=5, ge=0)
     startup: Literal["scrambled_sobol"] = "scrambled_sobol"
     deterministic_objective: bool = False
 
@@ -84,6 +87,11 @@ class SearchSettings(Record):
         ranges: Search ranges of this experiment, by method and hyperparameter.
         published: Name of the published values that are used where nothing is searched; None takes those for the
             dataset. MLRC published other values for batches of 256.
+        enqueue: Settings by target, such as `{loss.margin: 0.1}`, that every search of a method with these
+            hyperparameters tries first; what a setting leaves out is proposed as ever.
+        until_decided: Whether searches are added at the planned `LOOKS` until every comparison has an answer. Then
+            `searches` is the look that was reached, and the plan is part of the experiment's identity.
+        default: Whether each searched method gets a further row with its card's own settings, to show what tuning buys.
         network_lr: Range in which the learning rate of trunk and embedder is searched for every method, on a log scale;
             None takes that of the training settings.
         searches: How often each method is searched, each time from other seeds. The reproductions are made for every
@@ -100,3 +108,23 @@ class SearchSettings(Record):
     searches: int = Field(default=1, ge=1, le=MOST_SEARCHES)
     racing: bool = False
     network_lr: Bounds | None = None
+    enqueue: tuple[dict[str, JsonValue], ...] = Field(default=(), exclude_if=lambda value: not value)
+    default: bool = Field(default=False, exclude_if=lambda value: not value)
+    until_decided: bool = Field(default=False, exclude_if=lambda value: not value)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _begins_at_the_first_look(cls, values: Any) -> Any:
+        # One search is what files have that do not say how many.
+        if isinstance(values, dict) and values.get("until_decided") is True and values.get("searches", 1) == 1:
+            return {**values, "searches": LOOKS[0]}
+        return values
+
+    @model_validator(mode="after")
+    def _looks_are_planned(self) -> "SearchSettings":
+        if self.until_decided and (self.searches not in LOOKS or self.trials == 0):
+            looks = ", ".join(map(str, LOOKS))
+            raise ValueError(
+                f"until_decided looks after {looks} searches; give trials, and no other number of searches"
+            )
+        return self

@@ -7,21 +7,26 @@ estimate of the heterogeneity. With two datasets t is 12.7, so there is no mean,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
+from scipy import special
 from scipy.stats import rankdata
 
+from results.statistics.compare import ALPHA
 from results.statistics.comparison import ComparedPair
 from results.statistics.intervals import t_quantile
-from results.statistics.pair_tests import Numbers
+from results.statistics.pair_tests import Numbers, holm
 
 FEWEST_FOR_A_MEAN = 3
 """Datasets that a mean, a prediction and "consistent" need."""
 
-BoardVerdict = Literal["consistent", "same on both", "depends on the dataset", "cannot tell"]
+NORMAL = 1.96
+"""Quantile of the normal distribution for 95 %."""
+
+BoardVerdict = Literal["consistent", "hint: same on both", "depends on the dataset", "cannot tell"]
 
 
 @dataclass(frozen=True)
@@ -31,13 +36,16 @@ class OverDatasets:
     Attributes:
         mean: Mean difference.
         half_width: Half the width of its 95 % interval.
-        prediction: Half the width of the range around the mean that holds a difference newly measured on another such
-            dataset, with the same budget, in 95 % of cases.
+        prediction: Half the width of the range around the mean for a difference newly measured on another such dataset,
+            with the same budget; never narrower than the interval of the mean, nor than `1.96 sqrt(e^2 (1 + 1 / N))`
+            for the mean square e^2 of the standard errors.
+        p: Two-sided p value of no mean difference.
     """
 
     mean: Any
     half_width: Any
     prediction: Any
+    p: Any
 
 
 def over_datasets(differences: Numbers, errors: Numbers) -> OverDatasets:
@@ -45,10 +53,20 @@ def over_datasets(differences: Numbers, errors: Numbers) -> OverDatasets:
 
     Datasets are on the last axis.
     """
-    count = differences.shape[-1]
-    t, variance = t_quantile(0.975, count - 1), differences.var(axis=-1, ddof=1)
-    of_mean = np.maximum(variance, (errors**2).mean(axis=-1)) / count
-    return OverDatasets(differences.mean(axis=-1), t * np.sqrt(of_mean), t * np.sqrt(variance * (1 + 1 / count)))
+    count, mean = differences.shape[-1], differences.mean(axis=-1)
+    t, variance, of_errors = t_quantile(0.975, count - 1), differences.var(axis=-1, ddof=1), (errors**2).mean(axis=-1)
+    error = np.sqrt(np.maximum(variance, of_errors) / count)
+    floor = np.maximum(t * error, NORMAL * np.sqrt(of_errors * (1 + 1 / count)))
+    prediction = np.maximum(t * np.sqrt(variance * (1 + 1 / count)), floor)
+    return OverDatasets(mean, t * error, prediction, 2 * special.stdtr(count - 1, -np.abs(mean) / error))
+
+
+def surviving(pairs: Sequence["PairOverDatasets"]) -> tuple[bool, ...]:
+    """Tell which rows of a board say the same on all datasets, even after Holm's correction over all of its rows."""
+    if not pairs:
+        return ()
+    found = zip(pairs, holm([pair.p for pair in pairs]), strict=True)
+    return tuple(pair.verdict in ("consistent", "hint: same on both") and bool(p < ALPHA) for pair, p in found)
 
 
 @dataclass(frozen=True)
@@ -66,6 +84,12 @@ class PairOverDatasets:
     mean: OverDatasets | None = None
 
     @property
+    def p(self) -> float:
+        """Largest p value of what "consistent" or a hint needs: that of each dataset, and of a mean."""
+        alone = [1.0 if one.p is None else one.p for one in self.on]
+        return max(*alone, 0.0 if self.mean is None else self.mean.p)
+
+    @property
     def verdict(self) -> BoardVerdict:
         """What the datasets say together."""
         sides_here = {side_of(one) for one in self.on}
@@ -74,7 +98,7 @@ class PairOverDatasets:
         if 0 in sides_here or len(self.on) < 2:
             return "cannot tell"
         if len(self.on) < FEWEST_FOR_A_MEAN:
-            return "same on both"
+            return "hint: same on both"
         sure = self.mean is not None and abs(self.mean.mean) > self.mean.half_width
         return "consistent" if sure else "cannot tell"
 
@@ -98,45 +122,8 @@ def pair_over_datasets(on: Sequence[ComparedPair]) -> PairOverDatasets:
     mean = None
     if len(errors) == len(on) >= FEWEST_FOR_A_MEAN:
         found = over_datasets(np.array([pair.difference for pair in on]), np.array(errors))
-        mean = OverDatasets(float(found.mean), float(found.half_width), float(found.prediction))
+        mean = OverDatasets(*(float(getattr(found, field.name)) for field in fields(found)))
     return PairOverDatasets(on[0].a, on[0].b, tuple(on), mean)
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How far two datasets agree on the order of the methods.
-
-    Attributes:
-        first: Name of a dataset.
-        second: Name of another.
-        correlation: Spearman's rank correlation of the means; NaN if all methods are equal on one of them.
-        same_order: Share of the pairs of methods with the same order on both. A tie is half of one.
-    """
-
-    first: str
-    second: str
-    correlation: float
-    same_order: float
-
-
-def agreements(means: Mapping[str, Sequence[float]]) -> tuple[Agreement, ...]:
-    """Compare the orders of the methods on every two datasets; the means are in the same order of methods."""
-    return tuple(
-        Agreement(one, other, rank_correlation(means[one], means[other]), _same_order(means[one], means[other]))
-        for one, other in combinations(means, 2)
-    )
-
-
-def agreement_by_chance(means: Mapping[str, Sequence[float]], draws: int = 1_000) -> float:
-    """Return how often random orders agree at least as much as these, on average over every two datasets."""
-    generator, given = np.random.default_rng(0), [np.asarray(own, dtype=float) for own in means.values()]
-
-    def agreed(orders: Sequence[Numbers]) -> float:
-        return float(np.mean([_same_order(one, other) for one, other in combinations(orders, 2)]))
-
-    found = agreed(given)
-    # Rounding must not make equal shares unequal.
-    return float(np.mean([agreed([generator.permutation(own) for own in given]) > found - 1e-9 for _ in range(draws)]))
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
@@ -152,7 +139,8 @@ def mean_ranks(values: Sequence[float]) -> Numbers:
     return np.asarray(rankdata(-np.asarray(values, dtype=float)))
 
 
-def _same_order(first: Sequence[float] | Numbers, second: Sequence[float] | Numbers) -> float:
-    signs = [np.sign(np.subtract.outer(given, given)) for given in (np.asarray(first), np.asarray(second))]
-    pairs = np.triu_indices(len(first), 1)
-    return float(np.mean((signs[0] * signs[1])[pairs] / 2 + 0.5))
+def same_order(means: Mapping[str, Sequence[float]]) -> float:
+    """Return how often two methods have the same order on two datasets, on average over every two; a tie is half."""
+    pairs = np.triu_indices(len(next(iter(means.values()))), 1)
+    signs = [np.sign(np.subtract.outer(own, own))[pairs] for own in map(np.asarray, means.values())]
+    return float(np.mean([one * other / 2 + 0.5 for one, other in combinations(signs, 2)]))

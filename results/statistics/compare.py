@@ -8,12 +8,14 @@ record. Where nothing was searched, the runs are the data, and the verdicts are 
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from results.statistics.comparison import ComparedPair, ComparisonResult, MethodValues, Unit, Untested
+from results.spec.search_settings import LOOKS
+from results.statistics.comparison import ComparedPair, ComparisonResult, MethodValues, Missing, Unit, Untested
 from results.statistics.deviations import WIDENING, SearchDeviation
 from results.statistics.pair_tests import (
     MOST_DEGREES,
@@ -35,6 +37,11 @@ MARGIN = 0.005
 
 POWER = 0.8
 """Probability with which the smallest detectable difference is called better."""
+
+
+def power_words(compare: str) -> str:
+    """Write this probability; against a best that the data choose, it is about 70 %."""
+    return "about 70 %" if compare == "best" else f"{100 * POWER:g} %"
 
 
 def compare_methods(
@@ -73,13 +80,58 @@ def compare_methods(
         if unit == "single search" and assumed is not None:
             differences = _of_single_searches(values, tested, assumed, resolution)
         else:
-            differences = _errors(values, tested, resolution).pairs()
+            differences = mean_errors(values, tested, resolution).pairs()
         verdicts = _verdicts(tested, differences, compare, len(values), alpha, margin, one_step=unit == "single search")
     pairs = tuple(_pair(values, a, b, named, verdicts) for a, b in _asked(ordered, compare))
     settings = None
     if unit == "single search":
         settings = compare_methods(values, "run", compare, alpha, margin, resolution)
     return ComparisonResult(values, pairs, compare, unit, alpha, margin, assumed, settings)
+
+
+def compare_at_looks(
+    values: Mapping[str, MethodValues],
+    compare: str = "all",
+    alpha: float = ALPHA,
+    margin: float = MARGIN,
+    resolution: float = 0.0,
+    looks: Sequence[int] = LOOKS,
+) -> ComparisonResult:
+    """Compare methods by their searches after each of the planned looks that was reached; claims stay.
+
+    The family is tested at each look l at the level alpha l / sum(L). So the probability of any wrong claim at any look
+    is at most `alpha`, whatever ends the run. The p values are adjusted for the looks too: the smallest over the looks
+    of p times alpha over the level of its look. The other numbers are those of the last look.
+    """
+    reached = max((len(own.units) for own in values.values() if not own.constant), default=0)
+    results = []
+    for look in (one for one in looks if one <= max(reached, looks[0])):
+        level = alpha * look / sum(looks)
+        early = {name: _first_searches(own, look) for name, own in values.items()}
+        results.append((level, compare_methods(early, "search", compare, level, margin, resolution)))
+    level, last = results[-1]
+    pairs = []
+    for pair in last.pairs:
+        seen = [(level, one) for level, result in results if (one := result.pair(pair.a, pair.b)) and one.p is not None]
+        adjusted_p: dict[str, Any] = {
+            name: min(1.0, *(getattr(one, name) * alpha / level for level, one in seen))
+            for name in ("p_better", "p_beyond", "p_equal")
+            if seen
+        }
+        for answer in ("direction", "size"):
+            claims = (getattr(one, answer) for _, one in seen)
+            adjusted_p[answer] = next((claim for claim in claims if claim != "cannot tell"), "cannot tell")
+        pairs.append(replace(pair, **adjusted_p) if pair.p is not None else pair)
+    return replace(last, values=values, pairs=tuple(pairs), alpha=alpha, look_level=level)
+
+
+def _first_searches(own: MethodValues, count: int) -> MethodValues:
+    """The first searches of a method, which is complete if it has them; a constant value stays."""
+    if own.constant:
+        return own
+    runs = own.runs * min(count, len(own.units)) // max(1, len(own.units))
+    missing: Missing | None = "searches missing" if len(own.units) < count else None
+    return replace(own, units=own.units[:count], runs=runs, missing=missing)
 
 
 def _ordered(values: Mapping[str, MethodValues], compare: str) -> list[str]:
@@ -105,7 +157,7 @@ def _untested(given: MethodValues, unit: Unit, assumed: SearchDeviation | None) 
     return None if given.constant or len(given.units) > 1 else "single runs"
 
 
-def _errors(values: Mapping[str, MethodValues], names: Sequence[str], resolution: float) -> MeanErrors:
+def mean_errors(values: Mapping[str, MethodValues], names: Sequence[str], resolution: float) -> MeanErrors:
     """Errors of the means. Methods that were searched pool their variances, and so do those that were not."""
     floor = max(resolution**2 / 12, np.finfo(float).tiny)
     means = np.array([values[name].mean for name in names])
@@ -143,7 +195,7 @@ def mean_half_widths(values: Mapping[str, MethodValues], resolution: float = 0.0
     The variances are those of the comparison: pooled over the methods, or the method's own if that is larger.
     """
     names = [name for name, given in values.items() if not given.constant and not given.missing and given.units[1:]]
-    errors = _errors(values, names, resolution)
+    errors = mean_errors(values, names, resolution)
     widths = special.stdtrit(errors.degrees, 0.975) * np.sqrt(errors.squares)
     return dict(zip(names, widths.tolist(), strict=True))
 
@@ -176,7 +228,6 @@ def _verdicts(
         "p_beyond": np.maximum(better, beyond),
         "p_equal": np.minimum(adjust_equal(tested.p_equal(margin), compare, methods) / (1 - SHARE_OF_BETTER), 1),
         "smallest": smallest_detectable(error, degrees, compare, methods, alpha),
-        **dict(zip(("share_better", "share_within", "share_worse"), tested.shares(margin).T, strict=True)),
     }
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     for index, names_of_pair in enumerate(asked):
@@ -190,7 +241,7 @@ def _verdicts(
 
 
 def smallest_detectable(error: Numbers, degrees: Numbers, compare: str, methods: int, alpha: float = ALPHA) -> Numbers:
-    """Compute the smallest true difference that would be called better with a probability of 80 %.
+    """Compute the smallest true difference that would be called better with a probability of 80 % (`power_words`).
 
     It is (t(1 - level / 2) + t(0.8)) times the standard error. The level is corrected as for the smallest p value.
     """

@@ -1,6 +1,7 @@
-"""The outcome of a comparison: the values of the methods, a verdict for every pair, and groups without a "better"."""
+"""The outcome of a comparison: the values of the methods, a verdict for every pair, and the ranks that follow."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +16,10 @@ Unit = Literal["search", "single search", "run"]
 
 Direction = Literal["a better", "b better", "cannot tell"]
 Size = Literal["beyond", "within", "cannot tell"]
+FAILED_DEVIATIONS, FAILED_LEAST = 5.0, 0.02
+"""A search failed if it lies further below the median of its method's searches than so many deviations of the other
+methods' searches, and further than two points."""
+
 Missing = Literal["searches missing", "runs missing"]
 Untested = Missing | Literal["single runs", "search not known"]
 
@@ -42,11 +47,6 @@ class MethodValues:
         """Mean of the units; NaN without any."""
         return float(np.mean(self.units)) if self.units else math.nan
 
-    @property
-    def failed(self) -> tuple[float, ...]:
-        """Units of a searched method that reached less than half of its best one: searches that failed."""
-        return tuple(unit for unit in self.units if unit < max(self.units) / 2) if self.searched else ()
-
 
 @dataclass(frozen=True)
 class ComparedPair:
@@ -54,16 +54,13 @@ class ComparedPair:
 
     Attributes:
         difference: Mean of a minus mean of b.
-        untested: Why there is no verdict; then all numbers up to `share_worse` are None.
+        untested: Why there is no verdict; then all numbers up to `smallest` are None.
         half_width: Half the width of the difference's own 95 % interval, which is not corrected for other pairs.
         p: Two-sided p value of the hypothesis that there is no difference, for this pair alone.
         p_better: p value of "better", adjusted for all claims of the family.
         p_beyond: p value of "beyond the margin", adjusted likewise.
         p_equal: p value of "within the margin", adjusted likewise.
         smallest: Smallest true difference that would be called better with a probability of 80 %.
-        share_better: How sure it is that a is better by more than the margin (`PairDifferences.shares`), not corrected.
-        share_within: The same for a difference within the margin.
-        share_worse: The same for a being worse by more.
         units_a: Number of a's searches, or of its runs if nothing was searched; likewise `units_b`.
         direction: Which method is better, as far as the data can tell.
         size: Whether the difference is beyond the margin or within it, as far as they can tell.
@@ -84,9 +81,6 @@ class ComparedPair:
     p_beyond: float | None = None
     p_equal: float | None = None
     smallest: float | None = None
-    share_better: float | None = None
-    share_within: float | None = None
-    share_worse: float | None = None
     direction: Direction = "cannot tell"
     size: Size = "cannot tell"
 
@@ -122,8 +116,6 @@ class ComparedPair:
             units_b=self.units_a,
             runs_a=self.runs_b,
             runs_b=self.runs_a,
-            share_better=self.share_worse,
-            share_worse=self.share_better,
             direction=turned.get(self.direction, "cannot tell"),
         )
 
@@ -148,6 +140,7 @@ class ComparisonResult:
         assumed: The deviation of a search that was assumed, if each method was searched once.
         settings: The comparison of the settings that the only searches found, by their runs. It says nothing about
             methods.
+        look_level: The level of the last look, if looks were planned (`compare_at_looks`).
     """
 
     values: Mapping[str, MethodValues]
@@ -158,6 +151,7 @@ class ComparisonResult:
     margin: float
     assumed: SearchDeviation | None = None
     settings: "ComparisonResult | None" = None
+    look_level: float | None = None
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -203,20 +197,46 @@ class ComparisonResult:
         """Whether searches or runs of any method are missing. Verdicts can change when they are there."""
         return any(values.missing for values in self.values.values())
 
-    @cached_property
-    def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The largest groups of methods without any "better" between them, each and all from the highest mean.
+    @property
+    def decided(self) -> bool:
+        """Whether every comparison that was asked for has an answer: better, or within the margin."""
+        return not self.interim and all(pair.better or pair.size == "within" for pair in self.pairs)
 
-        Empty unless all pairs of complete methods were tested.
+    @cached_property
+    def failed(self) -> dict[str, tuple[float, ...]]:
+        """The searches that failed, by method; methods without one are left out.
+
+        A search also failed if it reached less than half of its method's best one. The others' deviation is pooled.
         """
-        tested = [name for name in self.best_first if any(name in (p.a, p.b) and p.p is not None for p in self.pairs)]
-        if self.compare != "all" or not tested:
-            return ()
-        groups = {frozenset(tested)}
-        for apart in (frozenset((pair.a, pair.b)) for pair in self.pairs if pair.better):
-            split = [group for group in groups if not apart <= group]
-            split += [group - {name} for group in groups if apart <= group for name in apart]
-            groups = {group for group in split if not any(group < other for other in split)}
-        rank = {name: number for number, name in enumerate(tested)}
-        ranked = sorted(sorted(rank[name] for name in group) for group in groups if len(group) > 1)
-        return tuple(tuple(tested[number] for number in group) for group in ranked)
+        if self.unit != "search":
+            return {}
+        found = {}
+        searched = {name: own.units for name, own in self.values.items() if own.searched and len(own.units) > 1}
+        for name, units in searched.items():
+            others = [other for key, other in searched.items() if key != name]
+            degrees = sum(len(other) - 1 for other in others)
+            deviation = math.sqrt(sum(np.var(other) * len(other) for other in others) / degrees) if degrees else 0.0
+            bound = max(units) / 2
+            if len(units) > 2 and deviation > 0:
+                bound = max(bound, float(np.median(units)) - max(FAILED_DEVIATIONS * deviation, FAILED_LEAST))
+            if low := tuple(unit for unit in units if unit < bound):
+                found[name] = low
+        return found
+
+    @cached_property
+    def rank_intervals(self) -> dict[str, tuple[int, int]]:
+        """The places that each method can have by the claims: at 95 %, all of them at once hold the true ranks.
+
+        Empty unless all pairs are compared and some were tested. While searches are missing, ranks can change.
+        """
+        if self.compare != "all" or not self.tested:
+            return {}
+        worse = Counter(pair.worse for pair in self.pairs)
+        better = Counter(pair.better for pair in self.pairs)
+        return {name: (1 + worse[name], len(self.values) - better[name]) for name in self.methods}
+
+
+def rank_words(places: tuple[int, int]) -> str:
+    """Write the places that a method can have: `rank 2`, or `rank 1 to 3`."""
+    low, high = places
+    return f"rank {low}" if low == high else f"rank {low} to {high}"

@@ -1,16 +1,11 @@
 """How far two runs of one setting differ, and two searches of one method: measured, and assumed from kept records.
 
-A printed number is often a single run of a single model. Its deviation is estimated from the folds' models: trainings
-of one method at one setting on one fold differ in their seeds alone. The deviation of the mean over folds follows from
-it. Concatenated embeddings are compared run by run.
-
 Where each method was searched once, nothing in the experiment shows by how much another search would have changed its
 score. The trials of the one search do not show it either: a sampler's trials depend on each other, and drawing from
 them again gives a fourth of the true deviation. So the deviation is assumed from the nearest record, and doubled: in
 simulations no more than 5 % of the claims are wrong as long as the true deviation is at most twice the record's.
 
-`search_deviations.csv` has the numbers of the kept records; `python -m tests.benchmarks.search_variance` writes it. Its
-lines without a dataset are the deviations between runs, pooled over all kept records.
+`search_deviations.csv` has the numbers of the kept records; `python -m tests.benchmarks.search_variance` writes it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,12 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from results.published.tables import Kind
-from results.records.records import Scores
+from results.spec.conditions import Conditions
+from results.spec.data_choice import OWN_DATA
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
-from results.store.frame import EmbeddingKind
 
 WIDENING = 2.0
 """Factor of an assumed deviation in tests."""
@@ -35,43 +29,6 @@ WIDENING = 2.0
 FEWEST_DEGREES, FEWEST_TRIALS = 10, 10
 """A record with fewer degrees of freedom or trials says too little, and no record speaks for a search of fewer trials:
 short searches vary more than their first trials of a longer one do."""
-
-_FEWEST_DEGREES_OF_RUNS = 2
-
-
-@dataclass(frozen=True)
-class MeasuredNoise:
-    """A measured run-to-run deviation.
-
-    Attributes:
-        deviation: Standard deviation between runs, a fraction of 1.
-        setting: The experiment's setting as a phrase.
-    """
-
-    deviation: float
-    degrees: int
-    name: str
-    setting: str
-
-
-def measured_noise(
-    candidates: Iterable[tuple[str, MeasuredExperiment]], dataset: str, metric: str, kind: Kind
-) -> MeasuredNoise | None:
-    """Return a run-to-run deviation on a whole dataset, of candidates with their names.
-
-    Of several it is the one with the most degrees of freedom. Runs on a part of the dataset do not fit, nor do those on
-    features, such as those of a frozen trunk: they vary less than runs that train a network. None if no candidate has
-    repeated runs with this metric.
-    """
-    found = []
-    for name, measured in candidates:
-        experiment = measured.summary.experiment
-        fits = experiment.dataset.name == dataset and not experiment.dataset.subset
-        if fits and not experiment.conditions.trunk.is_input_features:
-            variance, degrees = _variance_of_runs(measured, metric, kind)
-            if degrees >= _FEWEST_DEGREES_OF_RUNS and variance > 0:
-                found.append(MeasuredNoise(float(np.sqrt(variance)), degrees, name, setting_phrase(measured)))
-    return max(found, key=lambda noise: noise.degrees, default=None)
 
 
 def setting_phrase(measured: MeasuredExperiment) -> str:
@@ -84,24 +41,6 @@ def setting_phrase(measured: MeasuredExperiment) -> str:
     name = f"frozen {trunk.name}" if trunk.frozen else trunk.name
     weights = {"imagenet": "ImageNet", "random": "random"}.get(trunk.weights, "other") + " weights"
     return f"{dataset}, {name} from {weights}, images of {experiment.conditions.images.crop} pixels, {protocol}"
-
-
-def _variance_of_runs(measured: MeasuredExperiment, metric: str, kind: Kind) -> tuple[float, int]:
-    """Variance between runs that differ in their seeds alone, and its degrees of freedom."""
-    trained = [record for record in measured.records if record.method != "untrained"]
-    folds = {len(record.fold_scores) for record in trained}
-    if kind == "concatenated" or metric not in Scores.model_fields or len(folds) != 1:
-        if kind == "single" and folds != {1}:
-            return 0.0, 0
-        values = measured.values(metric, "concatenated" if kind == "concatenated" else "separated")
-        return pooled_variance(runs for method in values if method != "untrained" for runs in values[method].values())
-    by_fold: dict[tuple[str, int, int], list[float]] = {}
-    for record in trained:
-        for fold, scores in enumerate(record.fold_scores):
-            by_fold.setdefault((record.method, record.search, fold), []).append(float(getattr(scores, metric)))
-    variance, degrees = pooled_variance(by_fold.values())
-    # The folds' models are trained independently, so their mean has the variance of one model over their number.
-    return variance / (folds.pop() if kind == "separated" else 1), degrees
 
 
 def pooled_variance(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
@@ -125,7 +64,6 @@ class SearchDeviation:
     Attributes:
         deviation: In the unit of the values. The part of the runs stays in it.
         degrees: Its degrees of freedom.
-        largest: Largest difference between two searches of one method in the record.
         record: Name of the record.
         trials: Trials of each search in the record.
         setting: The record's setting as a phrase.
@@ -133,7 +71,6 @@ class SearchDeviation:
 
     deviation: float
     degrees: int
-    largest: float = 0.0
     record: str = ""
     trials: int = 0
     setting: str = ""
@@ -151,9 +88,7 @@ def search_deviation(measured: MeasuredExperiment, score: PrimaryScore, name: st
     if not means:
         return None
     variance, degrees = pooled_variance(means.values())
-    largest = max(float(np.ptp(own)) for own in means.values())
-    trials = measured.summary.trials
-    return SearchDeviation(float(np.sqrt(variance)), degrees, largest, name, trials, setting_phrase(measured))
+    return SearchDeviation(float(np.sqrt(variance)), degrees, name, measured.summary.trials, setting_phrase(measured))
 
 
 def repeated_searches(measured: MeasuredExperiment, score: PrimaryScore) -> dict[str, list[float]]:
@@ -166,42 +101,39 @@ def repeated_searches(measured: MeasuredExperiment, score: PrimaryScore) -> dict
 def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> SearchDeviation | None:
     """Return the deviation of the kept record that is nearest to an experiment; None if none is near.
 
-    A record is near if it trains a network as the experiment does, or works on features as it does. Of these, the one
-    on the same data and trunk comes first, then the one with the nearest number of trials, then that of most searches.
-    The first trials of a longer search are a search too: its deviation is that of the record, times the ratio of the
-    deviations of the best validation scores, and not below that of the record.
+    A record is near if it is on the same dataset, or has the same trunk and kind of training: deviations differ by a
+    factor of 2 to 3 between others. Of these, the one on the same data and trunk comes first, then the one with the
+    nearest number of trials, then that of most searches, then the larger deviation. The first trials of a longer search
+    are a search too: its deviation is that of the record, times the ratio of the deviations of the best validation
+    scores, and not below that of the record.
     """
-    trials, trunk = experiment.search.trials, experiment.conditions.trunk
-    kept = _kept(score.metric, score.embeddings, on_features=trunk.is_input_features)
-    near = kept[kept["dataset"] != ""]
+    trials, trunk, kind = experiment.search.trials, experiment.conditions.trunk, training_kind(experiment.conditions)
+    kept = _kept_deviations()
+    kept = kept[(kept["metric"] == score.metric) & (kept["embeddings"] == score.embeddings)]
+    kept = kept[(kept["training"] == "frozen") == (kind == "frozen")]
+    # Two folders of users are two datasets.
+    same_data = (kept["dataset"] == experiment.dataset.name) & ~kept["dataset"].isin(OWN_DATA)
+    near = kept[same_data | ((kept["trunk"] == trunk.name) & (kept["training"] == kind))]
     if trials < FEWEST_TRIALS or near.empty:
         return None
 
-    def distance(line: Mapping[Any, Any]) -> tuple[bool, bool, int, int]:
-        other = line["dataset"] != experiment.dataset.name, line["trunk"] != trunk.name
-        return *other, abs(int(line["trials"]) - trials), -int(line["degrees"])
+    def distance(line: Mapping[Any, Any]) -> tuple[bool, bool, int, int, float]:
+        data = line["dataset"] != experiment.dataset.name or experiment.dataset.name in OWN_DATA
+        apart = data, line["trunk"] != trunk.name, abs(int(line["trials"]) - trials)
+        return *apart, -int(line["degrees"]), -float(line["deviation"])
 
     line = min(near.to_dict("records"), key=distance)
     deviation, length = float(line["deviation"]), int(line["trials"])
     if trials < length:
         deviation *= float(line["shorter"].split()[trials - FEWEST_TRIALS])
-    return SearchDeviation(
-        deviation, int(line["degrees"]), float(line["largest"]), line["record"], length, line["setting"]
-    )
+    return SearchDeviation(deviation, int(line["degrees"]), line["record"], length, line["setting"])
 
 
-def measured_deviation(
-    metric: str = "map_at_r", kind: EmbeddingKind = "concatenated", *, on_features: bool = False
-) -> float:
-    """Return the run-to-run deviation of the kept records, a fraction of 1, over all methods."""
-    kept = _kept(metric, kind, on_features=on_features)
-    return float(kept[kept["dataset"] == ""]["deviation"].item())
-
-
-def _kept(metric: str, kind: EmbeddingKind, *, on_features: bool) -> pd.DataFrame:
-    lines = _kept_deviations()
-    features = "yes" if on_features else "no"
-    return lines[(lines["metric"] == metric) & (lines["embeddings"] == kind) & (lines["features"] == features)]
+def training_kind(conditions: Conditions) -> str:
+    """Return what is trained: an embedder on features, or a network that starts from weights or from scratch."""
+    if conditions.trunk.is_input_features:
+        return "frozen"
+    return "from scratch" if conditions.trunk.weights == "random" else "fine-tuned"
 
 
 @cache

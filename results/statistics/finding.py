@@ -1,12 +1,12 @@
 """A finding: one thing that a reader must know beside the numbers. The first of them: runs that were not made alike."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from results.records.provenance import mixed_math, mixed_versions
+from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES
 from results.records.records import Provenance, RunRecord
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import listed
@@ -39,9 +39,7 @@ def titles_of(measured: MeasuredExperiment) -> dict[str, str]:
     return {key: title if counts[title] == 1 else f"{title} ({key})" for key, title in titles.items()}
 
 
-_ON_CPU = {"host_system": "systems", "processor": "processors", "threads": "numbers of threads"}
-"""What the arithmetic of a processor depends on; that of a GPU does not."""
-_PRECISIONS = {"amp": "mixed precision", "tf32": "TF32"}
+_PRECISIONS = {"amp": "mixed precision", "ieee": "float32 without TF32"}
 
 
 def origin_findings(*experiments: MeasuredExperiment) -> tuple[Finding, ...]:
@@ -52,77 +50,59 @@ def origin_findings(*experiments: MeasuredExperiment) -> tuple[Finding, ...]:
     """
     runs = [(one, run) for one in experiments for run in one.records]
     tests = [run.provenance for _, run in runs]
-    trainings = [
-        one.trainings[name][1].provenance
-        for one, run in runs
-        for name in run.fold_fingerprints
-        if name in one.trainings
-    ]
-    origins = (tests, trainings)
-    texts = (*_versions_of_training(run for _, run in runs), *_machines(runs, origins), *_code(origins))
-    return tuple(Finding("warning", text, "origin") for text in texts)
+    trained = [one.trainings[name] for one, run in runs for name in run.fold_fingerprints if name in one.trainings]
+    origins = (tests, [result.provenance for _, result in trained])
+    return tuple(Finding("warning", text, "origin") for text in _differences(runs, origins))
 
 
-_Origins = tuple[list[Provenance], list[Provenance]]
-"""Where the runs were tested, and where they were trained as far as that was read."""
+def _differences(
+    runs: Sequence[tuple[MeasuredExperiment, RunRecord]], origins: Sequence[Sequence[Provenance]]
+) -> Iterator[str]:
+    def differing(read: Callable[[Provenance], str]) -> list[str]:
+        """The values that tests have in several forms, or trainings; an empty text is an unknown value."""
+        kinds = [{read(origin) for origin in of_kind} - {""} for of_kind in origins]
+        found = set().union(*(values for values in kinds if len(values) > 1))
+        return sorted(found, key=lambda value: (len(value), value) if value.isdecimal() else (0, value))
 
-
-def _versions_of_training(runs: Iterable[RunRecord]) -> Iterator[str]:
     by_version: dict[int, set[str]] = {}
-    for run in runs:
+    for _, run in runs:
         by_version.setdefault(run.training_version, set()).add(run.method)
     if len(by_version) > 1:
         named = "; ".join(f"version {number}: {', '.join(sorted(by_version[number]))}" for number in sorted(by_version))
         yield f"The runs were trained by different versions of the training ({named}). Their scores do not compare."
-
-
-def _machines(runs: Iterable[tuple[MeasuredExperiment, RunRecord]], origins: _Origins) -> Iterator[str]:
-    if devices := _differing(origins, lambda origin: origin.device):
-        yield f"Runs were made on different devices ({listed(devices)}). Devices round differently."
-    for name, things in _ON_CPU.items():
-        if found := _differing(origins, partial(_on_cpu, name)):
+    if found := differing(lambda origin: origin.device):
+        yield f"Runs were made on different devices ({listed(found)}). Devices round differently."
+    for name, things in (("host_system", "systems"), ("processor", "processors"), ("threads", "numbers of threads")):
+        # The arithmetic of a GPU does not depend on them.
+        if found := differing(partial(_on_cpu, name)):
             yield f"Runs on a CPU were made with different {things} ({listed(found)}). They round differently."
     precisions = sorted({_precision(one, run) for one, run in runs})
     if len(precisions) > 1:
         words = listed([_PRECISIONS.get(precision, precision) for precision in precisions])
         yield f"Runs were made in different precision ({words}). They round differently."
-        return  # The settings below follow from it.
-    for name, found in _mixed(origins, mixed_math).items():
-        yield f"Runs on a GPU were made with different settings of {name} ({listed(found)}). They round differently."
-
-
-def _precision(one: MeasuredExperiment, run: RunRecord) -> str:
-    precision = one.summary.experiment.for_row(run.method).conditions.training.precision
-    # A CPU has no TF32.
-    return "float32" if precision == "tf32" and run.provenance.device == "cpu" else precision
+    else:  # Otherwise these settings follow from it.
+        for name in sorted({name for of_kind in origins for origin in of_kind for name in origin.math} - {CUDA_GRAPHS}):
+            if found := differing(partial(_in, "math", name)):
+                text = f"Runs on a GPU were made with different settings of {name} ({listed(found)})."
+                yield f"{text} They round differently."
+    for package in DECIDING_PACKAGES:
+        if found := differing(partial(_in, "versions", package)):
+            yield f"Runs were made with different versions of {package} ({listed(found)}). They can give other numbers."
+    if any(origin.tree_dirty for of_kind in origins for origin in of_kind):
+        yield "Some runs were made with uncommitted changes. Their commit alone is not enough to repeat them."
+    if found := differing(lambda origin: origin.commit[:7]):
+        yield f"Runs were made with {len(found)} commits of the code ({listed(found)})."
 
 
 def _on_cpu(name: str, origin: Provenance) -> str:
     return str(getattr(origin, name)) if origin.device == "cpu" else ""
 
 
-def _code(origins: _Origins) -> Iterator[str]:
-    for package, found in _mixed(origins, mixed_versions).items():
-        yield f"Runs were made with different versions of {package} ({listed(found)}). They can give other numbers."
-    if any(origin.tree_dirty for of_kind in origins for origin in of_kind):
-        yield "Some runs were made with uncommitted changes. Their commit alone is not enough to repeat them."
-    if commits := _differing(origins, lambda origin: origin.commit[:7]):
-        yield f"Runs were made with {len(commits)} commits of the code ({listed(commits)})."
+def _in(field: str, key: str, origin: Provenance) -> str:
+    return str(getattr(origin, field).get(key, ""))
 
 
-def _mixed(origins: _Origins, mixed: Callable[[list[Provenance]], dict[str, list[str]]]) -> dict[str, list[str]]:
-    """The names, sorted, whose values differ among tests or among trainings, with these values."""
-    found: dict[str, set[str]] = {}
-    for of_kind in origins:
-        for name, values in mixed(of_kind).items():
-            found.setdefault(name, set()).update(values)
-    return {name: sorted(values) for name, values in sorted(found.items())}
-
-
-def _differing(origins: _Origins, read: Callable[[Provenance], str]) -> list[str]:
-    """The values, sorted, that tests have in several forms, or trainings. An empty text is an unknown value."""
-    found: set[str] = set()
-    for of_kind in origins:
-        values = {read(origin) for origin in of_kind} - {""}
-        found |= values if len(values) > 1 else set()
-    return sorted(found, key=lambda value: (len(value), value) if value.isdecimal() else (0, value))
+def _precision(one: MeasuredExperiment, run: RunRecord) -> str:
+    precision = one.summary.experiment.for_row(run.method).conditions.training.precision
+    # A CPU has no TF32.
+    return "float32" if precision == "ieee" and run.provenance.device == "cpu" else precision

@@ -11,7 +11,7 @@ from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.trunk_spec import NO_TRUNK
-from results.statistics.comparison import ComparisonResult
+from results.statistics.compare import power_words
 from results.statistics.finding import Finding, origin_findings, titles_of
 from results.statistics.planning import MOST_UNITS, Detectable, detectable
 from results.statistics.primary_comparison import (
@@ -24,9 +24,6 @@ from results.statistics.search_findings import search_findings, training_finding
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import capitalized, counted, listed, plural
 
-FEW = 3
-"""Intervals over so few searches or runs are weak evidence."""
-
 
 def findings_of(measured: MeasuredExperiment) -> tuple[Finding, ...]:
     """Compute all findings of an experiment; none without runs."""
@@ -34,7 +31,8 @@ def findings_of(measured: MeasuredExperiment) -> tuple[Finding, ...]:
         return ()
     comparison = primary_comparison(measured)
     return (
-        *_of_comparison(measured, comparison),
+        *_of_comparison(measured),
+        *_printed(measured),
         *_of_data(measured),
         *search_findings(measured, comparison),
         *training_findings(measured),
@@ -58,9 +56,9 @@ def budget_finding(budget: Detectable, score: PrimaryScore) -> Finding:
     unit = "run" if budget.unit == "run" else "search"
     given = f"{counted(budget.units, unit)} of each of {budget.methods} methods"
     if budget.deviation is None:
-        more = "" if budget.units > 1 else f" {capitalized(f'3 {plural(unit)}')} of each would say."
+        more = "" if budget.units > 1 else f" 3 {plural(unit)} of each would say."
         text = f"Which differences {given} can show is not known."
-        return Finding("limit", text, "comparison", f"No kept record says how far two {plural(unit)} differ.{more}")
+        return Finding("limit", text, "comparison", f"How far {plural(unit)} of this kind vary is not known.{more}")
     if budget.smallest is None:
         text = f"{capitalized(given)} can show no difference."
     else:
@@ -68,7 +66,7 @@ def budget_finding(budget: Detectable, score: PrimaryScore) -> Finding:
     detail = []
     if budget.smallest is not None:
         name = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}"
-        detail.append(f"{given} show larger ones in {name} with a probability of 80 %.")
+        detail.append(f"{given} show larger ones in {name} with a probability of {power_words(score.compare)}.")
     if budget.one_more is not None:
         detail.append(f"One {unit} more of each would show {100 * budget.one_more:.1f} points.")
     needed = f"more than {MOST_UNITS:,} {plural(unit)}" if budget.needed is None else counted(budget.needed, unit)
@@ -82,7 +80,7 @@ def budget_finding(budget: Detectable, score: PrimaryScore) -> Finding:
     return Finding("limit", text, "comparison", " ".join(detail))
 
 
-def _of_comparison(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> Iterator[Finding]:
+def _of_comparison(measured: MeasuredExperiment) -> Iterator[Finding]:
     titles, summary, score = titles_of(measured), measured.summary, primary_score(measured)
     if missing := missing_units(measured):
         named = "; ".join(f"{titles[key]} has {units}" for key, units in missing.items())
@@ -94,13 +92,11 @@ def _of_comparison(measured: MeasuredExperiment, comparison: ComparisonResult | 
             "comparison",
             "The full budget can rank the methods differently.",
         )
-    if len(summary.compared) > 1:
+    if len(summary.compared) > 1 and not summary.experiment.search.until_decided:
         budget = detectable(summary.experiment, len(summary.compared), score, measured)
         # What is not known of single searches is a finding about the search.
         if budget.deviation is not None or budget.unit != "single search":
             yield budget_finding(budget, score)
-    if comparison is not None:
-        yield from _of_few_units(comparison, titles)
     if constant := [title for key, title in titles.items() if key in summary.constant]:
         yield Finding(
             "note",
@@ -116,9 +112,6 @@ def _of_comparison(measured: MeasuredExperiment, comparison: ComparisonResult | 
             "comparison",
             "Adding after a look makes wrong claims more likely than the tests say.",
         )
-    if measured.others:
-        text = f"Not shown: {', '.join(measured.others)}, whose runs with the same settings are in the store."
-        yield Finding("note", text, "comparison", "This experiment was started without them.")
 
 
 def _part_of_the_budget(summary: ExperimentSummary) -> list[str]:
@@ -127,26 +120,12 @@ def _part_of_the_budget(summary: ExperimentSummary) -> list[str]:
     searches = summary.experiment.search.searches
     parts = (
         (summary.trials, mlrc_constants.TRIALS, "trials" if searches == 1 else "trials in each search"),
-        (summary.reproductions * searches, mlrc_constants.REPRODUCTIONS, "reproductions"),
+        # Runs of several searches are not the reproductions of one.
+        (summary.reproductions if searches == 1 else 0, mlrc_constants.REPRODUCTIONS, "reproductions"),
         (summary.experiment.folds, mlrc_constants.FOLDS, "folds"),
     )
     # No trials mean published hyperparameters. This is not a small search.
     return [f"{count} of {full} {unit}" for count, full, unit in parts if 0 < count < full]
-
-
-def _of_few_units(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[Finding]:
-    unit = "search" if comparison.unit == "search" else "run"
-    counts = {key: len(own.units) for key, own in comparison.values.items() if own.units and not own.constant}
-    several = [count for count in counts.values() if count > 1]
-    if several and min(several) <= FEW:
-        yield Finding(
-            "warning",
-            f"Intervals over as few as {counted(min(several), unit)} are weak evidence.",
-            "comparison",
-            "They assume normally distributed scores and find only large differences.",
-        )
-    if several and (single := [titles[key] for key, count in counts.items() if count == 1]):
-        yield Finding("warning", f"{listed(single)}: a single {unit}, so there is no interval.", "comparison")
 
 
 def _below_untrained(measured: MeasuredExperiment, score: PrimaryScore, titles: Mapping[str, str]) -> Iterator[Finding]:
@@ -157,6 +136,16 @@ def _below_untrained(measured: MeasuredExperiment, score: PrimaryScore, titles: 
         on_features = measured.summary.experiment.conditions.trunk.name == NO_TRUNK
         baseline = "the features as given" if on_features else "the untrained trunk"
         yield Finding("warning", f"{listed(below)} {verb} no higher mean than {baseline}.", "comparison")
+
+
+def _printed(measured: MeasuredExperiment) -> Iterator[Finding]:
+    titles, rows = titles_of(measured), []
+    for key, printed in measured.summary.printed.items():
+        values = ", ".join(f"{HEADLINE_METRICS[metric]} {value:g}" for metric, value in printed.items())
+        rows += [f"{titles[key]} {values}"] if values else []
+    if rows:
+        text = f"Printed by the methods' sources: {'; '.join(rows)}."
+        yield Finding("note", text, "comparison", "Under conditions of their own, so nothing is tested against them.")
 
 
 def _of_data(measured: MeasuredExperiment) -> Iterator[Finding]:

@@ -58,15 +58,6 @@ class PairDifferences:
         """Compute one-sided p values of a difference beyond the margin, in the direction of the means."""
         return self._tail(np.abs(self.difference) - margin)
 
-    def shares(self, margin: float) -> Numbers:
-        """Compute how sure it is that the first is better by more than the margin, within it, or worse by more.
-
-        The last axis has the three shares, whose sum is 1: probabilities of the true difference if nothing else is
-        known of it (a flat prior). They are not corrected for other pairs.
-        """
-        better, worse = 1 - self._tail(self.difference - margin), 1 - self._tail(-margin - self.difference)
-        return np.stack([better, 1 - better - worse, worse], axis=-1)
-
     def half_width(self, confidence: float = 0.95) -> Numbers:
         """Half the width of each difference's own interval, which is not corrected for other pairs."""
         return np.asarray(special.stdtrit(self.degrees, (1 + confidence) / 2) * self.error)

@@ -7,13 +7,12 @@ import numpy as np
 from scipy import special
 
 from results.spec.experiment_spec import Experiment, PrimaryScore
+from results.spec.search_settings import LOOKS
 from results.statistics.compare import ALPHA, POWER, corrected_level, smallest_detectable
 from results.statistics.comparison import Unit
 from results.statistics.deviations import (
-    FEWEST_TRIALS,
     WIDENING,
     SearchDeviation,
-    measured_deviation,
     nearest_search_deviation,
     run_deviation,
     search_deviation,
@@ -57,9 +56,10 @@ class Detectable:
 def detectable(
     experiment: Experiment, methods: int, score: PrimaryScore, measured: MeasuredExperiment | None = None
 ) -> Detectable:
-    """Compute what an experiment can see in its primary score. The difference of interest is the margin of equality.
+    """Compute what an experiment can see in its primary score, at a planned look with the level of this look.
 
-    The deviation is that of the experiment's own searches or runs if it has any, else that of the nearest record.
+    The difference of interest is the margin of equality. The deviation is that of the experiment's own searches or runs
+    if it has any, else that of the nearest record.
     """
     unit, margin = unit_of(experiment), score.margin / 100
     units = experiment.reproductions if unit == "run" else experiment.search.searches
@@ -67,9 +67,11 @@ def detectable(
     if deviation is None:
         return Detectable(unit, methods, units, None, None, None, None, margin, source)
 
+    alpha = ALPHA * units / sum(LOOKS) if experiment.search.until_decided else ALPHA
+
     def smallest(count: int) -> float | None:
         if count > 1:
-            return deviation * smallest_difference(methods, count, score.compare)
+            return deviation * smallest_difference(methods, count, score.compare, alpha)
         return None if assumed is None else smallest_of_one_search(assumed, methods, score.compare)
 
     needed = units_for(methods, margin / deviation, score.compare)
@@ -82,12 +84,7 @@ def _deviation(
     own = "this experiment"
     if unit == "run":
         values = measured.values(score.metric, score.embeddings) if measured else {}
-        deviation = run_deviation(runs for own in values.values() for runs in own.values())
-        if deviation is not None:
-            return deviation, own, None
-        on_features = experiment.conditions.trunk.is_input_features
-        kept = measured_deviation(score.metric, score.embeddings, on_features=on_features)
-        return kept, "the runs of the kept records", None
+        return run_deviation(runs for own in values.values() for runs in own.values()), own, None
     found = search_deviation(measured, score) if measured and unit == "search" else None
     if found is not None and found.deviation > 0:
         return found.deviation, own, None
@@ -102,7 +99,7 @@ def smallest_of_one_search(assumed: SearchDeviation, methods: int, compare: str 
 
 
 @cache
-def smallest_difference(methods: int, units: int, compare: str = "all") -> float:
+def smallest_difference(methods: int, units: int, compare: str = "all", alpha: float = ALPHA) -> float:
     """Compute the smallest difference that is called better with a probability of 80 %, in deviations of a unit.
 
     The correction is that of the smallest p value of the family. The units are normal and vary equally. Tables are
@@ -113,7 +110,7 @@ def smallest_difference(methods: int, units: int, compare: str = "all") -> float
     means = generator.standard_normal(shape) / np.sqrt(units)
     variances = generator.chisquare(units - 1, shape) / (units - 1)
     pairs = pool_or_own(means, variances, units).pairs()
-    level = corrected_level(compare, methods, ALPHA)
+    level = corrected_level(compare, methods, alpha)
     needed = special.stdtrit(pairs.degrees, 1 - level / 2) * pairs.error - pairs.difference
     return float(np.quantile(needed, POWER))
 
@@ -133,40 +130,3 @@ def units_for(methods: int, difference: float, compare: str = "all") -> int | No
         middle = (low + high) // 2
         low, high = (middle, high) if smallest_difference(methods, middle, compare) > difference else (low, middle)
     return high if high <= MOST_UNITS else None
-
-
-@dataclass(frozen=True)
-class Split:
-    """A way of spending trials on searches.
-
-    Attributes:
-        trainings: Trainings of each method, without racing.
-        deviation: Deviation between such searches by the nearest record; None if it is not known.
-        smallest: Smallest difference that they show; None likewise.
-    """
-
-    searches: int
-    trials: int
-    trainings: int
-    deviation: float | None
-    smallest: float | None
-
-
-def splits(experiment: Experiment, methods: int, score: PrimaryScore) -> list[Split]:
-    """Compare ways of spending the trials of an experiment: as one search, as three, and three of the full length."""
-    searches, trials = experiment.search.searches, experiment.search.trials
-    total = searches * trials
-    ways = dict.fromkeys(((1, total), (3, -(-total // 3)), (searches, trials), (3, total if searches == 1 else trials)))
-    found = []
-    for count, length in ways:
-        search = experiment.search.model_copy(update={"trials": length, "searches": count})
-        other = experiment.model_copy(update={"search": search})
-        assumed = nearest_search_deviation(other, score) if length >= FEWEST_TRIALS else None
-        smallest = None
-        if assumed is not None and count > 1:
-            smallest = assumed.deviation * smallest_difference(methods, count, score.compare)
-        elif assumed is not None:
-            smallest = smallest_of_one_search(assumed, methods, score.compare)
-        trainings = count * experiment.folds * (length + experiment.reproductions)
-        found.append(Split(count, length, trainings, assumed.deviation if assumed else None, smallest))
-    return sorted(found, key=lambda split: (split.trainings, split.searches))

@@ -3,12 +3,10 @@
 The comparison of a score is made here and nowhere else, for the page, the tables and the claims.
 """
 
-from typing import Literal
-
 import numpy as np
 
-from results.spec.experiment_spec import Experiment, PrimaryScore
-from results.statistics.compare import ALPHA, compare_methods, mean_half_widths
+from results.spec.experiment_spec import Experiment, Metric, PrimaryScore
+from results.statistics.compare import ALPHA, compare_at_looks, compare_methods, mean_half_widths
 from results.statistics.comparison import ComparisonResult, MethodValues, Missing, Unit
 from results.statistics.deviations import nearest_search_deviation
 from results.statistics.intervals import Interval, student_t_interval
@@ -17,8 +15,6 @@ from results.store.frame import EmbeddingKind
 
 FURTHER_SCORES = 5
 """Headline scores beside the primary one: three metrics of two kinds of embeddings."""
-
-Metric = Literal["map_at_r", "r_precision", "precision_at_1"]
 
 
 def primary_score(measured: MeasuredExperiment) -> PrimaryScore:
@@ -64,7 +60,10 @@ def comparison_on(measured: MeasuredExperiment, score: PrimaryScore) -> Comparis
     # A method that was left out of this start, or whose row is under other conditions, is no reference.
     compare = score.compare if score.compare in ("all", "best", *values) else "all"
     alpha = ALPHA if score == primary_score(measured) else ALPHA / FURTHER_SCORES
-    return compare_methods(values, unit, compare, alpha, score.margin / 100, resolution(measured, score), assumed)
+    margin, step = score.margin / 100, resolution(measured, score)
+    if experiment.search.until_decided:
+        return compare_at_looks(values, compare, alpha, margin, step)
+    return compare_methods(values, unit, compare, alpha, margin, step, assumed)
 
 
 def method_values(measured: MeasuredExperiment, score: PrimaryScore) -> dict[str, MethodValues]:

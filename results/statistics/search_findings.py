@@ -2,16 +2,9 @@
 
 A training is cut off if it ended at the largest number of epochs while its validation score still rose. More epochs
 could raise its score, so a comparison of such trainings is also one of the methods' speed of learning. A setting at an
-end of the range that was searched could be better in a wider range. Where the two best trials of a search cannot be
-told apart, another setting could win if they were trained again.
-
-The score of a trial is one measurement. Its noise is the deviation between the validation scores of the reproductions,
-which train the winning setting again. The difference of two trials then has the deviation noise x sqrt(2). The
-runner-up lies within the noise if it is no further than this below the winner.
+end of the range that was searched could be better in a wider range.
 """
 
-import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,10 +14,14 @@ import numpy as np
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment
-from results.spec.search_settings import SamplerSettings
+from results.spec.search_settings import LOOKS, SamplerSettings
+from results.statistics.compare import ALPHA, power_words
 from results.statistics.comparison import ComparisonResult
+from results.statistics.deviations import search_deviation
 from results.statistics.finding import Finding, titles_of
-from results.statistics.primary_comparison import unit_of
+from results.statistics.planning import units_for
+from results.statistics.primary_comparison import primary_score, resolution, unit_of, unit_values
+from results.statistics.tuning import Gain, gains
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, joined, listed
 
@@ -50,6 +47,8 @@ def search_findings(measured: MeasuredExperiment, comparison: ComparisonResult |
         yield Finding("limit", "One search of each method.", "search", _single_search(comparison))
     elif comparison is not None:
         yield from _failed_searches(comparison, titles)
+        if comparison.look_level is not None:
+            yield _looks(measured, comparison, comparison.look_level)
     if search.sampler.name != SamplerSettings().name:
         arguments = ", ".join(f"{name}={value}" for name, value in search.sampler.arguments.items())
         yield Finding(
@@ -63,14 +62,14 @@ def search_findings(measured: MeasuredExperiment, comparison: ComparisonResult |
             "search",
             "MLRC trains every trial on all folds.",
         )
-    yield from _close_trials(measured, titles)
+    yield from _tuning(measured, titles)
     yield from _range_ends(measured, titles)
 
 
 def _single_search(comparison: ComparisonResult | None) -> str:
     if comparison is None or comparison.assumed is None:
         return (
-            "How far two searches of this size differ is not known, so only the settings found are compared, not the "
+            "How far searches of this kind vary is not known, so only the settings found are compared, not the "
             "methods. 3 searches of each would say."
         )
     assumed = comparison.assumed
@@ -81,22 +80,75 @@ def _single_search(comparison: ComparisonResult | None) -> str:
     )
 
 
+def _looks(measured: MeasuredExperiment, comparison: ComparisonResult, level: float) -> Finding:
+    """Say how many searches the answer took, at which level, and how many a fixed plan would take."""
+    searches, score = measured.summary.experiment.search.searches, primary_score(measured)
+    planned = f"looks were planned after {listed([str(look) for look in LOOKS])}"
+    outcome = "Decided" if comparison.decided else "Not decided"
+    detail = (
+        f"At this look a verdict has a level of {100 * level:.1f} %, over all looks of {100 * comparison.alpha:g} %, "
+        "whatever ends the run."
+    )
+    claimed = [abs(pair.difference) for pair in comparison.pairs if pair.better]
+    between = search_deviation(measured, score)
+    if claimed and between is not None and between.deviation > 0:
+        fixed = units_for(len(comparison.values), min(claimed) / between.deviation, score.compare)
+        needed = "more than can be asked for" if fixed is None else str(fixed)
+        detail += (
+            f" A fixed plan that shows the smallest of these differences, {100 * min(claimed):.1f} points, with a "
+            f"probability of {power_words(score.compare)} takes {needed} searches of each."
+        )
+    return Finding("note", f"{outcome} after {searches} searches of each method; {planned}.", "search", detail)
+
+
+def tuning_gains(measured: MeasuredExperiment) -> list[Gain]:
+    """Return what tuning gained, for the methods whose searches and defaults are there, two of each or more."""
+    return gains_over(measured, measured, measured.summary.defaults)
+
+
+def gains_over(
+    tuned: MeasuredExperiment, default: MeasuredExperiment, rows: Mapping[str, str] | None = None
+) -> list[Gain]:
+    """Return what the searches of an experiment gained over runs of default settings, which another one may have.
+
+    `rows` has the method of each row of defaults, by its key; None is for rows that are called as the methods.
+    """
+    score = primary_score(tuned)
+    own, theirs = (unit_values(one, one.values(score.metric, score.embeddings)) for one in (tuned, default))
+    both = {
+        method: (own[method].units, theirs[row].units)
+        for row, method in (dict(zip(theirs, theirs, strict=True)) if rows is None else rows).items()
+        if method in own and not any(one.missing or len(one.units) < 2 for one in (own[method], theirs[row]))
+    }
+    searches, runs = ({key: pair[place] for key, pair in both.items()} for place in (0, 1))
+    return gains(searches, runs, resolution(tuned, score)) if both else []
+
+
+def _tuning(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:
+    """Say what tuning bought, and where a setting found is below the default."""
+    found = tuning_gains(measured)
+    if not found:
+        return
+    named = [
+        f"{titles[one.method]} {100 * one.gain:+.1f} ± {100 * one.half_width:.1f}{'*' if one.p < ALPHA else ''}"
+        for one in sorted(found, key=lambda one: -one.gain)
+    ]
+    below = [f"{titles[one.method]} {one.below} of {one.searches}" for one in found if one.below]
+    detail = "* is shown by a test that is corrected for all methods."
+    if below:
+        detail += f" Searches whose setting is below the default: {joined(below)}."
+    text = f"Tuning gained, over the cards' own settings, in points: {joined(named)}."
+    yield Finding("note", text, "search", detail)
+
+
 def _failed_searches(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[Finding]:
-    for key, own in comparison.values.items():
-        if own.failed:
-            reached = listed([f"{100 * value:.1f}" for value in own.failed])
-            best = f"less than half of its best, {100 * max(own.units):.1f}"
-            text = f"{titles[key]}: {len(own.failed)} of {len(own.units)} searches failed ({reached}; {best})."
-            yield Finding("limit", text, "search", "Failed searches count like the others.")
-
-
-def _close_trials(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:
-    compared = close_trials(measured)
-    close = Counter(titles[method] for (method, _), within_noise in compared.items() if within_noise)
-    if close:
-        text = f"In {close.total()} of {counted(len(compared), 'search')} the two best trials lie within the noise."
-        which = joined([title if count == 1 else f"{title} {count}" for title, count in close.items()])
-        yield Finding("warning", text, "search", f"Trained again, another setting could win: {which}.")
+    for key, failed in comparison.failed.items():
+        units = comparison.values[key].units
+        reached = listed([f"{100 * value:.1f}" for value in failed])
+        text = f"{titles[key]}: {len(failed)} of {counted(len(units), 'search')} failed ({reached}; "
+        text += f"median {100 * float(np.median(units)):.1f})."
+        detail = "Means and tests count it; a “better” is about a search that does not fail."
+        yield Finding("limit", text, "search", detail)
 
 
 def _range_ends(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:
@@ -231,23 +283,6 @@ def range_ends(measured: MeasuredExperiment) -> list[RangeEnd]:
                 if end in found
             ]
     return ends
-
-
-def close_trials(measured: MeasuredExperiment) -> dict[tuple[str, int], bool]:
-    """Tell by method and search whether the second-best trial lies within the noise of the best.
-
-    Only searches whose setting has two reproductions with validation scores are in it.
-    """
-    close = {}
-    for method in measured.summary.methods:
-        for search in sorted(number for key, number in measured.searches if key == method):
-            scores = sorted(measured.searches[method, search].scores, reverse=True)
-            runs = [run for run in measured.records if (run.method, run.search) == (method, search)]
-            validated = validation_scores(measured, runs)
-            if len(scores) > 1 and len(validated) > 1:
-                noise = float(np.std(validated, ddof=1))
-                close[method, search] = scores[0] - scores[1] <= math.sqrt(2) * noise
-    return close
 
 
 def validation_scores(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> list[float]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -34,6 +35,8 @@ TABLES = {
     "failures": "id INTEGER PRIMARY KEY, training TEXT NOT NULL, reason TEXT NOT NULL, at TEXT NOT NULL",
 }
 """The columns of each table; `docs/storage.md` describes them."""
+
+_LOG = logging.getLogger(__name__)
 
 _WAIT_SECONDS = 60.0
 """How long a write waits for the writes of other threads and processes."""
@@ -82,6 +85,7 @@ class Database:
 
     def __init__(self, place: str | Path) -> None:
         self.file = store_file(place)
+        self._named: set[str] = set()
         with self._one_line_errors(), closing(self._connect("rwc")) as connection:
             tables = _table_names(connection)
             if VERSION_TABLE not in tables:
@@ -148,14 +152,31 @@ class Database:
     def records(
         self, kind: type[AnyRecord], table: str, fingerprints: Iterable[str] | None = None
     ) -> Iterator[tuple[str, AnyRecord]]:
-        """Yield fingerprints and records of a table, all or those with these fingerprints, in order."""
+        """Yield fingerprints and records of a table, in order: those with these fingerprints, or all `readable`."""
         with self.reading() as connection:
             query, values = f"SELECT * FROM {table}", []
             if fingerprints is not None:
                 query += " WHERE fingerprint IN (SELECT value FROM json_each(?))"
                 values.append(json.dumps(list(fingerprints)))
-            for row in connection.execute(f"{query} ORDER BY fingerprint", values):
-                yield row["fingerprint"], self.parsed(kind, row, f"row {row['fingerprint']} of {table}")
+            rows = connection.execute(f"{query} ORDER BY fingerprint", values)
+            if fingerprints is None:
+                yield from ((row["fingerprint"], record) for row, record in self.readable(kind, rows, table))
+            else:
+                for row in rows:
+                    yield row["fingerprint"], self.parsed(kind, row, f"row {row['fingerprint']} of {table}")
+
+    def readable(
+        self, kind: type[AnyRecord], rows: Iterable[sqlite3.Row], table: str
+    ) -> Iterator[tuple[sqlite3.Row, AnyRecord]]:
+        """Yield rows of a table with their records. What `parsed` refuses is left out, and named once as a warning."""
+        for row in rows:
+            name = f"row {row['fingerprint']} of {table}"
+            try:
+                yield row, self.parsed(kind, row, name)
+            except StoreError as error:
+                if name not in self._named:
+                    _LOG.warning("left out: %s", error)
+                self._named.add(name)
 
     def content(self, row: sqlite3.Row, name: str) -> str:
         """Return the content of a row; raise StoreError if its hash is another one."""

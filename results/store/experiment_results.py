@@ -12,6 +12,7 @@ from pydantic import Field
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.records.trials import SearchTrials
+from results.spec.source_names import sources_of
 from results.spec.training_spec import FoldSpec
 from results.store.frame import curves_table, results_frame, test_points_table
 from results.store.store import Start, Store
@@ -54,8 +55,6 @@ class MeasuredExperiment:
         searches: Trials of each search, by method and number of the search; empty likewise.
         cut_off: Number of trainings of a run that were cut off, by the run's fingerprint, where the trainings were left
             out.
-        others: Methods that the store has runs of under the same settings and the summary does not name; `from_store`
-            leaves those runs out.
     """
 
     summary: ExperimentSummary
@@ -64,7 +63,6 @@ class MeasuredExperiment:
     test_curves: Mapping[str, TestCurve] = field(default_factory=dict)
     searches: Mapping[tuple[str, int], SearchTrials] = field(default_factory=dict)
     cut_off: Mapping[str, int] = field(default_factory=dict)
-    others: tuple[str, ...] = ()
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -83,6 +81,11 @@ class MeasuredExperiment:
         for method, search, value in zip(chosen["method"], chosen["search"], chosen["value"], strict=True):
             values.setdefault(method, {}).setdefault(search, []).append(value)
         return values
+
+    def code_of(self, method: str) -> frozenset[str]:
+        """The user's classes that a method's runs were trained with, named with the hashes of their files."""
+        methods = (record.specs[0].method for record in self.records if record.method == method)
+        return frozenset(name for one in methods for name in sources_of(one))
 
     @property
     def repeats_searches(self) -> bool:
@@ -113,15 +116,14 @@ class MeasuredExperiment:
         Raises:
             StoreError: The experiment is not in the store.
         """
-        whole = cls.of_all_starts(store, experiment)
-        summary = whole.summary
-        records = tuple(record for record in whole.records if record.method in summary.methods)
-        others = tuple(sorted({record.method for record in whole.records} - set(summary.methods)))
+        summary = store.experiment(experiment)
+        runs = store.experiment_runs(experiment)
+        records = tuple(record for record in runs if record.method in summary.methods)
         if not trainings:
-            return cls(summary, records, others=others)
+            return cls(summary, records)
         folds = list(dict.fromkeys(fingerprint for record in records for fingerprint in record.fold_fingerprints))
         searches = _searches(store, experiment, summary, records)
-        return cls(summary, records, store.fold_results(folds), store.test_curves(folds), searches, others=others)
+        return cls(summary, records, store.fold_results(folds), store.test_curves(folds), searches)
 
     @classmethod
     def of_all_starts(cls, store: Store, experiment: str) -> "MeasuredExperiment":

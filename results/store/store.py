@@ -195,9 +195,11 @@ class Store:
         Runs of a study that is no longer one of the experiment's, because a method's card has changed, are left out.
         """
         rows = self.database.rows(_LISTED, experiment)
-        records = [self.database.parsed(RunRecord, row, f"row {row['fingerprint']} of runs") for row in rows]
         # Two studies can find one setting and share its runs; the record names the first of them.
-        return [record.model_copy(update={"study": row["study"]}) for row, record in zip(rows, records, strict=True)]
+        return [
+            record.model_copy(update={"study": row["study"]})
+            for row, record in self.database.readable(RunRecord, rows, "runs")
+        ]
 
     def starts(self) -> list[Start]:
         """Return all started experiments, the latest first."""
@@ -206,14 +208,8 @@ class Store:
             "FROM experiments ORDER BY last_started DESC"
         )
         return [
-            Start(
-                row["name"],
-                row["fingerprint"],
-                row["last_started"],
-                row["runs"],
-                self.database.parsed(ExperimentSummary, row, f"row {row['fingerprint']} of experiments"),
-            )
-            for row in rows
+            Start(row["name"], row["fingerprint"], row["last_started"], row["runs"], summary)
+            for row, summary in self.database.readable(ExperimentSummary, rows, "experiments")
         ]
 
     def count(self, table: str) -> int:

@@ -9,15 +9,18 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from results.atomic_files import write_atomically
 from results.records.provenance import provenance
+from results.spec.search_settings import LOOKS
 from results.statistics.compare import ALPHA
 from results.statistics.deviations import WIDENING
 from results.statistics.pair_tests import (
@@ -30,18 +33,22 @@ from results.statistics.pair_tests import (
     pool_or_own,
     with_assumed_search,
 )
+from results.statistics.tuning import gains
 from results.store.experiment_results import FOLDER
 
 TABLES = 4_000
 """Simulated tables of a cell; a quarter of them for power."""
 
-Kind = Literal["normal", "skewed", "failing", "half x3", "one x5"]
+Truths = npt.NDArray[np.bool_]
+Kind = Literal["normal", "skewed", "failing", "half x3", "one x5", "one fails by 8", "one fails by 16"]
 KINDS: dict[Kind, str] = {
     "normal": "normal searches with equal deviations",
     "skewed": "skewed searches: the negative of a gamma variable of shape 2",
     "failing": "one search in five falls by 8 deviations of the others",
     "half x3": "every second method's searches vary three times as much",
     "one x5": "one method's searches vary five times as much",
+    "one fails by 8": "one method's searches fail, one in five by 8 deviations",
+    "one fails by 16": "one method's searches fail, one in five by 16 deviations",
 }
 METHODS, SEARCHES = (2, 5, 15, 31), (2, 3, 5)
 BUDGETS = ((1, 2.0), (3, 0.5), (5, 2.0))
@@ -51,6 +58,10 @@ GAPS = (4.0, 8.0)
 RATIOS = (0.5, 1.0, 2.0)
 """True deviation of a search in those of the record, with one search each."""
 DEGREES_OF_RECORD = 11
+UNEQUAL = (7.66, 1.14, 1.59, 0.63, 1.62, 2.58, 1.23, 0.73)
+"""Deviations of the losses of search_variance_handwriting, for methods as unequal as those of a record."""
+FIXED = (3, 5, 8)
+"""Numbers of searches that a run until decided is compared with."""
 _PAIRS_AT_ONCE = 400_000
 
 
@@ -67,7 +78,8 @@ class Cell:
 
 def cells() -> list[Cell]:
     """All simulated kinds of tables."""
-    chosen = product(METHODS, SEARCHES, BUDGETS, KINDS)
+    kinds = [kind for kind in KINDS if "fails by" not in kind]
+    chosen = [*product(METHODS, SEARCHES, BUDGETS, kinds), *product(METHODS, SEARCHES, BUDGETS[2:], list(KINDS)[-2:])]
     return [Cell(methods, searches, runs, ratio, kind) for methods, searches, (runs, ratio), kind in chosen]
 
 
@@ -80,11 +92,15 @@ def search_means(cell: Cell, tables: int, generator: np.random.Generator) -> Num
         values = (2 - generator.gamma(2, size=shape)) / np.sqrt(2)
     if cell.kind == "failing":
         values -= 8 * (generator.random(shape) < 0.2)
+    if "fails by" in cell.kind:
+        # The failures of the first method; its expected score is that of the others.
+        depth = float(cell.kind.rpartition(" ")[2])
+        values[:, 0] += depth * (0.2 - (generator.random(shape[::2]) < 0.2))
     if cell.kind == "half x3":
         values *= np.where(order % 2, 3.0, 1.0)[:, None]
     if cell.kind == "one x5":
         values *= np.where(order == 0, 5.0, 1.0)[:, None]
-    return values + generator.standard_normal(shape) / (cell.ratio * np.sqrt(cell.runs))
+    return np.asarray(values + generator.standard_normal(shape) / (cell.ratio * np.sqrt(cell.runs)))
 
 
 @dataclass(frozen=True)
@@ -92,34 +108,43 @@ class Claims:
     """Claims of tables: on the last axis all pairs, or those of the first method with each other one."""
 
     difference: Numbers
-    better: Numbers
-    equal: Numbers
+    better: Truths
+    beyond: Truths
+    equal: Truths
 
 
-def claims(means: Numbers, variances: Numbers, searches: int, compare: str, margin: float) -> Claims:
+def claims(
+    means: Numbers, variances: Numbers, searches: int, compare: str, margin: float, level: float = ALPHA
+) -> Claims:
     """Compare the methods of every table as `compare_methods` does. `named` compares each with the first method."""
     count = means.shape[-1]
     pairs = pool_or_own(means, variances, searches).pairs()
     if compare != "all":
         asked = count - 1
         pairs = PairDifferences(pairs.difference[..., :asked], pairs.error[..., :asked], pairs.degrees[..., :asked])
-    better = adjusted(pairs.p, compare, count) / SHARE_OF_BETTER < ALPHA
+    better = adjusted(pairs.p, compare, count) / SHARE_OF_BETTER < level
+    beyond = better & (adjusted(pairs.p_beyond(margin), compare, count) / SHARE_OF_BETTER < level)
     adjust = adjusted_in_one_step if compare == "best" else adjusted
-    equal = adjust(pairs.p_equal(margin), compare, count) / (1 - SHARE_OF_BETTER) < ALPHA
-    return Claims(pairs.difference, better, equal)
+    equal = adjust(pairs.p_equal(margin), compare, count) / (1 - SHARE_OF_BETTER) < level
+    return Claims(pairs.difference, better, beyond, equal)
+
+
+def wrong(found: Claims, truth: Numbers, margin: float) -> Truths:
+    """Tell which claims are wrong; `truth` has the true differences."""
+    other_way = np.sign(found.difference) != np.sign(truth)
+    beyond = found.beyond & (other_way | (np.abs(truth) <= margin))
+    return np.asarray((found.better & other_way) | beyond | (found.equal & (np.abs(truth) >= margin)))
 
 
 def wrong_share(
     cell: Cell, truth: Numbers, compare: str, tables: int, seed: Sequence[int], margin: float = 1.0
 ) -> float:
     """Return the share of tables with a wrong claim; `truth` has the methods' true means."""
-    generator, wrong = np.random.default_rng(seed), 0
+    generator, count = np.random.default_rng(seed), 0
     for number in _parts(cell.methods, tables):
         found, true_difference = _claims(cell, truth, compare, number, generator, margin)
-        better = found.better & (np.sign(found.difference) != np.sign(true_difference))
-        equal = found.equal & (np.abs(true_difference) >= margin)
-        wrong += int((better | equal).any(axis=-1).sum())
-    return wrong / tables
+        count += int(wrong(found, true_difference, margin).any(axis=-1).sum())
+    return count / tables
 
 
 def power(cell: Cell, truth: Numbers, compare: str, tables: int, seed: Sequence[int]) -> tuple[float, float]:
@@ -179,6 +204,10 @@ def calibrate(number: int, cell: Cell, tables: int) -> dict[str, Any]:
         },
         "coverage": coverage(cell, tables, next(seeds)),
     }
+    if "fails by" in cell.kind:
+        content["typical"] = {
+            question: typical_share(cell, question, tables, next(seeds)) for question in ("all", "best", "named")
+        }
     if cell.kind == "normal":
         above = np.where(np.arange(count) == 0, 1.0, 0.0)
         content["power"] = {
@@ -192,6 +221,18 @@ def calibrate(number: int, cell: Cell, tables: int) -> dict[str, Any]:
     return content
 
 
+def typical_share(cell: Cell, compare: str, tables: int, seed: Sequence[int]) -> float:
+    """Return the share of tables that wrongly call a method better, if all are equal where no search fails."""
+    generator, count = np.random.default_rng(seed), 0
+    depth = float(cell.kind.rpartition(" ")[2])
+    lower = np.where(np.arange(cell.methods) == 0, -0.2 * depth, 0.0)
+    for number in _parts(cell.methods, tables):
+        # A "within" is about means, which count failures, so only "better" is a statement about a typical search.
+        found, _ = _claims(cell, lower, compare, number, generator, 1.0)
+        count += int(found.better.any(axis=-1).sum())
+    return count / tables
+
+
 def coverage(cell: Cell, tables: int, seed: Sequence[int]) -> float:
     """Return the share of the methods' intervals that contain the true mean; of `one x5` those of the noisy method."""
     values = search_means(cell, tables, np.random.default_rng(seed))
@@ -201,7 +242,7 @@ def coverage(cell: Cell, tables: int, seed: Sequence[int]) -> float:
     return float(inside[:, :1].mean() if cell.kind == "one x5" else inside.mean())
 
 
-def assumed(number: int, methods: int, ratio: float, tables: int) -> dict[str, Any]:
+def assumed(number: int, methods: int, ratio: float, tables: int, *, unequal: bool = False) -> dict[str, Any]:
     """Simulate tables with one search each, whose true deviation is `ratio` times that of the record."""
     first, second = pairs_of(methods)
     shares = {}
@@ -210,7 +251,7 @@ def assumed(number: int, methods: int, ratio: float, tables: int) -> dict[str, A
         truth = halves(methods, gap)
         true_difference = truth[first] - truth[second]
         for count in _parts(methods, tables):
-            pairs = _single_searches(truth, ratio, count, generator)
+            pairs = _single_searches(truth, ratio, count, generator, unequal=unequal)
             better = adjusted_in_one_step(pairs.p, "all", methods) / SHARE_OF_BETTER < ALPHA
             if gap:
                 right = better & (np.sign(pairs.difference) == np.sign(true_difference))
@@ -218,27 +259,90 @@ def assumed(number: int, methods: int, ratio: float, tables: int) -> dict[str, A
             else:
                 claimed += int(better.any(axis=-1).sum())
         shares[gap] = claimed / tables
-    return {"methods": methods, "ratio": ratio, "wrong": shares[0.0], "power": {str(gap): shares[gap] for gap in GAPS}}
+    seen = {str(gap): shares[gap] for gap in GAPS}
+    return {"methods": methods, "ratio": ratio, "unequal": unequal, "wrong": shares[0.0], "power": seen}
 
 
-def _single_searches(truth: Numbers, ratio: float, tables: int, generator: np.random.Generator) -> PairDifferences:
+def _single_searches(
+    truth: Numbers, ratio: float, tables: int, generator: np.random.Generator, *, unequal: bool
+) -> PairDifferences:
     shape = (tables, len(truth))
     record = np.sqrt(generator.chisquare(DEGREES_OF_RECORD, (tables, 1)) / DEGREES_OF_RECORD) / ratio
-    searches = truth + generator.standard_normal(shape)
+    of_methods = np.array(UNEQUAL) / np.sqrt(np.mean(np.square(UNEQUAL)))
+    scale = generator.choice(of_methods, shape) if unequal else 1.0
+    searches = truth + scale * generator.standard_normal(shape)
     runs = searches[..., None] + 0.5 * generator.standard_normal((*shape, 5))
     widened = np.broadcast_to(WIDENING * record, shape)
     counts = np.full(shape, 5.0)
     return with_assumed_search(runs.mean(axis=-1), runs.var(axis=-1, ddof=1), counts, widened, DEGREES_OF_RECORD)
 
 
-def simulate(tables: int, processes: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Simulate all cells with repeated searches, and all with one search each."""
-    chosen, single = cells(), list(product(METHODS, RATIOS))
+def tuning(number: int, methods: int, searches: int, gain: float, tables: int) -> dict[str, Any]:
+    """Simulate the gains of tuning over five runs of the defaults, of which every second method has one."""
+    generator = np.random.default_rng([16, number])
+    truth = np.where(np.arange(methods) % 2, gain, 0.0)
+    tuned = truth[:, None] + generator.standard_normal((tables, methods, searches))
+    default = 0.5 * generator.standard_normal((tables, methods, 5))
+    errors, seen, keys = 0, 0.0, [str(number) for number in range(methods)]
+    for own, given in zip(tuned, default, strict=True):
+        found = gains(dict(zip(keys, own, strict=True)), dict(zip(keys, given, strict=True)))
+        claimed = np.array([one.p < ALPHA for one in found])
+        errors += int(claimed[truth == 0].any())
+        seen += float(claimed[1::2].mean())
+    return {"methods": methods, "searches": searches, "gain": gain, "wrong": errors / tables, "seen": seen / tables}
+
+
+def until_decided(number: int, methods: int, kind: Kind, gap: float, tables: int) -> dict[str, Any]:
+    """Simulate planned looks; neighbours differ by `gap`, and without a gap every claim is wrong."""
+    generator = np.random.default_rng([15, number])
+    truth = -gap * np.arange(methods)
+    first, second = pairs_of(methods)
+    cell = Cell(methods, LOOKS[-1], 1, 1e9, kind)
+    values = search_means(cell, tables, generator) + truth[:, None]
+    any_wrong = np.zeros(tables, dtype=bool)
+    claimed = np.zeros((tables, len(first)), dtype=bool)
+    cost = np.full(tables, float(LOOKS[-1]))
+    for look in LOOKS:
+        level = ALPHA * look / sum(LOOKS)
+        found = _at(values[..., :look], level)
+        any_wrong |= wrong(found, truth[first] - truth[second], 1.0).any(axis=-1)
+        was_decided = claimed.all(axis=-1)
+        claimed |= found.better
+        cost[claimed.all(axis=-1) & ~was_decided] = look
+    fixed = {str(count): float(_at(values[..., :count], ALPHA).better.all(axis=-1).mean()) for count in FIXED}
+    return {
+        **{"methods": methods, "kind": kind, "gap": gap, "wrong": float(any_wrong.mean())},
+        **{"decided": float(claimed.all(axis=-1).mean()), "searches": float(cost.mean()), "fixed": fixed},
+    }
+
+
+def _at(values: Numbers, level: float) -> Claims:
+    return claims(values.mean(axis=-1), values.var(axis=-1, ddof=1), values.shape[-1], "all", 1.0, level)
+
+
+def simulate(tables: int, processes: int) -> dict[str, list[dict[str, Any]]]:
+    """Simulate all cells: with repeated searches, with one search each, and with planned looks."""
+    chosen = cells()
+    single = [
+        partial(assumed, *one, unequal=unequal) for unequal in (False, True) for one in _numbered(METHODS, RATIOS)
+    ]
+    kinds = [kind for kind in KINDS if "fails by" not in kind]
+    looks = [partial(until_decided, *one) for one in _numbered((2, 5, 8), kinds, (0.0,))]
+    looks += [partial(until_decided, *one) for one in _numbered((2, 5), ("normal",), (2.0, 3.0))]
+    gained = _numbered((2, 8), (3, 6), (0.0, 4.0))
     with ProcessPoolExecutor(processes) as pool:
-        repeated = list(pool.map(calibrate, range(len(chosen)), chosen, [tables] * len(chosen)))
-        numbers = range(len(single))
-        once = list(pool.map(assumed, numbers, *zip(*single, strict=True), [tables] * len(single)))
-    return repeated, once
+        repeated = [pool.submit(calibrate, number, cell, tables) for number, cell in enumerate(chosen)]
+        others = {
+            "one_search": [pool.submit(one, tables=tables) for one in single],
+            "until_decided": [pool.submit(one, tables=tables) for one in looks],
+            "tuning": [pool.submit(partial(tuning, *one), tables=tables) for one in gained],
+        }
+        found = {"repeated": repeated, **others}
+        return {name: [future.result() for future in futures] for name, futures in found.items()}
+
+
+def _numbered(*parts: Sequence[Any]) -> list[tuple[Any, ...]]:
+    return [(number, *one) for number, one in enumerate(product(*parts))]
 
 
 def main() -> None:
@@ -248,14 +352,12 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--tables", type=int, default=TABLES, help="simulated tables of a cell; default: %(default)s")
     arguments = parser.parse_args()
-    repeated, once = simulate(arguments.tables, arguments.processes)
     content = {
         "alpha": ALPHA,
         "tables": arguments.tables,
         "kinds": KINDS,
         "provenance": provenance("cpu", 1).model_dump(mode="json"),
-        "repeated": repeated,
-        "one_search": once,
+        **simulate(arguments.tables, arguments.processes),
     }
     write_atomically(arguments.out, json.dumps(content, indent=1) + "\n")
 

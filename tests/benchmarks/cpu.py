@@ -34,7 +34,7 @@ from protocols.datasets.dataset import DataRequest
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.images.crops import random_box
 from protocols.images.packed_images import LabelledImages
-from protocols.metrics.retrieval import normalized, retrieval_scores
+from protocols.metrics.retrieval import normalized, query_scores
 from protocols.training.build_method import build_method
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
@@ -69,7 +69,7 @@ def embeddings(images: int, classes: int, size: int) -> tuple[Tensor, Tensor]:
 
 
 def scores(*size: int) -> tuple[float, ...]:
-    found = retrieval_scores(*embeddings(*size))
+    found = query_scores(*embeddings(*size)).mean()
     return found.precision_at_1, found.r_precision, found.map_at_r
 
 

@@ -1,277 +1,309 @@
-"""`make bench-gpu`: measures a GPU; numbers are in results/measured/bench_gpu.json after every piece.
+"""`make bench-gpu`: the suite on a GPU beside pytorch-metric-learning's own trainer, in at most eight minutes.
 
-Each part runs in a process of its own. A piece that fails, or whose process dies or takes too long, is in the file with
-the reason, and the rest goes on; the next command tries it again, and repeats nothing that is finished. `--smoke` runs
-all parts on the CPU with tiny sizes, to test this file. Nothing here decides a test.
+BN-Inception at 227 pixels with random weights, batches of 32, Proxy-Anchor, RMSprop. Numbers are in the record after
+every part. Each part is a process of its own; one that fails or takes too long is named in the record, and the rest
+goes on. `--smoke` runs everything on a CPU with tiny sizes, to test this file. Nothing here decides a test.
 """
 
 import argparse
 import json
 import re
+import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from itertools import product
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from PIL import Image
 
-from losses import ProxyAnchorLoss
-from losses.checks import values_are_checked
-from protocols.images.batch_source import BatchSource
-from protocols.images.packed_images import LabelledImages
-from protocols.metrics.retrieval import normalized, retrieval_scores
-from protocols.training.embedding_recorder import EpochEnd
-from protocols.training.step_monitor import StepMonitor
-from protocols.training.torch_state import torch_provenance, use_precision
+from protocols.datasets.dataset import DataRequest, Dataset
+from protocols.datasets.dataset_registry import open_dataset
+from protocols.jobs import TrainJob
+from protocols.metrics.retrieval import normalized, query_scores
+from protocols.training.torch_state import torch_provenance
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
+from protocols.trunks.trunk_registry import identified_trunk
 from reproduce.run.devices import prepare_process
+from reproduce.run.local import LocalProcesses
+from reproduce.run.tasks import TrainTask
 from results.atomic_files import write_atomically
-from results.spec.conditions import ImageSettings, TrainingSettings
+from results.records.records import FoldResult
+from results.spec.conditions import ImageSettings, OptimizerSettings, TrainingSettings
+from results.spec.data_choice import DataChoice
+from results.spec.training_spec import Component, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
-from tests.support.packs import pack_arrays, packed_dataset
 from tests.support.toys import toy_fold
 
 OUT = Path("results/measured/bench_gpu.json")
-PART_SECONDS = 480
-CLASSES = 100
-PRECISIONS = ("float32", "tf32", "amp")
-
-Piece = Callable[[], dict[str, Any]]
+SECONDS = {"suite": 170, "pml": 90, "run": 80, "precision": 60, "tests": 50, "retrieval": 30}
+"""The parts in their order, and how long each may take."""
+CLASSES, PER_CLASS = 100, 60
+PROXY_ANCHOR = MethodSpec(
+    name="proxy_anchor", loss=Component(name="ProxyAnchorLoss"), samples_per_class=4, loss_lr=1e-4
+)
 
 
 @dataclass(frozen=True)
-class Setup:
-    """The device to measure, and whether to use tiny sizes."""
+class Bench:
+    """The device to measure, whether sizes are tiny, and the folder of the images, of the cache and of the record."""
 
     device: torch.device
     smoke: bool
+    images: Path
+    work: Path
 
-    @property
-    def side(self) -> int:
-        return 16 if self.smoke else 256
+    def dataset(self, resize: int) -> Dataset:
+        """The images as the suite reads them; packed once."""
+        settings = ImageSettings(resize=resize)
+        return open_dataset(DataRequest(DataChoice(name="folder"), settings, self.work / "cache", self.images))
 
-    def finished(self) -> float:
-        """The time when the device has done all work so far."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        return time.perf_counter()
+    def side(self, pixels: int) -> int:
+        return 32 if self.smoke else pixels
 
-    def rates(self, step: Callable[[], Any], size: int = 1) -> dict[str, float]:
-        """Median, lowest and highest of `size` times the steps a second in five intervals, after two to warm up."""
-        for _ in range(2):
-            step()
-        found = []
-        for _ in range(5):
-            started, count = self.finished(), 0
-            # Without a wait in between the host would run far ahead of the device.
-            while self.finished() - started < (0.02 if self.smoke else 1):
-                for _ in range(1 if self.smoke else 10):
-                    step()
-                    count += 1
-            found.append(size * count / (self.finished() - started))
-        return {"median": statistics.median(found), "lowest": min(found), "highest": max(found)}
+    def four(self, precision: Any) -> list[list[FoldResult]]:
+        """Train four folds at once, as a run does it: with few epochs and with many, in processes that are warm."""
+        with closing(LocalProcesses(self.device.type, 4)) as executor:
+            found = []
+            for epochs in (2, 2, 8):
+                folds = [self.fold(fold, precision, epochs) for fold in range(4)]
+                futures = [executor.submit(TrainTask(TrainJob(spec), data, None)) for spec, data in folds]
+                found.append([future.result().result for future in futures])  # type: ignore[union-attr]
+        return found[1:]
 
-
-def steps(setup: Setup) -> dict[str, Piece]:
-    """Steps a second of one training, by trunk, batch and precision, and the GPU's memory."""
-
-    def piece(trunk: str, batch: int, precision: Any) -> dict[str, Any]:
-        use_precision(precision)
-        found: dict[str, Any] = setup.rates(training_step(trunk, batch, precision, setup))
-        if setup.device.type == "cuda":
-            found["memory_gib"] = round(torch.cuda.max_memory_allocated() / 2**30, 2)
-            torch.cuda.reset_peak_memory_stats()
-        return found
-
-    trunks, batches = (("small_conv",), (8,)) if setup.smoke else (("bn_inception", "resnet50"), (32, 180))
-    kinds = product(trunks, batches, PRECISIONS)
-    return {f"{trunk}, batch {batch}, {way}": partial(piece, trunk, batch, way) for trunk, batch, way in kinds}
+    def fold(self, fold: int = 0, precision: Any = "float32", epochs: int = 4, seed: int = 1) -> Any:
+        """MLRC's training with fewer epochs: the specification and the images."""
+        steps = {"iterations_per_epoch": 2 if self.smoke else 100, "max_epochs": epochs, "precision": precision}
+        return toy_fold(
+            self.dataset(self.side(256)),
+            PROXY_ANCHOR,
+            TrainingSettings(**steps),
+            fold=fold,
+            seed=seed,
+            images=ImageSettings(resize=self.side(256), crop=self.side(227)),
+            trunk=TrunkSpec(name="small_conv" if self.smoke else "bn_inception", weights="random"),
+            embedding_size=128,
+        )
 
 
-def training_step(trunk: Any, batch: int, precision: Any, setup: Setup) -> Callable[[], None]:
-    """One training step as the suite's loop does it, on a batch that lies on the device. The weights are random."""
-    device, side = setup.device, 32 if setup.smoke else 227
-    model = EmbeddingModel(TrunkSpec(name=trunk, weights="random"), 128, precision=precision).place(device)
-    model.train()
-    loss = ProxyAnchorLoss(CLASSES, 128).to(device)
-    parameters = [*model.parameters(), *loss.parameters()]
-    optimizer = torch.optim.RMSprop(parameters, lr=1e-6, weight_decay=1e-4, momentum=0.9)
-    images = torch.randint(0, 256, (batch, 3, side, side), dtype=torch.uint8, device=device)
-    labels = torch.arange(batch, device=device) // 4
-    monitor = StepMonitor(device)
-
-    def step() -> None:
-        optimizer.zero_grad(set_to_none=True)
-        embeddings = model(images)
-        monitor.add_embeddings(embeddings, 0)
-        with values_are_checked():
-            value: Tensor = loss(embeddings, labels)
-        value.backward()
-        monitor.add_loss(value, 0)
-        optimizer.step()
-
-    return step
-
-
-def whole_loop(setup: Setup) -> dict[str, Piece]:
-    """A fold's training on noise as a run does it: loader, steps and validation, on packed images of 256 x 341."""
-    trunk, per_class = ("small_conv", 4) if setup.smoke else ("bn_inception", 30)
-
-    def piece(precision: Any, augmentation: Any) -> dict[str, Any]:
-        labels = np.arange(CLASSES).repeat(per_class)
-        with tempfile.TemporaryDirectory() as folder:
-            names = tuple(f"{row:05}" for row in range(len(labels)))
-            packing = pack_arrays(noise(len(labels), setup.side), Path(folder) / "noise")
-            dataset = packed_dataset("noise", tuple(f"class {c}" for c in range(CLASSES)), names, labels, packing)
-            iterations = 2 if setup.smoke else 100
-            training = TrainingSettings(
-                iterations_per_epoch=iterations, max_epochs=4, validate_every=2, precision=precision
-            )
-            images = ImageSettings(crop=setup.side * 7 // 8, augmentation=augmentation)
-            spec, data = toy_fold(
-                dataset,
-                training=training,
-                images=images,
-                trunk=TrunkSpec(name=trunk, weights="random"),  # type: ignore[arg-type]
-                embedding_size=128,
-            )
-            # The time after each epoch; the training has waited for the device before.
+def suite(bench: Bench) -> Iterator[tuple[str, Any]]:
+    """Steps a second with a validation every second epoch, alone and four folds at once."""
+    for precision in ("float32", "amp", "ieee"):
+        with gpu_share(bench) as share:
             times: list[float] = []
 
-            def at_end(epoch: EpochEnd) -> None:
+            def at_validation(model: EmbeddingModel, iterations: int, times: list[float] = times) -> None:
                 times.append(time.perf_counter())
 
-            train_fold(spec, data, device=str(setup.device), record=at_end)
-        alone, with_validation = times[3] - times[2], times[4] - times[3]
-        validation = {"validated_images": len(data.validation), "validation_seconds": with_validation - alone}
-        return {"steps_per_second": iterations / alone, **validation}
-
-    ways = [*product(PRECISIONS, ("faithful",)), ("amp", "device")]
-    return {f"{trunk}, {precision}, crops {way}": partial(piece, precision, way) for precision, way in ways}
-
-
-def crops(setup: Setup) -> dict[str, Piece]:
-    """Images a second of crops on the host and on the device, from packed images of 256 x 341, without a training."""
-
-    def piece(way: Any, resident: bool | None) -> dict[str, Any]:
-        chance, pixels = np.random.default_rng(0), noise(16 if setup.smoke else 512, setup.side)
-        with tempfile.TemporaryDirectory() as folder:
-            everything = np.arange(len(pixels))
-            images = LabelledImages(pack_arrays(pixels, Path(folder) / "packed").images, everything, everything)
-            settings = ImageSettings(crop=setup.side * 7 // 8, augmentation=way)
-            source = BatchSource(images, settings, setup.device, resident=resident)
-            rows = (chance.integers(0, len(pixels), 32) for _ in iter(int, 1))
-            batches = source.training_batches(rows, torch.Generator().manual_seed(0))
-            found = setup.rates(lambda: next(batches), 32)
-            batches.close()  # type: ignore[attr-defined]
-        return found
-
-    ways: dict[str, tuple[str, bool | None]] = {
-        "host": ("faithful", None),
-        "device, images kept there": ("device", True),
-        "device, images sent": ("device", False),
-    }
-    return {name: partial(piece, *way) for name, way in ways.items()}
+            spec, data = bench.fold(precision=precision, epochs=2 if precision == "ieee" else 4)
+            train_fold(spec, data, device=str(bench.device), observe=at_validation)
+        steps = spec.conditions.training.iterations_per_epoch
+        # A validation is after every second epoch.
+        rates = {"steps_per_second": 2 * steps / (times[-1] - times[-2])}
+        rates["from_the_start"] = 2 * steps * (len(times) - 1) / (times[-1] - times[0])
+        yield f"alone, {precision}", {**rates, "validated": len(data.validation), **share}
+        if precision == "ieee":
+            return
+        with gpu_share(bench) as share:
+            short, long = bench.four(precision)
+        steps = sum(result.iterations for result in long) - sum(result.iterations for result in short)
+        # What a training takes before its first steps is not in the difference.
+        rate = steps / (max(result.wall_time for result in long) - max(result.wall_time for result in short))
+        graphs = long[0].provenance.math.get("CUDA graphs")
+        # MLRC: 50 trials and 10 reproductions of four folds, as long as the issue assumes: 6,000 steps each.
+        hours = (50 + 10) * 4 * 6000 / rate / 3600
+        yield f"four at once, {precision}", {"steps_per_second": rate, "graphs": graphs, "cell_hours": hours, **share}
 
 
-def noise(images: int, height: int) -> Any:
-    return np.random.default_rng(0).integers(0, 256, (images, height, height * 4 // 3, 3), dtype=np.uint8)
+@contextmanager
+def gpu_share(bench: Bench) -> Iterator[dict[str, float]]:
+    """Mean share of the time in which the GPU had work, by nvidia-smi, in percent."""
+    found: dict[str, float] = {}
+    seen: list[float] = []
+    done = threading.Event()
+
+    def watch() -> None:
+        command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
+        while not done.wait(0.5):
+            seen.append(float(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[0]))
+
+    if bench.device.type == "cuda":
+        threading.Thread(target=watch, daemon=True).start()
+    yield found
+    done.set()
+    found.update({"gpu_percent": statistics.mean(seen)} if seen else {})
 
 
-def retrieval(setup: Setup) -> dict[str, Piece]:
-    """Seconds of the retrieval metrics at the size of the SOP test set: 60,502 images of 11,316 classes."""
-    images, classes, size = (200, 40, 16) if setup.smoke else (60_502, 11_316, 512)
-
-    def piece() -> dict[str, Any]:
-        rows = normalized(torch.randn(images, size, generator=torch.Generator().manual_seed(0))).to(setup.device)
-        seconds = []
-        for _ in range(3):
-            started = setup.finished()
-            scores = retrieval_scores(rows, torch.arange(images) % classes)
-            seconds.append(setup.finished() - started)
-        return {"seconds_each": seconds, "map_at_r": scores.map_at_r}
-
-    return {f"{images:,} x {size}": piece}
-
-
-def gpu_tests(setup: Setup) -> dict[str, Piece]:
-    """The tests with the mark `gpu`, by file."""
-
-    def piece(path: str) -> dict[str, Any]:
-        command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider", "--tb=short", path]
-        lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
-        return {"summary": lines[-1], "failures": [line for line in lines if line.startswith(("FAILED ", "ERROR "))]}
-
-    mark = re.compile(r"^(@|pytestmark = )pytest\.mark\.gpu", re.MULTILINE)
-    paths = [file.as_posix() for file in sorted(Path("tests").rglob("test_*.py")) if mark.search(file.read_text())]
-    return {path: partial(piece, path) for path in paths[: 1 if setup.smoke else None]}
+def pml(bench: Bench) -> Iterator[tuple[str, Any]]:
+    """pytorch-metric-learning's trainer and tester as their users write it, on the files of the same fold."""
+    for count in (1, 4):
+        command = [sys.executable, "-m", "tests.benchmarks.pml_peer", str(bench.images), str(bench.device)]
+        command += ["2", "2", "32"] if bench.smoke else ["100", "2", "227"]
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        runs = [subprocess.Popen(command, text=True, **pipes) for _ in range(count)]
+        for run in runs:
+            assert run.stdout is not None
+            if run.stdout.readline() != "ready\n":
+                raise RuntimeError("the peer did not start")
+        for run in runs:
+            assert run.stdin is not None
+            run.stdin.write("go\n")
+            run.stdin.flush()
+        rates = [float(run.communicate()[0]) for run in runs]
+        yield "alone" if count == 1 else "four at once", {"steps_per_second": sum(rates)}
 
 
-PARTS: dict[str, Callable[[Setup], dict[str, Piece]]] = {
-    "retrieval": retrieval,
-    "tests": gpu_tests,
-    "steps": steps,
-    "loop": whole_loop,
-    "crops": crops,
-}
+EXPERIMENT = """
+title: A small run
+dataset: {{name: folder}}
+methods: [contrastive, proxy_anchor]
+trunk: {{name: {trunk}, weights: random, batch_norm: frozen}}
+images: {{resize: {resize}, crop: {crop}}}
+training: {{iterations_per_epoch: {steps}, max_epochs: {epochs}, validate_every: {epochs}}}
+search: {{trials: {trials}}}
+reproductions: 1
+"""
 
 
-def measure(part: str, setup: Setup, out: Path) -> None:
-    """Measure the pieces of a part that the file lacks, in this process."""
-    prepare_process(str(setup.device))
-    origin = {**torch_provenance(setup.device).model_dump(mode="json"), "smoke": setup.smoke}
-    for name, piece in PARTS[part](setup).items():
-        if name in written(out).get(part, {}):
-            continue
-        write(out, part, name, {"failed": f"its process ended, or took more than {PART_SECONDS} s for the part"})
-        use_precision("float32")
-        try:
-            found = piece()
-        except Exception as error:
-            found = {"failed": f"{type(error).__name__}: {error}".partition("\n")[0]}
-        write(out, part, name, {**found, "origin": origin})
+def run_command(bench: Bench) -> Iterator[tuple[str, Any]]:
+    """A whole small run with its page, and the seconds from the command to the first step of another on its images."""
+    sizes = {"resize": bench.side(256), "crop": bench.side(227)}
+    sizes["trunk"] = "small_conv" if bench.smoke else "bn_inception"  # type: ignore[assignment]
+    whole, short = (2 if bench.smoke else 50, 2, 2), (1, 1, 1)
+    for name, (steps, epochs, trials) in {"whole": whole, "first_step": short}.items():
+        file, store = bench.work / f"{name}.yaml", bench.work / f"{name}.sqlite"
+        file.write_text(EXPERIMENT.format(**sizes, steps=steps, epochs=epochs, trials=trials))
+        command = [sys.executable, "-m", "reproduce", "run", str(file), "--yes", "--data", str(bench.images)]
+        command += ["--store", str(store), "--cache", str(bench.work / "runs"), "--workers", "4"]
+        started = time.time()
+        done = subprocess.run([*command, "--device", bench.device.type], capture_output=True, text=True)
+        seconds = time.time() - started
+        if done.returncode:
+            raise RuntimeError((done.stdout + done.stderr).strip().splitlines()[-1])
+        with closing(sqlite3.connect(store)) as rows:
+            ends = [
+                json.loads(row)["provenance"]["finished_at"] for (row,) in rows.execute("select content from trainings")
+            ]
+        first = min(map(datetime.fromisoformat, ends)).timestamp() - started
+        yield name, {"trainings": len(ends), "seconds": seconds, "first_training_ended_after": first}
 
 
-def written(out: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """The numbers of a file: {part: {piece: numbers}}."""
-    found: dict[str, dict[str, dict[str, Any]]] = json.loads(out.read_text()) if out.exists() else {}
+def precision(bench: Bench) -> Iterator[tuple[str, Any]]:
+    """Validation MAP@R of one setting in each precision over five seeds: does TF32 change where a training goes?"""
+    weights = "random" if bench.smoke else "imagenet"
+    trunk = identified_trunk(TrunkSpec(name="small_conv" if bench.smoke else "efficientnet_lite0", weights=weights))
+    optimizer = OptimizerSettings(name="Adam", lr=1e-4, arguments={})
+    steps = {"iterations_per_epoch": 2 if bench.smoke else 100, "max_epochs": 2, "optimizer": optimizer}
+    dataset = bench.dataset(bench.side(128))
+    with closing(LocalProcesses(bench.device.type, 4)) as executor:
+        futures = {}
+        for kind in ("float32", "ieee", "amp"):
+            for seed in range(1 if bench.smoke else 5):
+                spec, data = toy_fold(
+                    dataset,
+                    PROXY_ANCHOR,
+                    TrainingSettings(precision=kind, **steps),
+                    seed=seed,
+                    images=ImageSettings(resize=bench.side(128), crop=bench.side(112)),
+                    trunk=trunk,
+                    embedding_size=128,
+                )
+                futures[kind, seed] = executor.submit(TrainTask(TrainJob(spec), data, None))
+        for kind in ("float32", "ieee", "amp"):
+            scores = [f.result().result.best_map_at_r for (k, _), f in futures.items() if k == kind]  # type: ignore[union-attr]
+            yield kind, {"best_validation_map_at_r": scores}
+
+
+def retrieval(bench: Bench) -> Iterator[tuple[str, Any]]:
+    """Seconds of the retrieval metrics at the size of SOP's test set, and of faiss's search alone if it is there."""
+    images, classes, size = (200, 40, 16) if bench.smoke else (60_502, 11_316, 512)
+    rows = normalized(torch.randn(images, size, generator=torch.Generator().manual_seed(0))).to(bench.device)
+    yield f"{images:,} x {size}", {"seconds": timed(lambda: query_scores(rows, torch.arange(images) % classes))}
+    try:
+        import faiss
+
+        index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatL2(size))
+        values = rows.cpu().numpy()
+        index.add(values)
+        yield "faiss-gpu, 21 neighbours", {"seconds": timed(lambda: index.search(values, 21))}
+    except (ImportError, AttributeError, NameError) as error:  # faiss for a CPU has no names of a GPU.
+        yield "faiss-gpu, 21 neighbours", {"failed": f"{type(error).__name__}: {error}"}
+
+
+def timed(work: Callable[[], Any]) -> list[float]:
+    found = []
+    for _ in range(3):
+        started = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - started)
     return found
 
 
-def write(out: Path, part: str, name: str, numbers: dict[str, Any]) -> None:
-    content = written(out)
-    content.setdefault(part, {})[name] = numbers
+def gpu_tests(bench: Bench) -> Iterator[tuple[str, Any]]:
+    """The tests with the mark `gpu`."""
+    mark = re.compile(r"^(@|pytestmark = )pytest\.mark\.gpu", re.MULTILINE)
+    paths = [file.as_posix() for file in sorted(Path("tests").rglob("test_*.py")) if mark.search(file.read_text())]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider", "--tb=short"]
+    lines = subprocess.run([*command, *paths[: 1 if bench.smoke else None]], capture_output=True, text=True).stdout
+    failures = [line for line in lines.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    yield "tests", {"summary": lines.splitlines()[-1], "failures": failures}
+
+
+PARTS: dict[str, Callable[[Bench], Iterator[tuple[str, Any]]]] = {
+    "suite": suite,
+    "pml": pml,
+    "run": run_command,
+    "precision": precision,
+    "tests": gpu_tests,
+    "retrieval": retrieval,
+}
+
+
+def make_images(folder: Path, smoke: bool) -> None:
+    """Write smooth pictures of a pattern for each class, as large as photographs of CUB-200-2011."""
+    classes, per_class, size = (16, 4, (48, 36)) if smoke else (CLASSES, PER_CLASS, (500, 375))
+
+    def picture(number: int) -> None:
+        kind, chance = number // per_class, np.random.default_rng(number)
+        values = np.random.default_rng(-1 - kind & 0xFFFF).integers(0, 256, (8, 8, 3)) * 0.6
+        small = (values + chance.integers(0, 100, (8, 8, 3))).clip(0, 255).astype(np.uint8)
+        path = folder / f"{kind:03}" / f"{number}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(small).resize(size, Image.Resampling.BICUBIC).save(path, quality=90)
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(picture, range(classes * per_class)))
+
+
+def measure(part: str, bench: Bench, out: Path) -> None:
+    """Measure a part in this process and write each number as soon as it is there."""
+    prepare_process(str(bench.device))
+    origin = {**torch_provenance(bench.device).model_dump(mode="json"), "smoke": bench.smoke}
+    write(out, part, {"origin": origin, "images": len(list(bench.images.glob("*/*")))})
+    try:
+        for name, found in PARTS[part](bench):
+            write(out, part, {name: found})
+    except Exception as error:
+        write(out, part, {"failed": f"{type(error).__name__}: {error}".partition("\n")[0]})
+
+
+def write(out: Path, part: str, numbers: dict[str, Any]) -> None:
+    content = json.loads(out.read_text()) if out.exists() else {}
+    content.setdefault(part, {}).update(numbers)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, json.dumps(content, indent=1) + "\n")
-
-
-def run_part(part: str, out: Path, smoke: bool) -> str:
-    """Run a part in a new process, and in another one after a piece that ended it; return what came of it in a line."""
-    content = written(out)
-    content[part] = {name: found for name, found in content.get(part, {}).items() if "failed" not in found}
-    write_atomically(out, json.dumps(content, indent=1) + "\n")
-    command = [sys.executable, "-m", "tests.benchmarks.gpu", "--part", part, "--out", str(out), *["--smoke"] * smoke]
-    started, code, before = time.perf_counter(), 1, -1
-    while code and len(written(out)[part]) > before and time.perf_counter() - started < PART_SECONDS:
-        before = len(written(out)[part])
-        try:
-            code = subprocess.run(command, timeout=PART_SECONDS - (time.perf_counter() - started)).returncode
-        except subprocess.TimeoutExpired:
-            code = 1
-    failed = {name: found["failed"] for name, found in written(out)[part].items() if "failed" in found}
-    said = "".join(f"\n  failed: {name}: {reason}" for name, reason in failed.items())
-    done = len(written(out)[part]) - len(failed)
-    return f"{part}: {done} pieces done, {len(failed)} failed, {time.perf_counter() - started:.0f} s{said}"
+    print(part, {key: value for key, value in numbers.items() if key != "origin"}, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -279,8 +311,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.gpu", description=__doc__.split("\n\n")[0])
     parser.add_argument("--out", type=Path, help=f"default: {OUT}")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="default: all, in this order")
+    parser.add_argument("--data", type=Path, help="folder with one folder of images per class; default: made here")
     parser.add_argument("--smoke", action="store_true", help="on the CPU with tiny sizes; needs --out")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
     if asked.smoke and asked.out is None:
         parser.error("--smoke needs --out, so that no record is replaced by numbers of a CPU")
@@ -289,10 +323,25 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     out = asked.out or OUT
     if asked.part:
-        measure(asked.part, Setup(torch.device("cpu" if asked.smoke else "cuda"), asked.smoke), out)
+        measure(
+            asked.part, Bench(torch.device("cpu" if asked.smoke else "cuda"), asked.smoke, asked.data, asked.work), out
+        )
         return 0
-    for part in asked.parts:
-        print(run_part(part, out, asked.smoke), flush=True)
+    with tempfile.TemporaryDirectory() as work:
+        images = asked.data or Path(work) / "images"
+        if asked.data is None:
+            make_images(images, asked.smoke)
+        for part in asked.parts:
+            content = json.loads(out.read_text()) if out.exists() else {}
+            write_atomically(out, json.dumps({key: found for key, found in content.items() if key != part}))
+            command = [sys.executable, "-m", "tests.benchmarks.gpu", "--part", part, "--out", str(out)]
+            command += ["--data", str(images), "--work", work, *["--smoke"] * asked.smoke]
+            try:
+                code = subprocess.run(command, timeout=SECONDS[part]).returncode
+            except subprocess.TimeoutExpired:
+                code = f"it took more than {SECONDS[part]} s"
+            if code:
+                write(out, part, {"failed": f"its process ended: {code}"})
     print(f"written: {out}")
     return 0
 

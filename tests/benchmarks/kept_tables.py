@@ -7,30 +7,27 @@ other datasets, and `board` the pairs that several records tell apart.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from reports.board.board_table import board_table, sorted_pairs
-from reports.board.boards import Board, boards_of
-from reports.board.sources import Source
+from reports.board.board_table import pairs_table, ranking_table
+from reports.board.boards import Board, Source, boards_of
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, answer_claims
 from reports.published.eligibility import StoredExperiment
-from reports.tables.claims_table import difference_words, verdict_counts
+from reports.tables.claims_table import verdict_counts
 from reports.tables.differences import size_words
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
-from reports.tables.table import with_notes
+from reports.tables.table import POINTS, Cell, cell_text, with_notes
 from reproduce.config.deviations import deviations, mlrc_experiment
 from results.atomic_files import write_atomically
 from results.published.claims import shipped_claims
+from results.statistics.search_findings import range_ends
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.wording import counted
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRATCH = ("reality_check_glyphs", "reality_check_handwriting")
 """The records of networks that learn from scratch."""
-TRUNKS = ("mlrc_frozen_cub200_subset", "all_methods_glyphs")
-"""Two records that differ in their trunks."""
 
 
 def pages_with_tables() -> list[Path]:
@@ -58,17 +55,16 @@ def _table(name: str) -> str:
     return to_markdown(with_notes(table_of(MeasuredExperiment.kept(name)), "short")).strip()
 
 
-def kept_board(records: Sequence[str] = TRUNKS) -> Board:
-    """The board of kept records, by default of two that differ in their trunks."""
+def kept_board(records: Sequence[str] = SCRATCH) -> Board:
+    """The board of kept records."""
     sources = [Source(name, f"{name}.json.xz", MeasuredExperiment.kept(name)) for name in records]
-    return boards_of(sources, mixed=True).boards[0]
+    return boards_of(sources).boards[0]
 
 
 def _board(records: str) -> str:
     board = kept_board(records.split(", "))
-    table = board_table(board)
-    pairs = zip(table.rows, sorted_pairs(board.pairs()), strict=True)
-    return to_markdown(replace(table, rows=tuple(row for row, pair in pairs if pair.verdict != "cannot tell"))).strip()
+    tables = (ranking_table(board), pairs_table(board, told=True))
+    return "\n".join(map(to_markdown, tables)).strip()
 
 
 _Alike = list[tuple[AnsweredClaim, ExperimentAnswer]]
@@ -81,8 +77,7 @@ def _claims_elsewhere(what: str) -> str:
     summary, alike = measured.summary, {}
     stored = StoredExperiment(experiment, measured, deviations(experiment, summary), mlrc_experiment(summary.dataset))
     for one in answer_claims(shipped_claims(), [stored], any_dataset=True):
-        if one.elsewhere:
-            answer = one.elsewhere[0]
+        if answer := one.runs:
             alike.setdefault((answer.verdict, answer.identity), []).append((one, answer))
     answers = [answer for claims in alike.values() for _, answer in claims]
     papers = len({one.claim.source for claims in alike.values() for one, _ in claims})
@@ -92,11 +87,12 @@ def _claims_elsewhere(what: str) -> str:
         f"| Claim | Score | Claimed | {summary.dataset} | Answer | At an end of its ranges |",
         "|---|---|---|--:|---|---|",
     ]
-    return "\n".join([*head, *(_claim_row(claims, summary.methods) for claims in alike.values())])
+    return "\n".join([*head, *(_claim_row(claims, measured) for claims in alike.values())])
 
 
-def _claim_row(claims: _Alike, titles: dict[str, str]) -> str:
-    claim, answer = claims[0][0].claim, claims[0][1]
+def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
+    claim, answer, titles = claims[0][0].claim, claims[0][1], measured.summary.methods
+    methods = (claim.a.method, claim.b.method)
     by_size = sorted((one.claim for one, _ in claims), key=lambda claim: claim.difference)
     sizes = dict.fromkeys(f"{claim.difference:+.{claim.digits}f}" for claim in (by_size[0], by_size[-1]))
     papers, datasets = (dict.fromkeys(getattr(one.claim, of) for one, _ in claims) for of in ("source", "dataset"))
@@ -107,9 +103,9 @@ def _claim_row(claims: _Alike, titles: dict[str, str]) -> str:
         f"{titles[claim.a.method]} > {titles[claim.b.method]}",
         claim.score,
         f"{' to '.join(sizes)} ({', '.join(papers)}: {', '.join(datasets)})",
-        difference_words(answer.pair),
+        cell_text(Cell(answer.pair.difference, answer.pair.half_width, form=POINTS)),
         "; ".join(part for part in parts if part),
-        ", ".join(dict.fromkeys(titles[end.method] for end in answer.range_ends)),
+        ", ".join(dict.fromkeys(titles[end.method] for end in range_ends(measured) if end.method in methods)),
     )
     return f"| {' | '.join(cells)} |"
 

@@ -24,8 +24,8 @@ from results.statistics.deviations import (
     FEWEST_TRIALS,
     pooled_variance,
     repeated_searches,
-    run_deviation,
     search_deviation,
+    training_kind,
 )
 from results.statistics.primary_comparison import Metric
 from results.store.experiment_results import FOLDER, MeasuredExperiment
@@ -46,24 +46,13 @@ def kept_deviations() -> pd.DataFrame:
     scores = [
         PrimaryScore(metric=metric, embeddings=kind) for metric, kind in product(get_args(Metric), EMBEDDING_KINDS)
     ]
-    lines = [
-        line
+    lines = (
+        _deviation_line(name, kept, score)
         for name, kept in kept_measurements()
         if kept.repeats_searches and kept.searches and kept.summary.trials >= FEWEST_TRIALS
         for score in scores
-        if (line := _deviation_line(name, kept, score)) is not None
-    ]
-    for score, on_features in product(scores, (False, True)):
-        settings = [
-            runs
-            for _, kept in kept_measurements()
-            if kept.summary.experiment.conditions.trunk.is_input_features == on_features
-            for own in kept.values(score.metric, score.embeddings).values()
-            for runs in own.values()
-        ]
-        about = {"features": "yes" if on_features else "no", "metric": score.metric, "embeddings": score.embeddings}
-        lines.append({"record": "all kept records", **about, "deviation": run_deviation(settings)})
-    return pd.DataFrame(lines)
+    )
+    return pd.DataFrame([line for line in lines if line is not None])
 
 
 def _deviation_line(name: str, kept: MeasuredExperiment, score: PrimaryScore) -> dict[str, Any] | None:
@@ -75,13 +64,12 @@ def _deviation_line(name: str, kept: MeasuredExperiment, score: PrimaryScore) ->
         "setting": found.setting,
         "dataset": kept.summary.dataset,
         "trunk": experiment.conditions.trunk.name,
-        "features": "yes" if experiment.conditions.trunk.is_input_features else "no",
+        "training": training_kind(experiment.conditions),
         "metric": score.metric,
         "embeddings": score.embeddings,
         "trials": found.trials,
         "degrees": found.degrees,
         "deviation": found.deviation,
-        "largest": found.largest,
         "shorter": " ".join(map(repr, _shorter(kept, list(repeated_searches(kept, score))))),
     }
 
@@ -101,7 +89,7 @@ def _shorter(kept: MeasuredExperiment, methods: Sequence[str]) -> list[float]:
 
 def deviations_text() -> str:
     """Return the CSV file of the kept deviations."""
-    return kept_deviations().astype({"trials": "Int64", "degrees": "Int64"}).to_csv(index=False, lineterminator="\n")
+    return kept_deviations().to_csv(index=False, lineterminator="\n")
 
 
 if __name__ == "__main__":

@@ -14,9 +14,8 @@ from protocols.images.packed_images import LabelledImages, PackedImages
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
-from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.run.session import setup_of
 from results.records.records import run_fingerprint
 from results.records.trials import TrialsInMemory
@@ -43,9 +42,9 @@ def without_images(name: str, classes: int, fingerprint: str) -> Dataset:
 
 
 def test_fingerprint_of_a_training() -> None:
-    assert some_spec(training_version=2).fingerprint == "480c0b02a2135c809718904f575a1455"
+    assert some_spec(training_version=2).fingerprint == "1710fc11fe81926ee7cb3a5bfb78f22b"
     settled = some_spec(validation_classes=(), checkpoint_epoch=4, embedder_bias=False, training_version=2)
-    assert settled.fingerprint == "4ee3e128c2f1e9acdebaacb77d260d35"
+    assert settled.fingerprint == "77642f0f47fabcf967a2d3f66eab74d5"
     assert FoldSpec.model_validate_json(settled.model_dump_json()).fingerprint == settled.fingerprint
 
 
@@ -57,7 +56,7 @@ def test_fingerprint_of_a_run() -> None:
 def test_fingerprint_of_an_experiment() -> None:
     trunk = TrunkSpec(name="bn_inception", weights="imagenet")
     experiment = Experiment(title="T", dataset=DataChoice(name="cub200"), methods=("triplet",), trunk=trunk)
-    assert experiment.fingerprint("some", "d" * 32) == "53bb11c85ab946f830c2807f0d163b3b"
+    assert experiment.fingerprint("some", "d" * 32) == "fcc485d92b7b15b2192ad8c8c6baa7c3"
     more = experiment.model_copy(update={"methods": ("my/contrastive.yaml", "triplet")})
     assert more.fingerprint("some", "d" * 32) != experiment.fingerprint("some", "d" * 32)
     assert more.fingerprint_without_rows("some", "d" * 32) == experiment.fingerprint_without_rows("some", "d" * 32)
@@ -70,7 +69,7 @@ def test_fingerprint_of_a_study(tmp_path: Path) -> None:
     setup = replace(setup, dataset=replace(setup.dataset, fingerprint="d" * 32))
     method = MethodTemplate(method=TRIPLET, space=(MARGIN,))
     study = Study(setup, method, Budget(), SamplerSettings(), TrialsInMemory())
-    assert study.name == "b1ac1fb6a9e0d89dc0f410e591d1a3ff"
+    assert study.name == "840162b8f41ee2ae75f9095409695883"
 
 
 @pytest.mark.parametrize("name", ["quickstart", "all_methods_glyphs"])
@@ -82,8 +81,8 @@ def test_fingerprints_of_every_kept_run_and_its_trainings(name: str) -> None:
     opened = {card.key: open_method(experiment, card) for card in cards}
     assert records
     for record in records:
-        if record.method.startswith("nir_"):
-            continue  # The records have NIR of before its flow rounded differently.
+        if record.method.startswith("nir_") or record.method in ("ntxent", "multi_similarity_miner"):
+            continue  # The records are of before these losses had their version: NIR's rounding, and MLRC's releases.
         method = opened[record.method].at(record.hyperparameters)
         specs = replace(setup, search=record.search).fold_specs(method, "reproduction", record.run)
         assert specs == record.specs, (record.method, record.run)

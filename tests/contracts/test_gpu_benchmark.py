@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ import torch
 from tests.benchmarks import gpu
 
 ROOT = Path(__file__).resolve().parents[2]
-CPU = gpu.Setup(torch.device("cpu"), True)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
@@ -21,55 +21,26 @@ def test_without_cuda_one_line_says_so(capsys: pytest.CaptureFixture[str], tmp_p
     assert not (tmp_path / "out.json").exists()
 
 
-@pytest.mark.usefixtures("same_threads_afterwards")
-@pytest.mark.parametrize("part", ["retrieval", "steps", "loop", "crops"])
-def test_a_part_is_measured_once(part: str, tmp_path: Path) -> None:
-    out = tmp_path / "out.json"
-    gpu.measure(part, CPU, out)
-    found = gpu.written(out)[part]
-    assert list(found) == list(gpu.PARTS[part](CPU))
-    assert not [name for name, numbers in found.items() if "failed" in numbers]
-    for numbers in found.values():
-        assert all(value > 0 for key, value in numbers.items() if key in ("lowest", "median", "steps_per_second"))
-    before = out.read_text()
-    gpu.measure(part, CPU, out)
-    assert out.read_text() == before
-
-
-def test_a_piece_that_fails_or_ends_its_process_costs_only_itself(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    out = tmp_path / "out.json"
-
-    def failing() -> dict[str, object]:
+def test_a_part_that_fails_is_named_and_costs_only_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def failing(bench: gpu.Bench) -> Iterator[tuple[str, object]]:
+        yield "one", {"value": 2}
         raise ValueError("why\nmore")
 
-    def dying() -> dict[str, object]:
-        raise SystemExit(9)
-
-    pieces = {"bad": failing, "dead": dying, "good": lambda: {"value": 2}}
-    monkeypatch.setitem(gpu.PARTS, "steps", lambda setup: pieces)
-
-    def in_this_process(command: list[str], timeout: float) -> subprocess.CompletedProcess[str]:
-        try:
-            gpu.measure("steps", CPU, out)
-        except SystemExit as end:
-            return subprocess.CompletedProcess(command, int(end.code or 0))
-        return subprocess.CompletedProcess(command, 0)
-
-    monkeypatch.setattr(gpu.subprocess, "run", in_this_process)
-    assert gpu.run_part("steps", out, True).startswith("steps: 1 pieces done, 2 failed")
-    found = json.loads(out.read_text())["steps"]
-    assert (found["bad"]["failed"], found["good"]["value"]) == ("ValueError: why", 2)
-    assert found["dead"]["failed"].startswith("its process ended")
+    out = tmp_path / "out.json"
+    monkeypatch.setitem(gpu.PARTS, "retrieval", failing)
+    gpu.measure("retrieval", gpu.Bench(torch.device("cpu"), True, tmp_path, tmp_path), out)
+    found = json.loads(out.read_text())["retrieval"]
+    assert (found["one"], found["failed"]) == ({"value": 2}, "ValueError: why")
+    assert found["origin"]["device"] == "cpu"
 
 
 @pytest.mark.long
 def test_all_parts_run_in_their_processes(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     assert gpu.main(["--smoke", "--out", str(out)]) == 0
-    assert list(gpu.written(out)) == list(gpu.PARTS)
-    assert [name for part in gpu.written(out).values() for name, found in part.items() if "failed" in found] == []
+    found = json.loads(out.read_text())
+    assert list(found) == list(gpu.PARTS)
+    assert [part for part, numbers in found.items() if "failed" in numbers] == []
 
 
 def test_the_script_collects_wheels_and_prints_one_short_command(tmp_path: Path) -> None:

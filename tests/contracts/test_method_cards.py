@@ -11,10 +11,9 @@ from torch import nn
 from losses import SignalToNoiseRatioContrastiveLoss
 from protocols.training.batches import batches
 from protocols.training.build_method import BuiltMethod, build_method
-from reproduce.config.checked_card import load_card, open_card
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_card import card_names
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, open_card, open_method
 
 METHODS = resources.files("reproduce").joinpath("methods")
 SEARCHES = {name: yaml.safe_load(METHODS.joinpath(f"{name}.yaml").read_text()).get("search") for name in card_names()}

@@ -12,10 +12,9 @@ from protocols.datasets.publications import PUBLICATIONS, stand_in
 from protocols.protocol_registry import PROTOCOLS
 from protocols.search.method_template import MethodTemplate
 from protocols.search.study import Budget, Study
-from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import EXPERIMENTS, load_experiments
 from reproduce.config.method_card import MethodCard
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.run.session import setup_of
 from results.published.rows import mlrc_search_optima
 from results.records.trials import TrialsInMemory
@@ -132,24 +131,6 @@ def test_batches_datasets_and_metrics_are_possible() -> None:
             ), key
         assert all(re.fullmatch(METRICS, metric) for metric in experiment.metrics), name
         assert len(set(experiment.metrics)) == len(experiment.metrics), name
-
-
-def test_standard_tables_record_test_curves_and_choose_over_the_whole_schedule() -> None:
-    for name in (name for name, one in loaded().items() if one.protocol == "standard"):
-        experiment = loaded()[name]
-        training = experiment.conditions.training
-        assert experiment.test_curves, name
-        runs = FIGURES.get(name.partition("/")[0], 5)
-        assert (experiment.search.trials, experiment.reproductions) == (0, runs), name
-        assert (training.iterations_per_epoch, training.validate_every) == (None, 1), name
-        # In Table 1 of NIR, training on SOP is long and has no schedule.
-        assert training.patience == (50 if name == "nir_table1/sop" else training.max_epochs), name
-        if training.schedule is not None:
-            assert max(training.schedule.milestones or ()) < training.max_epochs, name
-        images = experiment.conditions.images
-        assert (images.resize, images.area, images.ratio, images.flip) == (None, (0.08, 1.0), (0.75, 4 / 3), True), name
-        sizes = {224: 256, 256: 292, 324: 361, 448: 512}
-        assert images.evaluation_resize == sizes[images.crop], name
 
 
 def test_the_number_of_planned_trainings_equals_a_count_by_hand() -> None:

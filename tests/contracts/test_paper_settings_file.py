@@ -14,9 +14,8 @@ import torch
 from torch.nn import BatchNorm2d
 
 from protocols.trunks.trunk_registry import TRUNKS
-from reproduce.config.checked_card import load_card, load_variant
 from reproduce.config.experiment_file import experiment_names, load_experiments
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.outputs.covered_rows import CoveredRow
 from results.published.tables import read_published
 from results.spec.conditions import RateSchedule

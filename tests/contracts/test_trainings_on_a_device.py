@@ -15,10 +15,9 @@ from protocols.images.batch_source import BatchSource
 from protocols.splits import mlrc_split
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_card import card_names
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, open_method
 from results.records.records import FoldResult
 from results.spec.conditions import ImageSettings
 from results.spec.training_spec import MethodSpec
@@ -97,7 +96,7 @@ def test_the_test_evaluation_mixes_no_devices(dataset: Dataset) -> None:
 @pytest.mark.parametrize("resident", [False, True])
 def test_crops_are_made_on_the_device(dataset: Dataset, resident: bool) -> None:
     _, data = toy_fold(dataset)
-    images = ImageSettings(resize=None, crop=8, augmentation="device")
+    images = ImageSettings(resize=None, crop=8)
     with pretended_device() as mode:
         source = BatchSource(data.train, images, torch.device(DEVICE), resident=resident)
         rows = [np.arange(8), np.arange(8, 16)]

@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from protocols.training.optimizer import check_training
 from protocols.training.train_fold import train_fold
 from protocols.trunks import library_trunks
-from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, open_method
 from results.spec.conditions import ImageSettings
 from results.spec.experiment_spec import Experiment
 from tests.support.toys import pattern_dataset, toy_fold

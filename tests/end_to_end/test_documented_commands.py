@@ -61,6 +61,7 @@ ADDED_OPTIONS = {
         "--set",
         "training.max_epochs=2",
     ],
+    "python -m reproduce table my_features": [],
     "python -m reproduce table my_features --what differences": [],
     "python -m reproduce plan mlrc_cub200": TINY,
     "python -m reproduce plan mlrc_cub200 --rate 800": [],
@@ -79,7 +80,6 @@ ADDED_OPTIONS = {
     "python -m reproduce table mlrc_cub200 --what results --format latex": [],
     "python -m reproduce run quickstart --searches 3": [*BRIEF, "--searches", "2"],
     "python -m reproduce table quickstart --what differences": [],
-    "python -m reproduce table quickstart --what uncertainty": [],
     "python -m reproduce table quickstart --what peeking": [],
     "python -m reproduce figure": [],
     "python -m reproduce plan proxy_gml_figure5 --rate 800": [],
@@ -88,12 +88,13 @@ ADDED_OPTIONS = {
     "python -m reproduce claims --format latex": [],
     "python -m reproduce coverage": [],
     "python -m reproduce coverage proxy_isa_table1": [],
+    "python -m reproduce coverage proxy_isa_table1 --settings": [],
     "python -m reproduce report quickstart": [],
     "python -m reproduce export runs --to exported": [],
     "python -m reproduce export embeddings frozen --method contrastive --data my_images --to embeddings": [
         *("--method", "untrained")
     ],
-    "python -m reproduce export model folder --method contrastive --ensemble --to best_model": [
+    "python -m reproduce export model folder --method contrastive --to best_model": [
         "--method",
         "untrained",
     ],
@@ -133,9 +134,8 @@ BY_PYTEST = [
     ".venv/bin/python -m pytest -q tests/losses/test_proxy_anchor.py",
     ".venv/bin/python -m pytest -q tests/test_house.py -k circle",
 ]
-# Over a gigabyte from a publisher's server; tests/reproduce/commands/test_data.py fetches from a server of its own.
 # Packages; tests/contracts/test_gpu_machine.py runs the script with a stand-in for pip.
-DOWNLOADS = ["python -m reproduce data fetch cub200 --to .", "packaging/gpu_machine.sh"]
+DOWNLOADS = ["packaging/gpu_machine.sh"]
 
 
 def test_every_command_has_a_rule() -> None:

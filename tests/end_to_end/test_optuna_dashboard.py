@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 from wsgiref.util import setup_testing_defaults
 
 import optuna
 import pytest
 
-from reproduce.outputs.export_studies import export_studies
+from reproduce.outputs.export_studies import export_studies, importances
 from reproduce.outputs.find_runs import find_experiment
+from results.records.trials import Trial
+from results.store.searches import StoredStudy
 from results.store.store import Store
 from tests.support.command_line import ask
 
@@ -41,6 +44,11 @@ def test_an_exported_study_has_our_trials_for_optuna_and_its_dashboard(tiny_run,
         of_folds = folds[trial.user_attrs["trainings"]]
         assert list(trial.intermediate_values.values()) == of_folds.tolist()
         assert trial.value == pytest.approx(of_folds.mean(), rel=1e-12)
+        made = [result for _, result in store.fold_results(trial.user_attrs["trainings"]).values()]
+        ends = [datetime.fromisoformat(result.provenance.finished_at).timestamp() for result in made]
+        starts = [end - result.wall_time for end, result in zip(ends, made, strict=True)]
+        assert trial.datetime_complete.timestamp() == pytest.approx(max(ends), abs=1e-3)
+        assert trial.datetime_start.timestamp() == pytest.approx(min(starts), abs=1e-3)
     assert set(optuna.importance.get_param_importances(study)) == {"loss.pos_margin", "loss.neg_margin"}
     (summary,) = get(dashboard.wsgi(f"sqlite:///{file}"), "/api/studies")["study_summaries"]
     assert (summary["study_name"], summary["directions"]) == ("tiny contrastive", ["maximize"])
@@ -62,7 +70,6 @@ def test_a_raced_trial_is_pruned_with_its_expected_score(tmp_path, raced_store):
 def raced_store(tmp_path):
     """A store with a search of two trials, of which the second got one of two folds."""
     from reproduce.outputs.find_runs import NamedExperiment
-    from results.records.trials import Trial
     from results.values import fingerprint_of
     from tests.support.sample_records import some_summary
 
@@ -77,3 +84,16 @@ def raced_store(tmp_path):
         trial = Trial(number=number, setting=setting, state=state, score=score, fold_scores=scores, trainings=folds)
         store.searches.put_trial(name, trial)
     return store, NamedExperiment("some", "e" * 32)
+
+
+def test_importances_find_the_hyperparameter_that_decides():
+    space = [{"target": name, "scale": "linear", "low": 0.0, "high": 1.0} for name in ("loss.a", "loss.b")]
+    values = [(number / 30, (number * 7 % 30) / 30) for number in range(30)]
+    trials = tuple(
+        Trial(number=n, setting={"loss.a": a, "loss.b": b}, state="complete", score=a / 2, fold_scores=(a / 2,))
+        for n, (a, b) in enumerate(values)
+    )
+    found = importances(StoredStudy("f", {"space": space}, trials))
+    assert found["loss.a"] > 0.9
+    assert sum(found.values()) == pytest.approx(1)
+    assert importances(StoredStudy("f", {"space": space}, trials[:3])) == {}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from results.spec.search_settings import LOOKS
 from results.store.store import Store
 from tests.support.command_line import TINY, ask, command, in_background, reproduce
 from tests.support.processes import group_members
@@ -108,16 +109,6 @@ def test_plan_and_status_count_stored_trainings(glyph_run, say):
     assert re.search(rf"{TRAININGS} training\(s\), 4 test evaluation\(s\), 0 failure\(s\)", status)
 
 
-def test_the_table_is_drawn_from_the_store_alone(here, say):
-    tables = here / "runs" / "tables"
-    for form, suffix in (("markdown", "md"), ("csv", "csv"), ("latex", "tex")):
-        answer = say("table", "tiny", "--format", form)
-        assert answer.code == 0, answer.err
-        assert answer.out == (tables / f"tiny.{suffix}").read_text(encoding="utf-8")
-    cell = pd.read_csv(tables / "tiny.csv")["mean"].iloc[0]
-    assert f"{100 * cell:.2f}" in say("table", "tiny.yaml").out
-
-
 def test_one_worker_gives_the_same_table(glyph_run, here, say):
     shutil.rmtree(here / "runs")
     answer = say("run", "tiny.yaml", "--workers", "1")
@@ -206,5 +197,39 @@ def test_a_repeated_search_adds_to_the_first_one(tmp_path):
     table = reproduce(tmp_path, "table", "tiny", "--format", "markdown").out
     assert "Single searches, concatenated MAP@R: Contrastive" in table
     assert "added after results were known (1 search)" in table
-    answer = reproduce(tmp_path, "table", "tiny", "--what", "uncertainty", "--format", "csv")
+    answer = reproduce(tmp_path, "table", "tiny", "--what", "differences", "--format", "csv")
     assert pd.read_csv(io.StringIO(answer.out)).empty, "a single method has no pair"
+
+
+@pytest.mark.long
+def test_searches_are_added_at_planned_looks_until_every_comparison_is_decided(tmp_path):
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    asked = ("--until-decided", "--methods", "contrastive,untrained", "--workers", "2")
+    first = run(tmp_path, *asked)
+    assert first.code == 0, first.err
+    store = Store(tmp_path / "runs" / "store.sqlite", tmp_path)
+    (start,) = store.starts()
+    searches = start.summary.experiment.search.searches
+    assert searches in LOOKS
+    assert made(first.out)[0] == (2 * 2 + 2) * searches + 2 * searches
+    notes = reproduce(tmp_path, "table", "tiny", "--format", "markdown").out
+    assert f"ecided after {searches} searches of each method; looks were planned after 3, 4, 5, 6 and 8." in notes
+    assert "added after results were known" not in notes
+    again = run(tmp_path, *asked)
+    assert made(again.out)[0] == 0, "a second run finds everything, and stops at the same look"
+    assert [one.summary for one in store.starts()] == [start.summary]
+
+
+@pytest.mark.long
+def test_defaults_are_trained_beside_the_searches(tmp_path):
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    asked = ("--set", "search.default=true", "--searches", "2", "--reproductions", "2", "--workers", "2")
+    answer = run(tmp_path, *asked)
+    assert answer.code == 0, answer.err
+    assert made(answer.out)[0] == 2 * (2 * 2 + 2 * 2) + 2 * 2 * 2 + 2 * 2
+    table = reproduce(tmp_path, "table", "tiny", "--format", "markdown").out
+    assert "| Contrastive, default§ | 2 runs |" in table
+    assert "Tuning gained, over the cards' own settings, in points: Contrastive " in table
+    store = Store(tmp_path / "runs" / "store.sqlite", tmp_path)
+    records = store.experiment_runs(store.latest_experiments()["tiny"])
+    assert [record.hyperparameters for record in records if record.method == "contrastive_default"] == [{}, {}]

@@ -11,7 +11,6 @@ from protocols.splits import named_split
 from protocols.standard import choices
 from reproduce.run.local import InProcess
 from reproduce.run.tasks import EvaluateTask
-from results.records.artifacts import last_epoch_path, weights_path
 from results.records.trials import TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
@@ -70,15 +69,6 @@ def test_every_run_has_the_score_of_the_last_epoch(finished, setup):
         assert record.separated in [point.scores for point in points[1:]]
         assert record.chosen_by == tuple(spec.fingerprint for spec in choices(study_of(setup, COSFACE), {})[record.run])
     assert len(store.table("folds")) == RUNS * (4 + 1)
-
-
-def test_only_trainings_of_an_earlier_epoch_keep_a_second_checkpoint(finished):
-    store, records = finished
-    for record in records:
-        ((spec, _),) = store.fold_results(record.fold_fingerprints).values()
-        path = weights_path(store.artifacts, spec)
-        assert path.exists()
-        assert last_epoch_path(path).exists() == (spec.checkpoint_epoch < 3)
 
 
 def test_a_run_that_was_stopped_before_its_test_gets_the_same_record(finished, setup, tmp_path):

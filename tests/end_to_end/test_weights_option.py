@@ -1,17 +1,11 @@
 """The option --weights: missing weights give one line, and other weights change the fingerprints of trainings."""
 
-import hashlib
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
-from PIL import Image
 
-from protocols.trunks.bn_inception import BNInception
-from results.store.store import Store
 from tests.support.command_line import TINY, Answer, ask, command, environment
 
 FILE = "bn_inception-52deb4733.pth"
@@ -75,30 +69,3 @@ def test_a_plan_needs_neither_images_nor_weights_nor_torchvision_and_a_run_names
     assert "how long they take is not known" in planned.out, planned.err
     missing = "trunk resnet50 needs the package torchvision: pip install -e '.[torchvision]'"
     assert missing in refused(say("run", "resnet.yaml"))
-
-
-def test_trainings_with_the_users_weights_file_record_its_name(say, here: Path) -> None:
-    torch.manual_seed(0)
-    torch.save(BNInception().state_dict(), here / "own.pth")
-    noise = np.random.default_rng(0)
-    for label in range(16):
-        (here / "photos" / f"class_{label}").mkdir(parents=True)
-        for image in range(2):
-            pixels = noise.integers(0, 255, (24, 24, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(here / "photos" / f"class_{label}" / f"{image}.png")
-    experiment = (here / "inception.yaml").read_text()
-    (here / "photos.yaml").write_text(experiment.replace("{name: glyphs}", "{name: folder}"))
-    # Two workers are separate processes, which must find the file too.
-    arguments = ("photos.yaml", "--data", "photos", "--methods", "untrained", "--workers", "2", "--device", "cpu")
-    answer = say("run", *arguments, "--weights", "own.pth")
-    assert answer.code == 0, answer.err
-    expected = f"sha256:{hashlib.sha256((here / 'own.pth').read_bytes()).hexdigest()[:16]}"
-    assert weights_in_store(here) == {expected}
-    again = say("run", *arguments, "--weights", str(here / "own.pth"))
-    assert "0 trainings made" in again.out
-
-
-def weights_in_store(here: Path) -> set[str]:
-    store = Store(here / "runs" / "store.sqlite", here)
-    untrained = [timing.spec for timing in store.timings() if timing.spec.method.name == "untrained"]
-    return {spec.conditions.trunk.weights for spec in untrained}

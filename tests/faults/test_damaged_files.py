@@ -1,18 +1,13 @@
-"""Damaged checkpoints are named, set aside and made again, with equal results."""
+"""Damaged checkpoints are named, removed and made again, with equal results."""
 
-import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 
 from protocols.setup import Setup
 from protocols.training.train_fold import train_fold
-from reproduce.run.job_outcomes import has_checkpoint
-from reproduce.run.tasks import write_tensors
 from results.atomic_files import is_sound
 from results.records.artifacts import vectors_path, weights_path
 from results.store.store import Store
@@ -64,7 +59,7 @@ def test_a_damaged_checkpoint_is_trained_again_with_the_same_result(opened, capl
     damage(weights if beside is None else beside(weights))
     again, observer = {"cosface": reproduction(setup, COSFACE)}, Observer()
     (repeated,) = run_here(setup, store, again, observer=observer)["cosface"]
-    only_line(caplog, "the checkpoint", ".damaged-1")
+    only_line(caplog, "the checkpoint", "removed and made again")
     exclude = {"wall_time", "provenance", "training_time"}
     assert repeated.model_dump(exclude=exclude) == whole.model_dump(exclude=exclude)
     assert next(name for _, name, from_store in observer.seen if not from_store) == spec.fingerprint
@@ -81,18 +76,3 @@ def test_a_repeated_training_with_another_result_is_reported(opened, caplog):
     only_line(caplog, "cosface, fold 0", "another result", "0.99")
     assert store.fold_result(spec.fingerprint).best_map_at_r == 0.99
     assert without_time([result]) != without_time([store.fold_result(spec.fingerprint)])
-
-
-def test_a_file_of_another_kind_is_no_checkpoint(tmp_path):
-    setup = small_setup(tmp_path / "cache")
-    spec = setup.fold_specs(COSFACE, "reproduction", 0)[0]
-    path = weights_path(tmp_path, spec)
-    assert not has_checkpoint(tmp_path, spec)
-    write_tensors(path, {"w": torch.ones(2)})
-    assert has_checkpoint(tmp_path, spec)
-    np.savez(path.with_suffix(".npz"), w=np.ones(2))
-    path.with_suffix(".npz").replace(path)
-    assert not has_checkpoint(tmp_path, spec)
-    path.write_text(json.dumps({"w": [1, 1]}))
-    assert not has_checkpoint(tmp_path, spec)
-    assert [file.name for file in sorted(path.parent.iterdir())] == [f"{path.name}.damaged-{n}" for n in (1, 2)]

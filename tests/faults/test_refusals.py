@@ -12,7 +12,6 @@ from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from protocols.training.build_method import MethodError, RefusedError, refusals
-from protocols.training.first_step import try_first_step
 from protocols.training.step_monitor import NotFiniteError
 from protocols.training.train_fold import train_fold
 from reproduce.errors import InputError
@@ -20,15 +19,13 @@ from reproduce.outputs.export_studies import _trials
 from reproduce.run.open_sessions import check_settings
 from reproduce.run.session import Session, open_session
 from reproduce.storage import storage_paths
-from results.records.trials import Trial, TrialsInMemory
-from results.spec.conditions import OptimizerSettings
+from results.records.trials import TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import Component, MethodSpec
 from results.store.searches import StoredStudy
-from results.store.store import Store
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features
-from tests.support.labs import InventedLab, reproduction, run_here
+from tests.support.labs import InventedLab
 from tests.support.small_setup import TRIPLET, small_setup
 from tests.support.toys import made_up_result, pattern_dataset, settings, toy_fold
 
@@ -121,15 +118,6 @@ def test_the_faults_of_all_methods_are_named_in_the_middle_of_their_ranges(tmp_p
     assert "c1_xbm" not in text
 
 
-def test_rates_by_depth_need_no_trunk_in_the_first_step(tmp_path):
-    method = MethodSpec(name="cosface", loss=Component(name="CosFaceLoss"), samples_per_class=1)
-    spec, data = toy_fold(pattern_dataset(tmp_path), method, settings(batch_size=8))
-    training = spec.conditions.training.model_copy(
-        update={"optimizer": OptimizerSettings(name="AdamW", arguments={}, layer_decay=0.5)}
-    )
-    assert try_first_step(method, training, 4, data.train_targets) == ()
-
-
 def test_the_batch_size_can_be_a_bound_of_a_cards_range(tmp_path):
     session = opened(tmp_path, "c1_xbm", 128)
     space = {parameter.target: parameter for parameter in session.methods["c1_xbm"].space}
@@ -137,17 +125,6 @@ def test_the_batch_size_can_be_a_bound_of_a_cards_range(tmp_path):
     check_settings([session])
     with pytest.raises(InputError, match=r"c1_xbm.*range is 9000 to 8192; .*c2_xbm.*range is 9000 to 8192; give one"):
         opened(tmp_path, "c1_xbm, c2_xbm", 9000)
-
-
-def test_a_refused_training_is_tried_once_and_the_other_methods_go_on(tmp_path):
-    setup = small_setup(tmp_path / "cache")
-    store = Store(f"sqlite:///{tmp_path}/s.sqlite", tmp_path / "artifacts")
-    queue = MethodSpec(name="xbm", loss=Component(name="XBMLoss", arguments={"base": "c1", "memory_size": 4}))
-    runs = run_here(setup, store, {"xbm": reproduction(setup, queue), "triplet": reproduction(setup)})
-    assert len(runs["triplet"]) == 1
-    assert str(runs["xbm"]) == "XBMLoss: a batch of 8 does not fit into a memory of 4"
-    (reason,) = store.table("failures")["reason"]
-    assert reason.startswith("xbm, fold 0: XBMLoss: a batch of 8")
 
 
 def search_of(setup: Any, refuse: Any, log: TrialsInMemory | None = None) -> tuple[Study, list[int]]:
@@ -193,10 +170,3 @@ def test_a_search_whose_settings_are_all_refused_has_no_result(tmp_path):
     for _ in range(2):  # The second time all trials are known.
         with pytest.raises(RefusedError, match="all 4 trials of the search failed; the last: refused 3"):
             search_of(small_setup(tmp_path), lambda number: True, log)
-
-
-def test_a_failed_trial_has_a_reason_and_no_score():
-    Trial(number=0, setting={}, state="failed", reason="no")
-    for wrong in ({"reason": None}, {"reason": "no", "score": 0.5}):
-        with pytest.raises(ValueError, match=r"a trial has a score|a failed trial has a reason"):
-            Trial(number=0, setting={}, state="failed", **wrong)

@@ -101,15 +101,3 @@ def test_losses_that_compare_the_wrong_rows_are_refused_and_pair_losses_are_not(
     taken = LOSSES.keys() - refused.keys()
     assert taken >= set(pml.CrossBatchMemory.supported_losses()) - WRONG
     assert taken >= {"smooth triplet", "three triplets per anchor", "margin per class", "cosine contrastive"}
-
-
-@pytest.mark.parametrize("name", ["ContrastiveLoss", "TripletMarginLoss", "NTXentLoss", "cosine contrastive"])
-def test_the_memory_term_does_not_depend_on_the_order_of_the_memory(name: str) -> None:
-    values = []
-    for order in (torch.arange(12), torch.arange(12).flip(0)):
-        loss = built(WRAPPERS["XBMLoss"], name)
-        assert isinstance(loss, XBMLoss)
-        stored, stored_labels = batch(12, 1)
-        loss.queue.push(stored.detach()[order], stored_labels[order])
-        values.append(loss.eval()(*batch(8, 2)))
-    torch.testing.assert_close(values[0], values[1])

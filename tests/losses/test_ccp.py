@@ -15,22 +15,6 @@ from tests.support.linear_trunk import CLOCK, Linear, context
 # --- reference values ---
 
 
-# CCP measures between raw vectors; the third case is about unit vectors (test_k_center.py).
-RAW = [case for case in golden("ccp_kcenter") if not case.params["normalize"]]
-
-
-@pytest.mark.parametrize("case", RAW, ids=case_name)
-def test_proxies_picked_when_bound(case: Case) -> None:
-    params, pool = case.params, case.tensor("pool")
-    classes, size, k = len(pool), params["embedding_size"], params["proxies_per_class"]
-    loss = CCPLoss.from_card(num_classes=classes, embedding_size=size, proxies_per_class=k, pool_size=pool.shape[1])
-    loss = loss.to(case.dtype)
-    loss.best_proxies.copy_(case.tensor("initial").transpose(0, 1).reshape(k * classes, size))
-    loss.bind(context(Linear(torch.zeros(1, 1)), classes, lambda per_class: pool[:, :per_class]))
-    np.testing.assert_array_equal(loss.proxies.detach(), case.arrays["proxies"])
-    np.testing.assert_array_equal(loss.proxy_labels, case.arrays["proxy_labels"])
-
-
 def objective(case: Case) -> tuple[CCPLoss, Linear]:
     params = case.params
     base_params = params["base_params"]
@@ -206,17 +190,6 @@ def bound(**params: Any) -> tuple[CCPLoss, Linear]:
 
     loss.bind(context(trunk, 2, embed_pool))
     return loss, trunk
-
-
-def test_new_proxies_are_far_from_the_best_ones_and_the_weights_stay() -> None:
-    loss, trunk = bound(patience=1)
-    first, weight = loss.proxies.detach().clone(), trunk.weight.detach().clone()
-    for _ in range(2):
-        loss.on_evaluation(CLOCK, {"map_at_r": 0.5})
-    assert loss.instance == 1
-    assert torch.equal(trunk.weight, weight)
-    assert torch.equal(loss.previous_weights, weight.flatten())
-    assert torch.cdist(loss.proxies, first).min() > 0  # of four points in the pool the two others
 
 
 def test_state_loads_before_and_after_bind() -> None:

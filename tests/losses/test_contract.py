@@ -1,40 +1,15 @@
 """What every loss promises, whatever it computes: exact states and gradients, PML's conventions, odd batches."""
 
 import copy
-import inspect
 import pickle
-from collections import Counter
 
 import pytest
 import torch
-from pytorch_metric_learning import distances, reducers, regularizers, trainers
+from pytorch_metric_learning import distances, reducers, regularizers
 from torch.func import functional_call
-from torch.utils._python_dispatch import TorchDispatchMode
 
-import losses
 from tests.support.loss_cases import B, C, D, assert_same_state, batch, cases, made, train, value_of
 from tests.support.loss_cases import with_finite_gradients as finite
-
-# Cosines and weights as their papers print them; CCP's are those of its supplement, NIR's omega that of CUB200.
-DEFAULTS: dict[str, dict[str, float]] = {
-    "ProxyAnchorLoss": {"alpha": 32, "margin": 0.1},
-    "ProxyISALoss": {"alpha": 32, "margin": 0.1, "V": 100, "k": 0.9, "lam": 0.1, "h": 0.15, "tau": 1.5},
-    "ProxyGMLLoss": {"proxies_per_class": 12, "r": 0.05, "reg_weight": 0.3},
-    "SoftTripleLoss": {"centers_per_class": 10, "la": 20, "gamma": 0.1, "margin": 0.01, "tau": 0.2},
-    "NIRLoss": {"omega": 0.0075},
-    "CCPLoss": {"lam": 2e-4, "w_sample": 0.1},
-    "XBMLoss": {"start_iteration": 1000, "weight": 1},
-    "HISTLoss": {"tau": 32, "alpha": 0.9, "lam": 1, "hidden": 512},
-    "ContextualLoss": {"k": 4, "eps": 0.05, "gamma": 0.1, "reg_similarity": 0.3, "pos_margin": 0.75, "neg_margin": 0.6},
-    "HierarchicalProxyLoss": {"coarse_weight": 0.1, "period": 1},
-}
-
-
-@pytest.mark.parametrize("name", DEFAULTS)
-def test_defaults_are_those_of_the_papers(name):
-    parameters = inspect.signature(getattr(losses, name)).parameters
-    assert {key: parameters[key].default for key in DEFAULTS[name]} == DEFAULTS[name]
-
 
 # --- states, precision, gradients ---
 
@@ -126,31 +101,6 @@ def test_a_loss_with_selections_falls_along_its_gradient(case):
     assert loss(embeddings - 1e-4 * gradient / gradient.norm(), labels) < value
 
 
-class CountOperations(TorchDispatchMode):
-    def __init__(self):
-        super().__init__()
-        self.operations = Counter()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.operations[func] += 1
-        return func(*args, **(kwargs or {}))
-
-
-def operations(case, size, num_classes):
-    loss = made(case, num_classes=num_classes)
-    embeddings, labels = batch(size=size, num_classes=num_classes)
-    with CountOperations() as count:
-        loss(embeddings.requires_grad_(), labels).backward()
-    return count.operations
-
-
-@cases(at_once=True)
-def test_no_loop_over_samples_or_classes(case):
-    few = operations(case, size=8, num_classes=4)
-    assert sum(few.values()) > 5
-    assert few == operations(case, size=40, num_classes=30)
-
-
 # --- PML's conventions ---
 
 
@@ -222,41 +172,6 @@ def test_indices_tuple(case):
     fewer = value_of(loss, embeddings, labels, (some, some, some, some))
     assert fewer.isfinite()
     assert fewer < expected
-
-
-@cases()
-def test_inside_pml_trainer(case):
-    torch.manual_seed(0)
-    trunk, loss = torch.nn.Linear(D, D), made(case)
-    before = copy.deepcopy(trunk.state_dict())
-    optimizers = {"trunk_optimizer": torch.optim.SGD(trunk.parameters(), lr=0.1)}
-    if own := list(loss.parameters()):
-        optimizers["metric_loss_optimizer"] = torch.optim.SGD(own, lr=0.1)
-    trainer = trainers.MetricLossOnly(
-        models={"trunk": trunk},
-        optimizers=optimizers,
-        batch_size=10,
-        loss_funcs={"metric_loss": loss},
-        dataset=torch.utils.data.TensorDataset(*batch(size=20)),
-        dataloader_num_workers=0,
-        data_device=torch.device("cpu"),
-        dtype=torch.float32,
-    )
-    trainer.train(num_epochs=1)
-    assert not torch.equal(trunk.weight, before["weight"])
-    assert all(parameter.isfinite().all() for parameter in [*trunk.parameters(), *loss.parameters()])
-
-
-@cases(logits=True)
-def test_logits(case):
-    embeddings, _ = batch()
-    loss = made(case)
-    logits = loss.get_logits(embeddings)
-    assert logits.shape == (B, C)
-    torch.testing.assert_close(logits, loss.get_logits(embeddings.double()).float(), rtol=1e-4, atol=1e-5)
-    half = loss.get_logits(embeddings.bfloat16())
-    assert half.dtype == torch.float32
-    torch.testing.assert_close(half, loss.get_logits(embeddings.bfloat16().float()), rtol=1e-5, atol=1e-5)
 
 
 @cases(keywords=True)

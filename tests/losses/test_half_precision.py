@@ -7,12 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-import losses
 from protocols.training.build_method import BuiltMethod, build_method
-from reproduce.config.checked_card import load_card
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.method_card import card_names
-from reproduce.config.method_on_dataset import open_method
+from reproduce.config.open_method import load_card, open_method
 
 pytestmark = pytest.mark.late
 
@@ -69,8 +67,3 @@ def test_every_card_on_the_host(name: str) -> None:
     compared(value_and_gradient(copy.deepcopy(method), embeddings, labels, autocast=True), single)
     # A network whose last layer is in float32.
     compared(value_and_gradient(method, embeddings.float(), labels, autocast=True), single)
-
-
-def test_the_sum_over_a_batch() -> None:
-    many, batch = torch.full((5000,), 40.0, dtype=torch.float16), torch.ones(100, 2)
-    assert losses.pair_losses.BatchSumReducer().pos_pair_reduction(many, None, batch, torch.ones(100)) == 2000

@@ -1,6 +1,5 @@
 """Non-isotropy regularisation and its flow against the authors' code, and what the equations promise."""
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from torch.nn import functional
 from losses import (
     HierarchicalProxyLoss,
     NIRLoss,
-    ProxyAnchorLoss,
     ProxyGMLLoss,
     ProxyISALoss,
     SoftTripleLoss,
@@ -176,16 +174,6 @@ def test_self_regularisation_moves_what_its_name_says(mode: Any, moves_proxies: 
     assert not has_gradient([embeddings])
 
 
-def test_self_regularisation_is_omega_times_the_base_loss_of_generated_samples() -> None:
-    loss, (embeddings, labels) = small(self_regularization="generate", omega=0.3), batch()
-    torch.manual_seed(5)
-    term = terms(loss, embeddings, labels)["self_loss"]
-    torch.manual_seed(5)
-    samples = loss.generate(loss.condition(embeddings, labels))
-    torch.testing.assert_close(samples.norm(dim=1), torch.ones(6))
-    torch.testing.assert_close(term, 0.3 * loss.base_loss(samples, labels))
-
-
 def test_exponential_is_taken_in_float64() -> None:
     loss, (embeddings, labels) = small().eval(), batch()
     with torch.no_grad():
@@ -223,66 +211,6 @@ def test_steps_with_a_gradient_that_is_not_finite_are_skipped(where: str) -> Non
     if where in spoilt:
         spoilt[where].grad.view(-1)[1] = torch.inf
     assert loss.on_gradients(CLOCK) == (where == "nowhere")
-
-
-def steps(seed: int, rate_of_all: float | None, count: int) -> tuple[NIRLoss, nn.Module]:
-    """Steps of a plain loop; `rate_of_all` puts model and loss into one group, None takes `param_groups`."""
-    torch.manual_seed(seed)
-    model = nn.Linear(16, 32)
-    loss = NIRLoss(ProxyAnchorLoss(num_classes=8, embedding_size=32), embedding_size=32)
-    if rate_of_all is None:
-        groups = [{"params": model.parameters(), "lr": 1e-3}, *loss.param_groups(1e-2, 0.0)]
-    else:
-        groups = [{"params": [*model.parameters(), *loss.parameters()], "lr": rate_of_all}]
-    optimizer = torch.optim.Adam(groups)
-    images, labels = torch.randn(32, 16), torch.arange(32) % 8
-    for _ in range(count):
-        optimizer.zero_grad()
-        loss(model(images), labels).backward()
-        optimizer.step()
-    return loss, model
-
-
-def test_a_flow_that_learns_too_fast_is_named_before_the_weights_are_lost() -> None:
-    for seed in range(3):
-        with pytest.raises(ValueError, match=r"its term nir_loss is inf; .* loss.param_groups\(lr, weight_decay\)"):
-            steps(seed, 3e-2, 10)
-        loss, model = steps(seed, None, 10)
-        assert all(parameter.isfinite().all() for parameter in [*loss.parameters(), *model.parameters()])
-
-
-def overflowing() -> tuple[NIRLoss, Tensor, Tensor]:
-    loss = NIRLoss(ProxyAnchorLoss(num_classes=3, embedding_size=4), embedding_size=4)
-    with torch.no_grad():
-        for parameter in loss.flow.parameters():
-            parameter.mul_(4)
-    return loss, torch.randn(6, 4, requires_grad=True), torch.arange(6) % 3
-
-
-def test_the_term_is_named_only_where_a_step_would_follow() -> None:
-    loss, embeddings, labels = overflowing()
-    with pytest.raises(ValueError, match="nir_loss"):
-        loss(embeddings, labels)
-    with torch.no_grad():
-        assert loss(embeddings, labels).isinf()
-    assert copy.deepcopy(loss).eval()(embeddings, labels).isinf()
-    loss.bind(context_without_pool(nn.Linear(2, 2), 3))
-    assert loss(embeddings, labels).isinf()
-
-
-def test_a_training_that_only_skips_steps_says_so() -> None:
-    loss, embeddings, labels = overflowing()
-    loss.bind(context_without_pool(nn.Linear(2, 2), 3))
-    loss(embeddings, labels).backward()
-    with pytest.warns(UserWarning, match=r"NIRLoss skipped 100 steps in a row.*loss\.param_groups"):
-        assert not any(loss.on_gradients(CLOCK) for _ in range(100))
-
-
-def test_a_gradient_so_large_that_its_square_overflows_is_finite() -> None:
-    loss = small()
-    loss(*batch()).backward()
-    loss.base_loss.proxies.grad.view(-1)[1] = 1e30
-    assert loss.on_gradients(CLOCK)
 
 
 def test_a_base_with_one_row_per_class_is_accepted_whatever_its_class() -> None:

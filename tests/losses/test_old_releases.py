@@ -1,9 +1,10 @@
-"""MLRC's losses against pytorch-metric-learning 0.9.86, the release of its runs.
+"""MLRC's losses and its miner against pytorch-metric-learning 0.9.86, the release of its runs.
 
 The numbers were computed once with that release (its wheel from the package index, torch 2, float64) on the inputs
 below: `SignalToNoiseRatioContrastiveLoss(0.2, 0.8, weight)`, `SoftTripleLoss(6, 3, 4, reg_weight=...)` with `fc` from
-`rows(6, 12, 0.9)`, and `ProxyNCALoss(3, 6, softmax_scale=9)` with `proxies` from `rows(3, 6, 0.9)`; the loss, the norm
-of the gradient of the embeddings, and the norm of that of the loss's own parameter.
+`rows(6, 12, 0.9)`, `ProxyNCALoss(3, 6, softmax_scale=9)` with `proxies` from `rows(3, 6, 0.9)`, `NTXentLoss(...)`, and
+`MultiSimilarityLoss(2, 40, 0.5)` with `MultiSimilarityMiner(epsilon)`; the loss, the norm of the gradient of the
+embeddings, and the norm of that of the loss's own parameter.
 """
 
 import pytest
@@ -14,7 +15,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import losses
-from losses import ProxyNCALoss, SignalToNoiseRatioContrastiveLoss, SoftTripleLoss, version_of
+from losses import (
+    MultiSimilarityMiner,
+    NTXentLoss,
+    ProxyNCALoss,
+    SignalToNoiseRatioContrastiveLoss,
+    SoftTripleLoss,
+    version_of,
+)
 from losses.soft_triple import center_spread
 
 LABELS = torch.arange(8) % 3
@@ -109,6 +117,44 @@ def test_proxy_nca_and_its_gradients() -> None:
     assert gradient_norms(value, x, loss.proxies) == pytest.approx([0.5563952737170316, 3.131295679385499], rel=1e-9)
 
 
+# --- NT-Xent and the miner of multi-similarity ---
+
+
+@pytest.mark.parametrize(
+    ("temperature", "expected", "expected_norm"),
+    [(0.07, 3.7731232803440027, 1.927012282702216), (0.00024, 23.038015866306186, 14.601517968488258)],
+)
+def test_ntxent_and_its_gradient(temperature: float, expected: float, expected_norm: float) -> None:
+    x = embeddings()
+    value = NTXentLoss(temperature)(x, LABELS)
+    assert value.item() == pytest.approx(expected, rel=1e-9)
+    assert gradient_norms(value, x) == pytest.approx([expected_norm], rel=1e-9)
+
+
+def clusters() -> Tensor:
+    """Three tight clusters at right angles."""
+    centres = torch.eye(6, dtype=torch.float64)[LABELS]
+    return functional.normalize(centres + 0.01 * rows(8, 6, 1.7), dim=1).requires_grad_()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "separated", "expected", "expected_norm"),
+    [
+        (0.1, False, 0.6343492557223329, 0.15255715816395587),
+        (0.9, False, 0.8042868281195346, 0.154727763557796),
+        (0.9, True, 0.0, 0.0),
+        (1.2, True, 0.3478438224654077, 0.00311338920008718),
+    ],
+)
+def test_multi_similarity_with_its_miner(
+    epsilon: float, separated: bool, expected: float, expected_norm: float
+) -> None:
+    x = clusters() if separated else embeddings()
+    value = pml_losses.MultiSimilarityLoss(2.0, 40.0, 0.5)(x, LABELS, MultiSimilarityMiner(epsilon)(x, LABELS))
+    assert value.item() == pytest.approx(expected, rel=1e-9)
+    assert gradient_norms(value, x) == pytest.approx([expected_norm], rel=1e-6)
+
+
 # --- versions of meaning ---
 
 
@@ -116,7 +162,9 @@ def test_only_losses_whose_numbers_changed_have_a_version_of_meaning() -> None:
     classes = [item for item in vars(losses).values() if isinstance(item, type) and issubclass(item, nn.Module)]
     assert {cls.__name__: version_of(cls) for cls in classes if version_of(cls) != 1} == {
         "CCPLoss": 2,
+        "MultiSimilarityMiner": 2,
         "NIRLoss": 3,
+        "NTXentLoss": 2,
         "ProxyGMLLoss": 2,
         "ProxyISALoss": 2,
         "SignalToNoiseRatioContrastiveLoss": 2,

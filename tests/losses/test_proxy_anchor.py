@@ -4,37 +4,35 @@ from pytorch_metric_learning.losses import ProxyAnchorLoss as PMLProxyAnchorLoss
 from pytorch_metric_learning.reducers import DoNothingReducer
 
 from losses import ProxyAnchorLoss
-from tests.support.proxy_golden import Golden, names
+from tests.support.golden_files import case_name, golden
 
 
-@pytest.mark.parametrize("name", names("proxy_anchor"))
-def test_agrees_with_the_authors_code(name):
-    golden = Golden.load(name)
-    loss = ProxyAnchorLoss(**golden.hyperparameters).to(golden.dtype)
-    loss.proxies.data.copy_(golden.tensor("proxies"))
-    embeddings = golden.tensor("embeddings").requires_grad_()
-    labels = golden.tensor("labels")
+@pytest.mark.parametrize("case", golden("proxy_anchor"), ids=case_name)
+def test_agrees_with_the_authors_code(case):
+    loss = ProxyAnchorLoss(**case.params).to(case.dtype)
+    loss.proxies.data.copy_(case.tensor("proxies"))
+    embeddings = case.tensor("embeddings").requires_grad_()
+    labels = case.tensor("labels")
 
     value = loss(embeddings, labels)
     value.backward()
 
-    golden.check("loss", value, "loss_rtol")
-    golden.check("grad_embeddings", embeddings.grad, "grad_rel_to_max")
-    golden.check("grad_proxies", loss.proxies.grad, "grad_rel_to_max")
-    golden.check("similarity", loss.get_logits(embeddings), "state_rtol")
+    case.agree("loss", value, "loss_rtol")
+    case.agree("grad_embeddings", embeddings.grad, "grad_rel_to_max")
+    case.agree("grad_proxies", loss.proxies.grad, "grad_rel_to_max")
+    case.agree("similarity", loss.get_logits(embeddings), "state_rtol")
 
 
-@pytest.mark.parametrize("name", names("proxy_anchor"))
-def test_terms_per_class_agree_with_the_authors_code(name):
-    golden = Golden.load(name)
-    loss = ProxyAnchorLoss(**golden.hyperparameters, reducer=DoNothingReducer()).to(golden.dtype)
-    loss.proxies.data.copy_(golden.tensor("proxies"))
+@pytest.mark.parametrize("case", golden("proxy_anchor"), ids=case_name)
+def test_terms_per_class_agree_with_the_authors_code(case):
+    loss = ProxyAnchorLoss(**case.params, reducer=DoNothingReducer()).to(case.dtype)
+    loss.proxies.data.copy_(case.tensor("proxies"))
 
-    terms = loss(golden.tensor("embeddings"), golden.tensor("labels"))
+    terms = loss(case.tensor("embeddings"), case.tensor("labels"))
 
     for sign in ("pos", "neg"):
-        golden.check(f"{sign}_loss_per_class", terms[f"{sign}_loss"]["losses"], "loss_rtol")
-        assert terms[f"{sign}_loss"]["divisor"] == golden.tensor(f"{sign}_divisor")
+        case.agree(f"{sign}_loss_per_class", terms[f"{sign}_loss"]["losses"], "loss_rtol")
+        assert terms[f"{sign}_loss"]["divisor"] == case.tensor(f"{sign}_divisor")
 
 
 def test_pml_downcasts_its_proxies_and_ours_does_not():

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.functional import normalize
 
 from losses import RecallAtKLoss
@@ -46,29 +46,6 @@ def test_authors_loss_and_gradient(case: Case, excluded: bool) -> None:
     suffix = "_query_excluded" if excluded else ""
     case.check(value, case.arrays[f"loss{suffix}"], "loss")
     case.check_gradient(embeddings.grad, f"grad_embeddings{suffix}")
-
-
-def by_loops(rows: Tensor, labels: Tensor, k: int, tau: float) -> Tensor:
-    similarity, losses = rows @ rows.T, []
-    for q in range(len(rows)):
-        positives = [x for x in range(len(rows)) if x != q and labels[x] == labels[q]]
-        if not positives:
-            continue
-        hits = 0.0
-        for x in positives:
-            rank = 1 + sum(
-                float(torch.sigmoid((similarity[q, z] - similarity[q, x]) / tau)) for z in range(len(rows)) if z != x
-            )
-            hits += float(torch.sigmoid(torch.tensor(k - rank)))
-        losses.append(1 - min(k, hits) / min(k, len(positives)))
-    return torch.tensor(losses).mean()
-
-
-def test_labels_in_any_order_and_number() -> None:
-    embeddings = torch.randn(9, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    labels = torch.tensor([3, 7, 3, 3, 900, 7, 3, 7, 2])
-    expected = by_loops(normalize(embeddings), labels, 2, 0.1)
-    assert float(RecallAtKLoss([2], rank_temperature=0.1)(embeddings, labels)) == pytest.approx(float(expected))
 
 
 def test_without_a_positive_pair_the_loss_is_zero() -> None:

@@ -63,6 +63,13 @@ def test_the_step_is_continuous_at_delta_unless_an_offset_is_given() -> None:
     assert float(above - below) == pytest.approx(6.44 - 1.4933, abs=1e-4)
 
 
+def test_without_delta_the_line_begins_at_zero() -> None:
+    step = RoadmapLoss(delta=None, offset=1.0).smooth_step(torch.tensor([-0.01, 0.0, 0.02]))
+    torch.testing.assert_close(step, torch.tensor([torch.sigmoid(torch.tensor(-1.0)).item(), 0.5, 100 * 0.02 + 1.0]))
+    with pytest.raises(ValueError, match="delta None needs an offset"):
+        RoadmapLoss(delta=None)
+
+
 def test_supap_is_an_upper_bound_of_one_minus_average_precision() -> None:
     embeddings = normalize(torch.randn(24, 4, generator=torch.Generator().manual_seed(0)))
     labels = torch.arange(24) % 6

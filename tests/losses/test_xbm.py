@@ -1,5 +1,7 @@
 """Cross-batch memory against the authors' code (with a true queue), and how it starts, stops and resumes."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 import torch
@@ -7,10 +9,33 @@ from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor
 from torch.nn import functional
 
-from losses import Clock, CosineContrastiveLoss, Needs, XBMLoss
+from losses import Needs, XBMLoss
 from losses.pair_losses import COPY
+from losses.plugin import Clock, TrainingContext, TrainingPlugin
 from tests.support.golden_files import Case, case_name, golden
-from tests.support.listening import Listening
+
+
+class Listening(TrainingPlugin):
+    """Stands before the class of a loss. heard: the names of the hooks in the order of their calls."""
+
+    heard: tuple[str, ...] = ()
+
+    def bind(self, context: TrainingContext) -> None:
+        self.heard += ("bind",)
+
+    def on_epoch_start(self, clock: Clock) -> None:
+        self.heard += ("epoch",)
+
+    def on_step_start(self, clock: Clock) -> None:
+        self.heard += ("step",)
+
+    def on_gradients(self, clock: Clock) -> bool:
+        self.heard += ("gradients",)
+        return False
+
+    def on_evaluation(self, clock: Clock, metrics: Mapping[str, float]) -> None:
+        self.heard += ("evaluation",)
+
 
 CASES = golden("xbm")
 
@@ -64,35 +89,6 @@ def test_authors_two_terms(case: Case) -> None:
         case.check(terms["batch_loss"]["losses"], case.arrays["batch_loss"][step], "batch_loss")
         memory = torch.as_tensor(terms["memory_loss"]["losses"]) / loss.weight
         case.check(memory, case.arrays["xbm_loss_fifo"][step], "xbm_loss")
-
-
-def test_c2_equals_a_count_by_hand() -> None:
-    loss = XBMLoss.from_card(
-        embedding_size=4, memory_size=9, base="c2", start_iteration=0, weight=0.5, pos_margin=0.0, neg_margin=1.2
-    )
-    history: list[Tensor] = []
-    for embeddings, labels in batches(3):
-        value = loss(embeddings, labels)
-        unit = functional.normalize(embeddings, dim=1)
-        history = [*history, *unit][-9:]
-        rows = torch.stack(history)
-        memory_labels = labels.repeat(2)[-len(history) :]
-        expected = c2_by_hand(unit, labels, unit, labels) + 0.5 * c2_by_hand(unit, labels, rows, memory_labels)
-        torch.testing.assert_close(value, expected)
-
-
-def c2_by_hand(unit: Tensor, labels: Tensor, rows: Tensor, row_labels: Tensor) -> Tensor:
-    """Means over the violated positive and negative pairs; the copy of a sample is among the last rows."""
-    first_copy = len(rows) - len(unit)
-    positive, negative = [], []
-    for i, anchor in enumerate(unit):
-        for j, row in enumerate(rows):
-            distance = (anchor - row).norm()
-            if labels[i] == row_labels[j] and j != first_copy + i:
-                positive.append(distance)
-            elif labels[i] != row_labels[j] and distance < 1.2:
-                negative.append(1.2 - distance)
-    return torch.stack(positive).mean() + torch.stack(negative).mean()
 
 
 def test_before_the_start_it_is_the_plain_loss_and_stores_nothing() -> None:
@@ -157,12 +153,3 @@ def test_parameters_of_the_wrapped_loss_are_grouped_once() -> None:
     groups = XBMLoss(inner, 4, 12).param_groups(0.5, 0.1)
     assert [id(p) for group in groups for p in group["params"]] == [id(inner.beta)]
     assert (groups[0]["lr"], groups[0]["weight_decay"]) == (0.5, 0.1)
-
-
-def test_a_card_describes_the_base_loss_by_name_or_brings_it_built() -> None:
-    (embeddings, labels) = batches(1)[0]
-    named = XBMLoss.from_card(base="c1", margin=0.2, embedding_size=4, memory_size=12)
-    built = XBMLoss.from_card(base_loss=CosineContrastiveLoss(0.2), embedding_size=4, memory_size=12)
-    assert named(embeddings, labels) == built(embeddings, labels)
-    silent = XBMLoss.from_card(embedding_size=4, memory_size=12)
-    assert silent(embeddings, labels) == XBMLoss(CosineContrastiveLoss(), 4, 12)(embeddings, labels)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from protocols.processes import EndedProcessError, WorkerProcess, run_in_subprocess, starting
+from protocols.processes import EndedProcessError, WorkerProcess, run_in_subprocess, starting, threads_per_training
 from tests.support.processes import wait_until
 
 
@@ -25,6 +26,13 @@ def test_children_that_start_in_the_block_do_not_see_ctrl_c():
     finally:
         child.kill()
         child.wait()
+
+
+def test_threads_follow_the_granted_cores(monkeypatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    for cores, threads in ((2, 1), (8, 2)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda process, cores=cores: set(range(cores)))
+        assert threads_per_training() == threads
 
 
 def change_everything() -> bool:
@@ -41,6 +49,22 @@ def test_what_code_changes_ends_with_its_process() -> None:
     assert run_in_subprocess(change_everything)
     assert run_in_subprocess(torch.get_default_dtype) == torch.float32
     assert torch.nn.functional.normalize is not None
+
+
+def leaves_a_thread() -> int:
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    time.sleep(0.3)
+    return 1
+
+
+def test_a_thread_of_the_code_ends_with_its_process_and_a_long_wait_is_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("protocols.processes._SLOW_SECONDS", 0)
+    started = time.monotonic()
+    assert run_in_subprocess(leaves_a_thread) == 1
+    assert time.monotonic() - started < 300
+    assert "still waiting for the import or the first step of code of yours" in caplog.text
 
 
 def test_errors_come_back_and_an_end_is_told() -> None:

@@ -70,12 +70,6 @@ def test_split_is_the_published_one(n: int) -> None:
         assert (len(fold.train), len(fold.validation)) == sizes
 
 
-@pytest.mark.parametrize(("n", "never_validated"), [(200, set()), (196, {24, 73}), (22634, {8487})])
-def test_ranks_without_validation_are_the_published_ones(n: int, never_validated: set[int]) -> None:
-    validated = {rank for fold in mlrc_split(n).folds for rank in fold.validation}
-    assert set(range((n + 1) // 2)) - validated == never_validated
-
-
 @given(st.integers(MIN_CLASSES, 2000))
 def test_sizes_and_disjointness_for_any_number_of_classes(n: int) -> None:
     split = mlrc_split(n)
@@ -89,15 +83,6 @@ def test_sizes_and_disjointness_for_any_number_of_classes(n: int) -> None:
         assert len(fold.train) + len(fold.validation) == len(trainval)
         validated += fold.validation
     assert len(set(validated)) == len(validated)
-
-
-@given(st.integers(MIN_CLASSES, 500))
-def test_folds_are_contiguous_blocks_with_wrap_around(n: int) -> None:
-    for fold in mlrc_split(n).folds:
-        order = fold.train + fold.validation
-        total = len(order)
-        assert order[0] == fold.fold * total // 4
-        assert all((a + 1) % total == b for a, b in pairwise(order))
 
 
 @pytest.mark.parametrize("n", range(MIN_CLASSES))
@@ -141,35 +126,6 @@ def test_folds_over_the_conventional_classes(n: int, trainval: int) -> None:
     assert tuple((as_ranges(fold.train), as_ranges(fold.validation)) for fold in split.folds) == folds
 
 
-@pytest.mark.parametrize(("n", "trainval"), [(200, 100), (196, 98)])
-def test_halves_make_the_same_folds_by_either_rule(n: int, trainval: int) -> None:
-    assert replace(mlrc_split(n, trainval), name="mlrc") == mlrc_split(n)
-
-
-@pytest.mark.parametrize(
-    ("n", "trainval", "train", "validation", "test"),
-    [
-        (200, 100, (0, 74), (75, 99), (100, 199)),
-        (196, 98, (0, 73), (74, 97), (98, 195)),
-        (22634, 11318, (0, 8488), (8489, 11317), (11318, 22633)),
-        (7982, 3997, (0, 2997), (2998, 3996), (3997, 7981)),
-        (13, 8, (0, 5), (6, 7), (8, 12)),
-    ],
-)
-def test_the_conventional_split_has_four_disjoint_folds(
-    n: int, trainval: int, train: tuple[int, int], validation: tuple[int, int], test: tuple[int, int]
-) -> None:
-    split = named_split("conventional", n, trainval)
-    assert split.name == "conventional"
-    assert as_ranges(split.test) == (test,)
-    first = split.folds[0]
-    assert (first.fold, as_ranges(first.train), as_ranges(first.validation)) == (0, (train,), (validation,))
-    assert split.folds == mlrc_split(n, trainval).folds
-    left_out = [rank for fold in split.folds for rank in fold.validation]
-    # A number of classes that four does not divide leaves some classes in every training.
-    assert len(left_out) == len(set(left_out)) == 4 * (trainval // 4)
-
-
 @pytest.mark.parametrize("name", ["mlrc_conventional", "conventional"])
 @pytest.mark.parametrize(("n", "trainval"), [(16, 7), (16, 15), (16, 17), (16, 0)])
 def test_too_few_conventional_classes_are_refused(name: str, n: int, trainval: int) -> None:
@@ -204,10 +160,6 @@ def _fold(split: ClassSplit, number: int, **parts: tuple[int, ...]) -> ClassSpli
 
 
 GOOD = ClassSplit("toy", (4, 5), (FoldClasses(0, (0, 1, 2), (3,)), FoldClasses(1, (1, 2, 3), (0,))))
-
-
-def test_a_disjoint_split_passes() -> None:
-    assert_disjoint(GOOD)
 
 
 @pytest.mark.parametrize(

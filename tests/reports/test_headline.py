@@ -1,9 +1,11 @@
 """The headline, in each of its forms: winners first, and no more than the comparison claims."""
 
+import textwrap
+
 import numpy as np
 import pytest
 
-from reports.headline import headline
+from reports.headline import comparison_lines, headline
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.page_material import A, B, comparing, material, searched, values
 from tests.support.published_world import MLRC
@@ -37,7 +39,7 @@ def test_what_cannot_be_told_follows():
 
 @pytest.mark.parametrize(
     ("named", "sentence"),
-    [("b", "A beats B by 1.1 ± 0.7. B beats C by 0.9 ± 0.7."), ("c", "A and B beat C.")],
+    [("b", "A beats B by 1.1 ± 0.7. B beats C by 0.9 ± 0.7."), ("c", "A and B beat C, by up to 2.0 ± 0.7.")],
 )
 def test_a_named_method_is_compared_with_each_other_one(named, sentence):
     assert of_searches(named, **CLEAR) == sentence
@@ -57,8 +59,8 @@ def test_nothing_told_apart_gives_the_means_and_what_would_be_seen():
         "Cannot tell yet: A 17.5, B 15.0. Three runs of each would say more."
     )
     kept = headline(MeasuredExperiment.kept("quickstart_one_search"))
-    assert kept.startswith("Cannot tell yet: Normalized Softmax 39.5, Proxy-Anchor 38.5, Contrastive 28.0, ")
-    assert kept.endswith(" and 1 other. Three searches of each would say more.")
+    assert kept.startswith("Cannot tell yet: Normalized Softmax 39.5, Proxy-Anchor 38.5 ")
+    assert kept.endswith(" and 3 others. Three searches of each would say more.")
 
 
 def test_equality_within_the_margin_is_claimed_only_for_all():
@@ -96,4 +98,30 @@ def test_one_method_is_compared_with_nothing():
 
 def test_titles_with_commas_are_kept_apart():
     titles = {"a": "A, cosine", "b": "B", "c": "C"}
-    assert of_searches("c", titles=titles, **CLEAR) == "A, cosine; and B beat C."
+    assert of_searches("c", titles=titles, **CLEAR) == "A, cosine; and B beat C, by up to 2.0 ± 0.7."
+
+
+@pytest.mark.parametrize("name", ["quickstart", "all_methods_glyphs", "reality_check_glyphs", "quickstart_one_search"])
+def test_a_headline_has_four_lines_on_a_phone(name):
+    said = headline(MeasuredExperiment.kept(name))
+    assert len(textwrap.wrap(said, 36)) <= 4, said
+
+
+def test_a_line_for_each_comparison_that_was_asked_for():
+    def lines(compare, **means):
+        settings = comparing(compare, {**MLRC, "methods": ["a", "b", "c"]})
+        return comparison_lines(searched(settings=settings, **means).measured)
+
+    assert lines("all", **PARTLY) == [
+        "A is 0.1 ± 0.7 above B: cannot tell",
+        "A beats C by 2.0 ± 0.7",
+        "B beats C by 1.9 ± 0.7",
+    ]
+    assert lines("b", **PARTLY) == ["B is 0.1 ± 0.7 below A: cannot tell", "B beats C by 1.9 ± 0.7"]
+    assert lines("all", a=CLEAR["a"], b=CLEAR["b"], c=CLEAR["c"][:1]) == [], "nothing is claimed yet"
+    equal = searched(searches=5, a=tuple(40 + STEPS[:5]), b=tuple(40.01 + STEPS[5:])).measured
+    assert comparison_lines(equal) == ["B and A are equal within 0.5 points"]
+    many = {f"m{place}": (40.0 - place, 40.1 - place, 40.2 - place) for place in range(9)}
+    said = comparison_lines(searched(**many).measured)
+    assert len(said) == 6, "of 36 pairs a few with the highest mean"
+    assert all("M0" in line for line in said)

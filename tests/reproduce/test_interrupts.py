@@ -93,20 +93,6 @@ def test_an_interrupt_whose_exception_was_lost_does_not_end_with_success(monkeyp
     assert capsys.readouterr().err == f"{interrupts.STOPPED}\n"
 
 
-def test_a_run_in_this_process_raises_at_once(monkeypatch):
-    monkeypatch.setattr(interrupts._State, "received", None)
-    monkeypatch.setattr(interrupts._State, "reaction", "raise")
-    before = signal.signal(signal.SIGINT, interrupts._handle)
-    try:
-        with interrupts.deferred():
-            os.kill(os.getpid(), signal.SIGINT)
-            assert interrupts.requested()
-            with pytest.raises(KeyboardInterrupt), interrupts.immediate():
-                pass
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_in_code_from_a_string_ends_with_the_exit_code(tmp_path, number):
     """Python ends `python -m` with the signal if KeyboardInterrupt itself has left such code, caught or not."""
@@ -124,49 +110,3 @@ def test_an_interrupt_in_code_from_a_string_ends_with_the_exit_code(tmp_path, nu
         interruptible([sys.executable, "-m", "stopped"]), env=variables, capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (128 + number, f"{interrupts.STOPPED}\n")
-
-
-LOSES = """
-import os, signal, sys, time, weakref
-from reproduce import cli, interrupts
-
-class Thing:
-    pass
-
-def lose(_):
-    os.kill(os.getpid(), {number})
-    time.sleep(0.01)
-
-def command(arguments, standalone_mode):
-    thing = Thing()
-    reference = weakref.ref(thing, lose)
-    del thing
-    for _ in range(600):
-        time.sleep(0.05)
-    print("not stopped")
-
-interrupts.install()
-interrupts.imports_done()
-cli.app = command
-cli.main()
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_that_is_lost_in_a_callback_is_raised_again(number):
-    code = LOSES.format(number=int(number))
-    done = subprocess.run(
-        interruptible([sys.executable, "-c", code]), env=environment(), capture_output=True, text=True, timeout=120
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (128 + number, "", f"{interrupts.STOPPED}\n")
-
-
-def test_other_errors_in_callbacks_are_printed_as_ever(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "unraisablehook", interrupts._raise_lost_request_again)
-
-    class Fragile:
-        def __del__(self):
-            raise ValueError("broken")
-
-    Fragile()
-    assert "ValueError: broken" in capsys.readouterr().err

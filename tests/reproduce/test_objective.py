@@ -1,11 +1,15 @@
 """The objective for a study of one's own: its trials are trainings of the suite, kept in the store."""
 
+import subprocess
+import sys
+
 import optuna
 import pytest
 
 from reproduce.errors import InputError
 from reproduce.objective import Objective
 from results.store.store import Store
+from tests.support.command_line import environment
 
 SMALL = {"training.max_epochs": 1, "training.iterations_per_epoch": 2, "folds": 2}
 
@@ -62,3 +66,23 @@ def test_a_pruner_ends_a_trial_between_two_folds(objective, tmp_path):
     assert [len(trial.intermediate_values) for trial in study.trials] == [2, 1]
     assert len(study.trials[1].user_attrs["trainings"]) == 1
     assert len(Store(tmp_path / "store.sqlite", tmp_path / "artifacts").table("folds")) == 3
+
+
+PROGRAM = """
+import optuna
+from reproduce.objective import Objective
+settings = {"training.max_epochs": 1, "training.iterations_per_epoch": 2, "folds": 2}
+objective = Objective("quickstart", "contrastive", settings, workers=2, device="cpu")
+study = optuna.create_study(direction="maximize")
+study.optimize(objective, n_trials=2, n_jobs=2)
+print([len(trial.intermediate_values) for trial in study.trials])
+"""
+
+
+@pytest.mark.parametrize("way", ["file", "input", "argument"])
+def test_a_program_without_a_guard_trains_in_further_processes_and_several_trials_at_once(tmp_path, way):
+    (tmp_path / "search.py").write_text(PROGRAM)
+    arguments = {"file": ["search.py"], "input": ["-"], "argument": ["-c", PROGRAM]}[way]
+    command, given = [sys.executable, *arguments], PROGRAM if way == "input" else None
+    done = subprocess.run(command, input=given, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "[2, 2]\n"), done.stderr

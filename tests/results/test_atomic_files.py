@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from results.atomic_files import atomic_folder, file_name, is_sound, set_aside, try_out, write_atomically
+from results.atomic_files import atomic_folder, file_name, is_sound, try_out, write_atomically
 
 
 def test_a_file_is_written_with_its_folder(tmp_path):
@@ -78,15 +78,6 @@ def test_a_folder_that_holds_something_is_not_replaced(tmp_path):
 @pytest.mark.parametrize("name", ["../../etc/x", "a/b", "..", "", "ä b", "tiny"])
 def test_names_stay_in_their_folder(name):
     assert re.fullmatch(r"[\w-][\w.-]*", file_name(name))
-
-
-def test_damaged_files_are_set_aside_under_the_first_free_number(tmp_path):
-    path = tmp_path / "file"
-    for number in (1, 2):
-        path.write_text(str(number))
-        assert set_aside(path) == tmp_path / f"file.damaged-{number}"
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["file.damaged-1", "file.damaged-2"]
-    set_aside(path)  # A file that is gone is no error.
 
 
 def test_an_archive_is_sound_if_it_has_members_with_their_content(tmp_path):

@@ -58,7 +58,7 @@ main()
 # Drawing a page takes longer than a tiny experiment.
 _WITHOUT_PAGE = """
 import reproduce.outputs.page as page
-page.page_or_reason = lambda *_: "page: not drawn"
+page.page_or_reason = lambda *_: ["page: not drawn"]
 from reproduce.__main__ import main
 main()
 """
@@ -78,7 +78,7 @@ def ask(
     with monkeypatch.context() as patch:
         patch.setattr(sys, "argv", ["reproduce", *arguments])
         if arguments[:1] == ("run",) and not page:
-            patch.setattr("reproduce.outputs.page.page_or_reason", lambda *_: "page: not drawn")
+            patch.setattr("reproduce.outputs.page.page_or_reason", lambda *_: ["page: not drawn"])
         with pytest.raises(SystemExit) as ended:
             cli.main()
     printed = capsys.readouterr()

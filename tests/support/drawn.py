@@ -25,13 +25,13 @@ def method_runs(name, values):
     return MethodRuns(name, values, student_t_interval(values) if values else None)
 
 
-def points(line, values, published=None, panel="CUB", parameter="batch size", unit="run"):
+def points(line, values, published=None, panel="CUB", unit="run"):
     """A line of scores by number as rows of a frame, with Student-t intervals."""
     rows = []
     for x in sorted({*values, *(published or {})}):
         own = tuple(values.get(x, ()))
         interval = student_t_interval(own) if own else None
         numbers = {"mean": interval and interval.mean, "half_width": interval and interval.half_width, "n": len(own)}
-        about = {"panel": panel, "line": line, "parameter": parameter, "x": x, "unit": unit if own else None}
+        about = {"panel": panel, "line": line, "x": x, "unit": unit if own else None}
         rows.append({**about, **numbers, "values": own, "published": (published or {}).get(x)})
     return pd.DataFrame(rows)

@@ -1,10 +1,9 @@
-"""Experiments made by hand for the papers' figures: sweeps of a hyperparameter, and runs with test curves."""
+"""Experiments made by hand for figures: sweeps of a hyperparameter."""
 
 from reports.page.material import Material
-from results.records.records import CurvePoint, Scores, TestCurve, TestPoint
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import PAPER
-from tests.support.sample_records import changed_run, some_result, some_run, some_summary
+from tests.support.sample_records import changed_run, some_run, some_summary
 
 
 def sweep(points, *, of="proxy_anchor", title="Proxy-Anchor", name="some", dataset="cars196", settings=None, **more):
@@ -26,34 +25,6 @@ def _run(name, key, run, score, dataset):
     (spec,) = record.specs
     training = spec.conditions.training.model_copy(update={"iterations_per_epoch": None, "validate_every": 1})
     return changed_run(record, specs=(spec.with_conditions(training=training),))
-
-
-def with_curves(scores, *, name="some", dataset="cars196", steps=7, **more):
-    """An experiment whose runs have the precision@1 in `scores` after their epochs, by method and run."""
-    records, trainings, curves = [], {}, {}
-    for method, runs in scores.items():
-        for run, after_epochs in enumerate(runs):
-            record = _run(name, method, run, after_epochs[-1], dataset)
-            records.append(record)
-            (spec,) = record.specs
-            key = spec.fingerprint
-            iterations = [steps * epoch for epoch in range(len(after_epochs) + 1)]
-            points = zip(iterations, [0.01, *after_epochs], strict=True)
-            curves[key] = TestCurve(fingerprint=key, points=tuple(_point(at, score) for at, score in points))
-            validations = tuple(
-                CurvePoint(iteration=at, map_at_r=None, r_precision=None, precision_at_1=None, loss=None)
-                for at in iterations
-            )
-            trainings[key] = (spec, some_result(spec, curve=validations))
-    settings = {**PAPER, "methods": list(scores), "dataset": {"name": dataset}}
-    summary = some_summary(methods={key: key.upper() for key in scores}, reproductions=3, settings=settings)
-    return Material(name, MeasuredExperiment(summary, tuple(records), trainings, curves), **more)
-
-
-def _point(iteration, score):
-    return TestPoint(
-        iteration=iteration, scores=Scores(precision_at_1=score, r_precision=score / 2, map_at_r=score / 4)
-    )
 
 
 def put_in_store(store, material):

@@ -29,8 +29,8 @@ class Case:
         name = self.sidecar.get("dtype") or self.sidecar["input_dtype"]
         return {"float32": torch.float32, "float64": torch.float64}[name]
 
-    def tensor(self, key: str) -> Tensor:
-        return torch.from_numpy(self.arrays[key])
+    def tensor(self, key: str, step: int | None = None) -> Tensor:
+        return torch.from_numpy(np.array(self.arrays[key] if step is None else self.arrays[key][step]))
 
     def leaf(self, key: str) -> Tensor:
         return self.tensor(key).clone().requires_grad_()
@@ -56,6 +56,17 @@ class Case:
 
     def check_gradient(self, actual: Tensor | None, key: str) -> None:
         self.check(actual, self.arrays[key], key, scaled=True)
+
+    def agree(self, key: str, actual: Tensor | None, tolerance: str | None, step: int | None = None) -> None:
+        """max|actual - expected| <= tolerance * max|expected| + atol, over the whole array; equal without a name."""
+        assert actual is not None
+        expected, atol = self.tensor(key, step).double(), self.sidecar["tolerance"]["atol"]
+        assert actual.shape == expected.shape, key
+        allowed = (
+            0.0 if tolerance is None else self.sidecar["tolerance"][tolerance] * expected.abs().max().item() + atol
+        )
+        error = (actual.detach().double() - expected).abs().max().item()
+        assert error <= allowed, f"{key} at step {step}: off by {error:.3g}, allowed {allowed:.3g}"
 
 
 def golden(prefix: str) -> list[Case]:

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,11 +11,14 @@ import torch
 from torch import Tensor, arange, nn
 
 from losses import (
+    AntiCollapseLoss,
     CCPLoss,
     ClusteringLoss,
     ContextualLoss,
     HierarchicalProxyLoss,
     HISTLoss,
+    MeanFieldClassWiseMultiSimilarityLoss,
+    MeanFieldContrastiveLoss,
     MemVirLoss,
     NIRLoss,
     ProxyAnchorLoss,
@@ -42,14 +46,12 @@ class LossCase:
     proxies: the learned rows that stand for classes, (rows, d), writable in place; None if there are none.
     keywords: PML's keywords (`reducer`, `distance`, regularizers) are accepted.
     divisors: the sub-losses bring the divisors that `DivisorReducer` asks for.
-    logits: there is `get_logits(embeddings) -> (B, C)`.
     mined: `indices_tuple` weighs the samples as PML's proxy losses do.
     smooth: differentiable in embeddings and parameters wherever no selection flips.
     classes: labels have to lie in 0..C-1.
     positive: there is no batch with a loss below 0.
     sized: it knows the number of dimensions.
     alone: a batch of a single sample, and one of a single class, have a loss above 0.
-    at_once: there is no loop over samples or classes.
     distances: another similarity of PML can take the place of the cosine.
     """
 
@@ -58,14 +60,12 @@ class LossCase:
     proxies: Callable[[nn.Module], Tensor] | None = _proxies
     keywords: bool = True
     divisors: bool = False
-    logits: bool = True
     mined: bool = True
     smooth: bool = True
     classes: bool = True
     positive: bool = True
     alone: bool = True
     sized: bool = True
-    at_once: bool = True
     distances: bool = True
 
 
@@ -145,6 +145,18 @@ def _hierarchical(num_classes: int, embedding_size: int, **kwargs: Any) -> Hiera
     return loss
 
 
+def _mean_field_ms(num_classes: int, embedding_size: int, **kwargs: Any) -> MeanFieldClassWiseMultiSimilarityLoss:
+    settings: dict[str, Any] = {"alpha": 2.0, "beta": 10.0, "base": 0.5, "reg_weight": 0.1}
+    return MeanFieldClassWiseMultiSimilarityLoss(num_classes, embedding_size, **settings | kwargs)
+
+
+def _anti_collapse(form: str) -> Callable[..., AntiCollapseLoss]:
+    settings: dict[str, Any] = {"form": form, "alpha": 16.0, "gamma2": 0.2, "base_weight": 1.0}
+    return lambda num_classes, embedding_size: AntiCollapseLoss.from_card(
+        num_classes=num_classes, embedding_size=embedding_size, **settings
+    )
+
+
 def _hist(num_classes: int, embedding_size: int, **kwargs: Any) -> HISTLoss:
     return HISTLoss(num_classes, embedding_size, hidden=16, **kwargs)
 
@@ -157,14 +169,14 @@ def _ranking(loss_class: Callable[..., nn.Module], **settings: Any) -> Callable[
     return lambda num_classes, embedding_size, **kwargs: loss_class(**settings, **kwargs)
 
 
-_OF_RANKS: dict[str, Any] = dict.fromkeys(("logits", "mined", "classes", "alone", "sized"), False) | {"proxies": None}
+_OF_RANKS: dict[str, Any] = dict.fromkeys(("mined", "classes", "alone", "sized"), False) | {"proxies": None}
 
-_SEARCHES = dict.fromkeys(("smooth", "at_once", "distances"), False)
+_SEARCHES = dict.fromkeys(("smooth", "distances"), False)
 
 
 def _wrapped(name: str, make: Callable[..., nn.Module], **promised: Any) -> LossCase:
     """Losses that hold another one and take no keywords of PML themselves."""
-    return LossCase(name, make, keywords=False, logits=False, **promised)
+    return LossCase(name, make, keywords=False, **promised)
 
 
 CASES = [
@@ -185,6 +197,12 @@ CASES = [
     # Each medoid of its search depends on those before.
     LossCase("clustering", _ranking(ClusteringLoss), **_OF_RANKS | _SEARCHES),
     LossCase("hist", _hist, distances=False),
+    LossCase("mean_field_contrastive", partial(MeanFieldContrastiveLoss, neg_margin=0.9, reg_weight=0.1)),
+    LossCase("mean_field_multi_similarity", _mean_field_ms, mined=False),
+    *(
+        _wrapped(f"anti_collapse_{form}", _anti_collapse(form), proxies=_base_proxies)
+        for form in ("batch_proxy", "pair")
+    ),
     # An untrained flow does not prefer the proxies' own place; SoftTriple's assignment is a constant of the condition.
     _wrapped("nir_proxy_anchor", _nir("proxy_anchor"), proxies=None),
     _wrapped("nir_proxy_nca", _nir("proxy_nca"), proxies=None),

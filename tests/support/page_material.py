@@ -5,10 +5,9 @@ import numpy as np
 from reports.figures.search import Parameter, SearchHistory, TrialPoint
 from reports.page.material import Material
 from results.records.artifacts import FigureData
-from results.records.records import ClassScores
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
-from tests.support.sample_records import changed_run, scores, some_run, some_summary
+from tests.support.sample_records import changed_run, some_run, some_summary
 
 A, B, C = [0.60, 0.61, 0.605, 0.602], [0.50, 0.512, 0.503, 0.5], [0.601, 0.607, 0.606, 0.603]
 
@@ -84,13 +83,3 @@ def search(*names):
     parameters = tuple(Parameter(name) for name in names)
     trials = tuple(TrialPoint(n, dict.fromkeys(names, n * 0.1), 0.1 + 0.01 * n) for n in range(4))
     return SearchHistory(trials, parameters)
-
-
-def with_classes(runs, shares):
-    """The runs with four test classes, whose scores are the run's mean moved by `shares`."""
-    kept = []
-    for run in runs:
-        mean = run.concatenated.map_at_r
-        each = tuple(scores(4 * (mean + share)) for share in shares)
-        kept.append(changed_run(run, class_scores=ClassScores(queries=(5,) * 4, separated=each, concatenated=each)))
-    return kept

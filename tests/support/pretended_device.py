@@ -7,7 +7,6 @@ operations between tensors of the two devices, as a GPU does.
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -154,11 +153,8 @@ def pretended_device() -> Iterator[PretendedDevice]:
     before = torch.__future__.get_overwrite_module_params_on_conversion()
     torch.__future__.set_overwrite_module_params_on_conversion(True)
     mode = PretendedDevice()
-    stream = SimpleNamespace(wait_stream=lambda other: None)
     stand_ins: dict[str, Any] = {
-        "Stream": lambda device: stream,
-        "stream": lambda stream: ExitStack(),
-        "current_stream": lambda device: stream,
+        "make_graphed_callables": lambda function, *_, **__: function,
         "mem_get_info": lambda device: (2**36, 2**36),
         "get_device_name": lambda device: "pretended",
         "get_rng_state": lambda device: torch.get_rng_state(),
@@ -168,10 +164,8 @@ def pretended_device() -> Iterator[PretendedDevice]:
         with ExitStack() as stack:
             stack.enter_context(mock.patch.multiple(torch.cuda, **stand_ins))
             on_cpu = mock.patch("torch.autocast", lambda device, *args, **kwargs: autocast("cpu", *args, **kwargs))
-            # Also in the threads that make batches, which have no modes.
-            on_one_stream = {"pin_memory": lambda tensor: tensor, "record_stream": lambda tensor, stream: None}
-            methods = mock.patch.multiple(Tensor, **on_one_stream)
-            for context in (on_cpu, methods, _Constructors(), mode):
+            on_host = mock.patch.object(Tensor, "pin_memory", lambda tensor: tensor)
+            for context in (on_cpu, on_host, _Constructors(), mode):
                 stack.enter_context(context)
             yield mode
     finally:

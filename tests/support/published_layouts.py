@@ -1,6 +1,5 @@
 """Small datasets in the layouts that publishers and mirrors use; not one real image."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -106,35 +105,4 @@ def inshop(root: Path, *, official: bool = True) -> Path:
     place = root / "Eval" if official else root
     place.mkdir(exist_ok=True)
     (place / "list_eval_partition.txt").write_text("\n".join(lines) + "\n")
-    return root
-
-
-def inat2018(root: Path, train: tuple[int, ...] = (90, 7, 12, 3, 10)) -> Path:
-    """The competition's two JSON files and train_val2018/, and the authors' two lists, in no order of categories.
-
-    Test categories are 4, 9, 11. Each category has two images of `train2018.json` and
-    one of `val2018.json`, whose ids of images go on.
-    """
-    parts = {"train": train, "test": (11, 4, 9)}
-    lists: dict[str, list[str]] = {"train": [], "test": []}
-    files: dict[str, dict[str, list[dict[str, object]]]] = {
-        file: {"images": [], "annotations": []} for file in ("train2018", "val2018")
-    }
-    number = 0
-    for file, count in (("train2018", 2), ("val2018", 1)):
-        for part, categories in parts.items():
-            for category in categories:
-                for _ in range(count):
-                    number += 1
-                    kind = "Aves" if category > 9 else "Fungi"
-                    path = f"train_val2018/{kind}/{category}/{number:032x}.jpg"
-                    paint(root / path, seed=number)
-                    lists[part].append(path)
-                    files[file]["images"].append({"id": number, "file_name": path})
-                    files[file]["annotations"].insert(0, {"id": number, "image_id": number, "category_id": category})
-    for file, content in files.items():
-        (root / f"{file}.json").write_text(json.dumps(content))
-    (root / "Inat_dataset_splits").mkdir()
-    for part, paths in lists.items():
-        (root / "Inat_dataset_splits" / f"Inaturalist_{part}_set1.txt").write_text("\n".join(paths) + "\n")
     return root

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reports.board.sources import Source
+from reports.board.boards import Source
 from results.records.records import Scores, run_fingerprint
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import some_run, some_summary
@@ -25,6 +25,7 @@ def experiment(
         {"dataset": {"name": dataset}, "search": search, **(settings or {})},
         methods={key: TITLES.get(key, key) for key in levels},
         reproductions=1,
+        data={"fingerprint": dataset, "samples": 100, "classes": 10},
     )
     runs = [
         some_run(

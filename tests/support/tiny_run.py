@@ -61,7 +61,7 @@ def finished_run(folder: Path) -> Path:
     asked = ("--data", "images", "--workers", "1", "--device", "cpu", "--track", "tensorboard")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr("reproduce.outputs.page.page_or_reason", lambda *_: "page: not drawn")
+        patch.setattr("reproduce.outputs.page.page_or_reason", lambda *_: ["page: not drawn"])
         patch.setattr(sys, "argv", ["reproduce", "run", "tiny.yaml", *asked])
         with pytest.raises(SystemExit) as ended:
             cli.main()

@@ -11,13 +11,12 @@ from torch import Tensor
 from protocols.datasets.dataset import Dataset
 from protocols.splits import as_ranges, mlrc_split
 from protocols.training.fold_data import FoldData, fold_data
-from results.records.provenance import provenance
 from results.records.records import CurvePoint, FoldResult
 from results.spec.conditions import Conditions, ImageSettings, OptimizerSettings, TrainingSettings
 from results.spec.training_spec import Component, FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.packs import pack_arrays, packed_dataset
-from tests.support.sample_records import changed_spec
+from tests.support.sample_records import changed_spec, some_provenance
 
 TRUNK = TrunkSpec(name="small_conv", weights="random")
 IMAGES = ImageSettings(resize=None, crop=8)
@@ -107,7 +106,7 @@ def made_up_result(
             for iteration, value, loss in curve
         ),
         wall_time=wall_time,
-        provenance=provenance("cpu", 1),
+        provenance=some_provenance(),  # Its time stands still, so that equal results are equal.
     )
 
 

@@ -5,11 +5,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from protocols.datasets.dataset_registry import open_dataset
-from protocols.datasets.listing import DataError, ImageListing, check_listing
+from protocols.datasets.listing import DataError
 from results.spec.conditions import ImageSettings
 from tests.support.image_folders import assert_said, data_request, make_cub, make_folder, paint
 from tests.support.packs import decode
@@ -35,9 +34,12 @@ def test_a_class_that_cannot_be_scored(folder: Path, tmp_path: Path, left: int, 
     assert not (tmp_path / "cache").exists(), "decoded before the classes were checked"
 
 
-def test_classes_that_can_be_scored_pass() -> None:
-    names = tuple(str(c) for c in range(8))
-    check_listing(ImageListing("toys", Path(), names, (), np.arange(8).repeat(2)))
+def test_a_name_with_control_characters_is_refused(folder: Path, tmp_path: Path) -> None:
+    """In a terminal and on pages they are commands."""
+    (folder / "class_5").rename(folder / "class_\x1b[31m5")
+    with pytest.raises(DataError) as caught:
+        open_dataset(data_request(folder, tmp_path / "cache"))
+    assert_said(caught, r"folder: the name 'class_\x1b[31m5' is not UTF-8 or has control characters; rename it")
 
 
 def test_a_broken_image_can_be_left_out(tmp_path: Path) -> None:

@@ -45,6 +45,11 @@ def test_numbers_are_ranked_as_numbers_and_texts_by_alphabet(folder, tmp_path):
     assert opened_features(folder, tmp_path / "a").class_names == tuple(str(3 * rank) for rank in range(16))
     np.save(folder / "labels.npy", np.asarray([f"bird {label}" for label in LABELS]))
     assert opened_features(folder, tmp_path / "b").class_names[:3] == ("bird 0", "bird 1", "bird 10")
+    np.save(folder / "labels.npy", np.asarray([f"{'9' * 5000}{label}" for label in LABELS]))
+    assert opened_features(folder, tmp_path / "c").n_classes == 16
+    accents = [("caf\u00e9 " if row % 2 else "cafe\u0301 ") + str(label) for row, label in enumerate(LABELS)]
+    np.save(folder / "labels.npy", np.asarray(accents))
+    assert opened_features(folder, tmp_path / "d").n_classes == 16, "a letter may be written in two ways"
 
 
 def test_a_table_gives_labels_and_file_names(folder, tmp_path):
@@ -133,6 +138,7 @@ def torn_files() -> dict[str, bytes]:
     np.savez(archive, some_features())
     whole = buffer.getvalue()
     cut = {f"cut to {length}": whole[:length] for length in (0, 8, 60, len(whole) - 1)}
+    cut["negative"] = whole.replace(b"'shape': (", b"'shape': (-").replace(b" \n", b"\n")
     return cut | {"archive": archive.getvalue(), "text": b"no array"}
 
 
@@ -161,7 +167,7 @@ def test_equal_and_constant_rows_are_counted(folder, tmp_path):
     dataset = opened_features(folder, tmp_path / "cache")
     assert dataset.oddities.phrase(dataset, range(8, 16)) == (
         "1 group(s) of rows that are equal but of several classes (row 5 = row 63), 1 of them in training and in test; "
-        "1 group(s) of equal rows within a class (row 0 = row 1); 1 rows whose values are all equal (row 2)"
+        "1 group(s) of equal rows within a class (row 0 = row 1); 1 rows of a single value, such as zero (row 2)"
     )
 
 

@@ -1,6 +1,5 @@
 """The layouts of publishers: the order of classes and images, and what is said about malformed lists."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -9,16 +8,12 @@ import pytest
 from protocols.datasets.dataset import Dataset, note_on_queries
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.listing import DataError
-from protocols.datasets.published import list_cub200, list_inat2018, list_inshop, list_sop
+from protocols.datasets.published import list_cub200, list_inshop, list_sop
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.splits import ClassSplit
-from reproduce.config.experiment_file import load_experiments
-from reproduce.run.run_experiment import notes_on_data
-from reproduce.run.session import open_session, outline_of, setup_of
-from reproduce.storage import storage_paths
 from tests.support.image_folders import BIRDS, assert_said, data_request
 from tests.support.packs import decode
-from tests.support.published_layouts import inat2018, inshop, sop
+from tests.support.published_layouts import inshop, sop
 
 # CUB-200-2011
 
@@ -43,25 +38,6 @@ def test_birds_are_ranked_by_number_and_images_in_the_order_of_the_list(cub: Pat
     assert listing.class_names == BIRDS[::-1]
     assert listing.names == tuple(line.split()[1] for line in lines[::-1])
     assert listing.labels.tolist() == np.arange(8).repeat(2).tolist()
-
-
-def test_the_same_folder_by_another_name_is_not_packed_again(
-    cub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = open_dataset(data_request(cub, tmp_path / "cache", "cub200"))
-    monkeypatch.chdir(tmp_path)
-    again = open_dataset(data_request(Path("CUB_200_2011"), tmp_path / "cache", "cub200"))
-    assert again.images.images.folder == first.images.images.folder
-    assert again.fingerprint == first.fingerprint
-
-
-def test_the_fingerprint_changes_with_a_class_name_alone(cub: Path, tmp_path: Path) -> None:
-    before = open_dataset(data_request(cub, tmp_path / "cache", "cub200"))
-    classes = cub / "classes.txt"
-    classes.write_text(classes.read_text().replace(BIRDS[3], "004.Penguin"))
-    after = open_dataset(data_request(cub, tmp_path / "cache", "cub200"))
-    assert after.class_names[3] == "004.Penguin"
-    assert after.fingerprint != before.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -110,14 +86,6 @@ def test_ranks_close_the_gaps_of_a_part(shop: Path) -> None:
     assert listing.class_names == ("2", "3", "5", "7", "9")
     assert listing.labels.tolist() == [2, 2, 1, 1, 0, 0, 4, 4, 3, 3]
     assert listing.trainval_classes == 3
-
-
-@pytest.mark.parametrize("content", ["", "1 1 1 chair_final/1.JPG", "image_id class_id path"])
-def test_the_header_of_products_must_be_there(shop: Path, content: str) -> None:
-    (shop / "Ebay_test.txt").write_text(content)
-    with pytest.raises(DataError) as caught:
-        list_sop(shop)
-    assert_said(caught, str(shop / "Ebay_test.txt"), "expected the header `image_id class_id super_class_id path`")
 
 
 # In-Shop
@@ -202,116 +170,18 @@ def test_an_item_without_a_query_stays_in_the_gallery(clothes: Path, partition: 
     assert note.startswith("3 queries are searched for among 8 others in the gallery; 1 test class(es) have no query")
 
 
-def test_a_training_item_may_have_one_image(clothes: Path, partition: Path) -> None:
-    without_lines(partition, "id_00000007/02", "train")
-    assert np.bincount(opened(clothes).images.labels)[:5].tolist() == [2, 2, 2, 1, 2]
+# Both
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("", "expected the header"),
-        ("22\nname id status\nimg/a.jpg id_1 train", "expected the header"),
-        ("1\nimage_name item_id evaluation_status\nimg/a.jpg id_1 lost", "image img/a.jpg is 'lost', not train, query"),
-    ],
-)
-def test_a_malformed_partition(clothes: Path, partition: Path, content: str, said: str) -> None:
-    partition.write_text(content)
-    with pytest.raises(DataError) as caught:
-        list_inshop(clothes)
-    assert_said(caught, str(partition), said)
-
-
-# iNaturalist 2018
-
-LISTS = [f"Inat_dataset_splits/Inaturalist_{part}_set1.txt" for part in ("train", "test")]
-
-
-@pytest.fixture
-def species(tmp_path: Path) -> Path:
-    return inat2018(tmp_path / "inat")
-
-
-def test_species_for_training_come_first_by_their_ids(species: Path) -> None:
-    listing = list_inat2018(species)
-    assert listing.class_names == (
-        *("Fungi/3", "Fungi/7", "Aves/10", "Aves/12", "Aves/90"),
-        *("Fungi/4", "Fungi/9", "Aves/11"),
-    )
-    assert listing.trainval_classes == 5
-    assert np.bincount(listing.labels).tolist() == [3] * 8
-    for name, label in zip(listing.names, listing.labels, strict=True):
-        assert Path(name).parent.as_posix() == f"train_val2018/{listing.class_names[label]}"
-    for file in LISTS:
-        (species / file).rename(species / Path(file).name)
-    assert list_inat2018(species).names == listing.names, "the lists may lie beside the annotations"
-
-
-@pytest.mark.parametrize("protocol", ["mlrc", "standard"])
-def test_every_protocol_has_the_authors_split(tmp_path: Path, protocol: str) -> None:
-    """Also where nothing is downloaded yet, which `plan` allows."""
-    species = inat2018(tmp_path / "inat", train=(90, 7, 12, 3, 10, 20, 30, 40))
-    file = tmp_path / "mine.yaml"
-    file.write_text(
-        f"title: T\nprotocol: {protocol}\ndataset: {{name: inat2018, root: inat, subset: true}}\n"
-        "methods: [untrained]\ntrunk: {name: small_conv, weights: random}\n"
-        "images: {resize: 8, crop: 8}\n"
-    )
-    (experiment,) = load_experiments(str(file), {}).values()
-    dataset = open_dataset(data_request(species, tmp_path / "cache", "inat2018"))
-    split = setup_of(experiment, dataset).split
-    assert split.name == ("mlrc_conventional" if protocol == "mlrc" else "conventional")
-    assert [dataset.class_names[rank] for rank in split.test] == ["Fungi/4", "Fungi/9", "Aves/11"]
-    assert {rank for fold in split.folds for rank in fold.validation} <= set(range(8))
-    outline = outline_of(experiment)
-    assert outline is not None
-    planned = setup_of(experiment, outline).split
-    assert (planned.name, len(planned.test)) == (split.name, 2_452)
-    paths = storage_paths(str(tmp_path / "store.sqlite"), None, None, None)
-    assert notes_on_data(open_session("mine", experiment, paths, None)) == []
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        *(b"", b"\xff\xfe", b"[]", b"{}", b'{"images": [], "annotations": [3]}'),
-        b'{"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": []}',
-        b'{"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": [{"image_id": 1, "category_id": "x"}]}',
-    ],
-)
-def test_other_annotations(species: Path, content: bytes) -> None:
-    (species / "val2018.json").write_bytes(content)
-    with pytest.raises(DataError) as caught:
-        list_inat2018(species)
-    assert_said(caught, str(species / "val2018.json"), "not the competition's annotations", "val2018.json.tar.gz")
-
-
-def test_an_image_must_lie_in_the_folder_of_its_category(species: Path) -> None:
-    file = species / "train2018.json"
-    content = json.loads(file.read_text())
-    file.write_text(file.read_text().replace('"category_id": 90', '"category_id": 12', 1))
-    with pytest.raises(DataError, match=r"lies in folder '90', but .* the category 12"):
-        list_inat2018(species)
-    content["images"].pop(0)
-    file.write_text(json.dumps(content))
-    with pytest.raises(DataError, match="the category None"):
-        list_inat2018(species)
-
-
-# All
-
-
-@pytest.mark.parametrize("make", [sop, inshop, inat2018])
+@pytest.mark.parametrize("make", [sop, inshop])
 def test_a_class_of_both_parts_is_refused(tmp_path: Path, make: object) -> None:
     assert callable(make)
     root = make(tmp_path)
-    lister = {sop: list_sop, inshop: list_inshop, inat2018: list_inat2018}[make]
     if make is inshop:
         file = root / "Eval" / "list_eval_partition.txt"
         file.write_text(file.read_text().replace("id_00000012    query", "id_00000012    train"))
     else:
-        train, test = ("Ebay_train.txt", "Ebay_test.txt") if make is sop else LISTS
-        with (root / test).open("a") as out:
-            out.write((root / train).read_text().splitlines()[-1] + "\n")
+        with (root / "Ebay_test.txt").open("a") as out:
+            out.write((root / "Ebay_train.txt").read_text().splitlines()[-1] + "\n")
     with pytest.raises(DataError, match=r"class \w+ is in the training part too"):
-        lister(root)
+        (list_inshop if make is inshop else list_sop)(root)

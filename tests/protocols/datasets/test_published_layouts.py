@@ -11,9 +11,9 @@ from protocols.datasets.cars196 import list_cars196
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
 from protocols.datasets.listing import DataError, ImageListing
 from protocols.datasets.publications import Counts, check_counts
-from protocols.datasets.published import list_cub200, list_inat2018, list_inshop, list_sop
+from protocols.datasets.published import list_cub200, list_inshop, list_sop
 from tests.support.image_folders import assert_said, data_request, make_cub
-from tests.support.published_layouts import cars_annotated, cars_devkit, cars_folders, inat2018, inshop, sop
+from tests.support.published_layouts import cars_annotated, cars_devkit, cars_folders, inshop, sop
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,6 @@ LAYOUTS = {
         ("Eval/list_eval_partition.txt", "Img"),
         ("Eval/list_eval_partition.txt",),
     ),
-    "inat2018": Layout(
-        *("inat2018", inat2018, list_inat2018, Counts(8, 24, 5, 15, is_split_given=True)),
-        ("train2018.json", "val2018.json", "Inat_dataset_splits"),
-        ("Inat_dataset_splits/Inaturalist_train_set1.txt", "Inat_dataset_splits/Inaturalist_test_set1.txt"),
-    ),
 }
 
 
@@ -84,7 +79,6 @@ def test_a_dataset_opens(layout: Layout, root: Path, tmp_path: Path) -> None:
     assert (dataset.n_classes, len(dataset.images), dataset.trainval_classes) == (
         *(counts.classes, counts.images, counts.trainval_classes),
     )
-    assert dataset.is_split_given == counts.is_split_given
     assert (dataset.is_query is None) == (counts.queries is None)
     assert np.bincount(dataset.images.labels)[: counts.trainval_classes].sum() == counts.trainval_images
 
@@ -144,8 +138,7 @@ def test_lines_of_another_form_are_refused(layout: Layout, root: Path) -> None:
     for file in layout.lists:
         content = (root / file).read_text()
         (root / file).write_text(content + "\nwhat\n")
-        place = root / file if layout.name != "inat2018" else (root / file).parent
-        refused(layout, root, str(place), "what")
+        refused(layout, root, str(root / file), "what")
         (root / file).write_text(content)
 
 

@@ -43,15 +43,6 @@ def test_images_that_cannot_be_decoded_do_not_count(tmp_path: Path) -> None:
     )
 
 
-def test_a_split_names_all_classes_and_keeps_its_sides(tmp_path: Path) -> None:
-    root = uneven(tmp_path / "photos")
-    lines = [f"class_{c},{'train' if c in (2, 3, 4, 5, 6, 7) else 'test'}" for c in range(10)]
-    (root / "split.csv").write_text("\n".join(["class,split", *lines]))
-    dataset = open_dataset(data_request(root, tmp_path / "cache", min_images=3))
-    assert dataset.class_names == tuple(f"class_{c}" for c in (3, 4, 6, 7, 0, 1, 8, 9))
-    assert dataset.trainval_classes == 4
-
-
 def test_a_run_names_the_first_fault_and_counts_the_others(tmp_path: Path) -> None:
     root = uneven(tmp_path / "photos")
     (root / "class_8" / "empty").mkdir()

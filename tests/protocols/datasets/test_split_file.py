@@ -13,13 +13,8 @@ from protocols.datasets.listing import DataError
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.metrics.retrieval import normalized, query_scores, sides
 from protocols.splits import named_split
-from reproduce.run.run_experiment import notes_on_data
-from reproduce.run.session import open_session
-from reproduce.storage import storage_paths
 from results.spec.conditions import ImageSettings
-from tests.support.command_line import ask
 from tests.support.documentation import ROOT, blocks
-from tests.support.experiment_files import load_experiment
 from tests.support.image_folders import assert_said, data_request, paint
 
 TRAIN = [7, 1, 3, 5]
@@ -75,6 +70,13 @@ def test_a_split_elsewhere_gives_the_same_data(data: Path, tmp_path: Path) -> No
     there = opened(data, tmp_path / "cache", chosen)
     by_class(data / "split.csv")
     assert opened(data, tmp_path / "cache").fingerprint == there.fingerprint
+
+
+def test_one_name_may_be_written_with_either_form_of_its_accents(folder: Path, tmp_path: Path) -> None:
+    (folder / "class_0").rename(folder / "cafe\u0301")
+    lines = by_class(folder / "split.csv").read_text().replace("class_0", "caf\u00e9")
+    (folder / "split.csv").write_text(lines, encoding="utf-8")
+    assert opened(folder, tmp_path / "cache").class_names[4:5] == ("cafe\u0301",)
 
 
 def test_queries_and_gallery(data: Path, tmp_path: Path) -> None:
@@ -134,11 +136,6 @@ def test_files_need_names(tmp_path: Path) -> None:
         opened(features, tmp_path / "cache")
 
 
-def test_a_chosen_file_that_is_not_there(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"nowhere\.csv: no such file"):
-        list_folder(folder, split=tmp_path / "nowhere.csv")
-
-
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """Parts with folders of their own, so that a class is in two; one product is in the gallery only."""
@@ -152,7 +149,7 @@ def shop(tmp_path: Path) -> Path:
 def test_the_recipe_for_queries_and_gallery(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The snippet of the page on datasets, and all that follows from its file up to the intervals over classes."""
     monkeypatch.chdir(tmp_path)
-    (snippet,) = [code for code in blocks(ROOT / "docs" / "datasets.md", "python") if "split.csv" in code]
+    (snippet,) = [code for code in blocks(ROOT / "docs" / "datasets.md", "python") if "shop" in code]
     exec(snippet, {})
     dataset = opened(shop, tmp_path / "cache")
     assert dataset.class_names == tuple(f"p{product:x}" for product in range(13))
@@ -168,6 +165,24 @@ def test_the_recipe_for_queries_and_gallery(shop: Path, tmp_path: Path, monkeypa
     assert scores.of_classes(labels.unique())[0].tolist() == [1, 1, 1, 1, 0]
     right = torch.nn.functional.one_hot(labels).float()
     assert query_scores(*sides(right, labels, data.is_query)).mean().map_at_r == 1
+
+
+def test_the_recipe_for_inaturalist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lists: dict[str, list[str]] = {"train": [], "test": []}
+    for number, species in enumerate((90, 7, 12, 3, 10, 4, 9, 11)):
+        for image in range(2):
+            name = f"train_val2018/{'Aves' if species > 9 else 'Fungi'}/{species}/{image:032x}.jpg"
+            paint(tmp_path / "inat" / name, seed=10 * number + image)
+            lists["train" if number < 5 else "test"].append(name)
+    for part, names in lists.items():
+        (tmp_path / "inat" / f"Inaturalist_{part}_set1.txt").write_text("\n".join(names))
+    (snippet,) = [code for code in blocks(ROOT / "docs" / "datasets.md", "python") if "Inaturalist" in code]
+    exec(snippet, {})
+    listing = list_folder(tmp_path / "inat")
+    classes = ("Aves/10", "Aves/12", "Aves/90", "Fungi/3", "Fungi/7", "Aves/11", "Fungi/4", "Fungi/9")
+    assert listing.class_names == tuple(f"train_val2018/{name}" for name in classes)
+    assert listing.trainval_classes == 5
 
 
 def test_the_classes_of_files_replace_their_folders(folder: Path, tmp_path: Path) -> None:
@@ -189,20 +204,3 @@ def test_features_have_their_classes_in_their_labels(tmp_path: Path) -> None:
     (features / "split.csv").write_text("\n".join(["file,class,split", *lines]))
     with pytest.raises(DataError, match="the labels of the features are their classes"):
         opened(features, tmp_path / "cache")
-
-
-def test_check_and_run_say_how_the_test_images_are_divided(
-    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = [f"{path.relative_to(shop)},{path.parent.name},{path.parts[-3]}" for path in sorted(shop.rglob("*.jpg"))]
-    (shop / "split.csv").write_text("\n".join(["file,class,split", *rows]))
-    answer = ask("data", "check", "folder", "--data", "shop", capsys=capsys, monkeypatch=monkeypatch)
-    assert answer.code == 0, answer
-    divided = "4 queries are searched for among 16 others in the gallery; 1 test class(es) have no query"
-    assert divided in " ".join(answer.out.split())
-    experiment = load_experiment("folder_small/small_network", {"dataset.root": str(shop)})
-    session = open_session("shop", experiment, storage_paths(str(tmp_path / "s.sqlite"), None, None, None), None)
-    given, queries = notes_on_data(session)
-    assert given == "training and test classes are those of split.csv"
-    assert queries.startswith(divided)

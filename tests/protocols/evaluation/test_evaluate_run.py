@@ -17,7 +17,7 @@ from protocols.evaluation.test_data import TestData as DataForTesting
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import measure
-from protocols.metrics.retrieval import normalized, retrieval_scores
+from protocols.metrics.retrieval import normalized
 from protocols.splits import SplitError, mlrc_split
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import EmbeddingModel
@@ -166,28 +166,6 @@ def test_the_record_says_what_was_tested(dataset: Dataset) -> None:
     assert RunRecord.model_validate_json(record.model_dump_json()) == record
 
 
-def test_random_numbers_stay_as_they_were(dataset: Dataset) -> None:
-    job, weights, data, _ = _reproduction(dataset)
-    state = torch.get_rng_state()
-    evaluate_run(job, weights, data)
-    assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_embedding_restores_the_mode_and_keeps_the_order(dataset: Dataset) -> None:
-    spec, _ = toy_fold(dataset)
-    model = EmbeddingModel(spec.conditions.trunk, 8)
-    for mode in (True, False):
-        model.train(mode)
-        embeddings = embed(model, dataset.images, IMAGES, torch.device("cpu"))
-        assert model.training == mode
-        assert not embeddings.requires_grad
-    # 96 images, more than one batch of the network.
-    one = dataset.images.of_classes((15,))
-    assert torch.allclose(embed(model, one, IMAGES, torch.device("cpu")), embeddings[-6:], atol=1e-6)
-    labels = torch.from_numpy(dataset.images.labels)
-    assert retrieval_scores(normalized(embeddings), labels).n_queries == 96
-
-
 def _class_means(vectors: np.ndarray, labels: np.ndarray) -> list[dict[str, float]]:
     """Scores of every class's queries, each query by itself against all others."""
     means = []
@@ -279,3 +257,12 @@ def test_the_last_epochs_model_is_scored_beside_that_of_the_chosen_one(dataset: 
     assert record.last_epoch != record.separated == evaluate_run(job, weights[:1], data).separated
     assert record.chosen_by == job.chosen_by
     assert RunRecord.model_validate_json(record.model_dump_json()) == record
+
+
+def test_a_collapsed_model_scores_nothing_and_is_named(dataset: Dataset) -> None:
+    job, weights, data, _ = _reproduction(dataset)
+    weights[1] = {**weights[1], "embedder.weight": torch.zeros_like(weights[1]["embedder.weight"])}
+    record = evaluate_run(job, weights, data)
+    assert set(record.fold_scores[1].model_dump().values()) == {0.0}
+    assert record.fold_scores[0].map_at_r > 0
+    assert record.flags[-1] == "fold 1: all its test embeddings are equal up to rounding, so its scores are 0"

@@ -41,11 +41,6 @@ def test_an_evaluation_gets_all_rows_in_order(features, room):
     assert np.array_equal(torch.cat(batches).numpy(), some_features()[np.isin(LABELS, (1, 4, 9))])
 
 
-def test_small_features_are_validated_in_one_batch(features):
-    assert len(list(EvaluationFeatures(features, CPU).batches())) == 1
-    assert len(list(EvaluationFeatures(features, CPU, keep=False).batches())) == 1
-
-
 def test_a_selection_gives_no_access_to_other_rows(features):
     chosen = features.of_classes((0,))
     assert len(chosen) == 4

@@ -9,18 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from protocols.images import batch_source as source
 from protocols.images.batch_source import BatchSource, done_ahead
-from protocols.images.packed_images import LabelledImages
-from protocols.training.train_fold import train_fold
+from protocols.images.packed_images import LabelledImages, PackedImages
 from results.spec.conditions import ImageSettings
 from tests.support.packs import pack_arrays, training_batch
-from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, same_weights, settings, toy_fold
 
 CPU = torch.device("cpu")
 ROWS = [np.array(rows) for rows in ([2, 0, 5, 5], [1, 3, 4, 0], [5, 1, 2, 3], [4, 4, 0, 2], [3, 2, 1, 0])]
-FAITHFUL = ImageSettings(crop=24)
-ON_DEVICE = FAITHFUL.model_copy(update={"augmentation": "device"})
+SETTINGS = ImageSettings(crop=24)
 
 
 @pytest.fixture(params=[1, 3], ids=["grey", "colour"])
@@ -33,22 +29,12 @@ def images(tmp_path: Path, request: pytest.FixtureRequest) -> LabelledImages:
 
 def _reference(images: LabelledImages) -> list[torch.Tensor]:
     generator = torch.Generator().manual_seed(4)
-    return [training_batch(images, rows, FAITHFUL, generator) for rows in ROWS]
+    return [training_batch(images, rows, SETTINGS, generator) for rows in ROWS]
 
 
-@pytest.mark.parametrize("threads", [0, 1, 3])
-@pytest.mark.parametrize(
-    ("how", "resident"), [(FAITHFUL, None), (ON_DEVICE, None), (ON_DEVICE, True), (ON_DEVICE, False)]
-)
-def test_every_way_gives_the_faithful_bits(
-    images: LabelledImages,
-    how: ImageSettings,
-    resident: bool | None,
-    threads: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(source, "host_threads", lambda device: threads)
-    batches = BatchSource(images, how, CPU, resident=resident).training_batches(
+@pytest.mark.parametrize("resident", [None, True, False])
+def test_every_way_gives_the_same_bits(images: LabelledImages, resident: bool | None) -> None:
+    batches = BatchSource(images, SETTINGS, CPU, resident=resident).training_batches(
         iter(ROWS), torch.Generator().manual_seed(4)
     )
     made = list(batches)
@@ -59,27 +45,15 @@ def test_every_way_gives_the_faithful_bits(
 
 
 def test_resident_images_are_read_once(images: LabelledImages, monkeypatch: pytest.MonkeyPatch) -> None:
-    resident = BatchSource(images, ON_DEVICE, CPU, resident=True)
+    resident = BatchSource(images, SETTINGS, CPU, resident=True)
     expected = _reference(images)
 
     def gone(*_: object) -> None:
         raise AssertionError("pixels were sent again")
 
-    monkeypatch.setattr(source, "page_locked", gone)
+    monkeypatch.setattr(PackedImages, "image", gone)
     made = [crops for _, crops in resident.training_batches(ROWS, torch.Generator().manual_seed(4))]
     assert all(torch.equal(crops, other) for crops, other in zip(made, expected, strict=True))
-
-
-def test_a_training_on_the_device_gives_the_faithful_weights(tmp_path: Path) -> None:
-    dataset = pattern_dataset(tmp_path, side=20)
-    results = []
-    for augmentation in ("faithful", "device"):
-        how = IMAGES.model_copy(update={"augmentation": augmentation})
-        results.append(train_fold(*toy_fold(dataset, CONTRASTIVE, settings(), images=how)))
-    faithful, device = results
-    assert same_weights(faithful.weights, device.weights)
-    assert faithful.result.curve == device.result.curve
-    assert faithful.result.fingerprint != device.result.fingerprint, "the mode must be told apart in records"
 
 
 def test_work_is_done_ahead_and_comes_in_order() -> None:
@@ -121,12 +95,12 @@ def test_an_error_comes_at_its_place_and_an_abandoned_stream_ends(threads: int) 
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(
-    ("how", "resident"), [(FAITHFUL, None), (ON_DEVICE, None), (ON_DEVICE, True), (ON_DEVICE, False)]
-)
-def test_a_gpu_sees_the_faithful_bits(images: LabelledImages, how: ImageSettings, resident: bool | None) -> None:
+@pytest.mark.parametrize("resident", [None, False])
+def test_a_gpu_sees_the_same_bits(images: LabelledImages, resident: bool | None) -> None:
     gpu = torch.device("cuda")
-    batches = BatchSource(images, how, gpu, resident=resident).training_batches(ROWS, torch.Generator().manual_seed(4))
+    batches = BatchSource(images, SETTINGS, gpu, resident=resident).training_batches(
+        ROWS, torch.Generator().manual_seed(4)
+    )
     for (_, crops), expected in zip(batches, _reference(images), strict=True):
         assert crops.device.type == "cuda"
         assert torch.equal(crops.cpu(), expected)

@@ -97,6 +97,6 @@ def test_a_gpu_keeps_the_same_crops(
         batches = list(crops.batches())
         assert {batch.device.type for batch in batches} == {"cuda"}
         assert torch.equal(torch.cat(batches).cpu(), evaluation_batch(images, np.arange(140), IMAGES))
-    assert sorted(made) == [0, 64, 128]
+    assert made == [0]
     assert crops._crops is not None
     assert {batch.device.type for batch in crops._crops} == {kept_where}

@@ -2,13 +2,14 @@
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from typing import Any
 
 import optuna
 import pytest
 from scipy.stats import qmc
 
-from protocols.search.proposals import Proposals, SamplerError, build_sampler
+from protocols.search.proposals import Proposals, SamplerError, build_sampler, try_sampler
 from protocols.search.space import SearchParameter, tried
 from results.records.trials import Trial
 from results.spec.search_settings import SamplerSettings
@@ -21,6 +22,11 @@ SPACE = (
     SearchParameter(target="loss.kind", scale="choice", choices=("soft", "hard", None)),
 )
 LINE = SPACE[:1]
+FIXED = SamplerSettings(
+    name="PartialFixedSampler",
+    startup_trials=2,
+    arguments={"fixed_params": {"loss.kind": "hard"}, "base_sampler": {"name": "TPESampler"}},
+)
 
 
 def _score(setting: dict[str, Any]) -> float:
@@ -54,7 +60,9 @@ def _as_kept(trials: list[Trial]) -> list[Trial]:
         (SamplerSettings(startup_trials=2), 6),
         (SamplerSettings(name="TPESampler", startup_trials=2, arguments={"n_startup_trials": 4}), 12),
         (SamplerSettings(name="RandomSampler", startup_trials=2), 8),
-        (SamplerSettings(name="QMCSampler", startup_trials=2), 8),
+        (SamplerSettings(name="optuna.samplers:QMCSampler", startup_trials=2), 8),
+        (SamplerSettings(name="GridSampler", arguments={"points": 2}), 2 * 2 * 2 * 3),
+        (FIXED, 8),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
@@ -148,13 +156,13 @@ def test_exhaustive_beside_others_is_searched() -> None:
 
 def test_the_default_sampler_gets_all_arguments_and_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
-    make = optuna.samplers.GPSampler
 
-    def keep(**arguments: Any) -> optuna.samplers.BaseSampler:
-        given.update(arguments)
-        return make(**arguments)
+    class Kept(optuna.samplers.GPSampler):
+        def __init__(self, **arguments: Any) -> None:
+            given.update(arguments)
+            super().__init__(**arguments)
 
-    monkeypatch.setattr(optuna.samplers, "GPSampler", keep)
+    monkeypatch.setattr(optuna.samplers, "GPSampler", Kept)
     build_sampler(SamplerSettings(startup_trials=3), seed=7)
     assert (given["deterministic_objective"], given["n_startup_trials"], given["seed"]) == (False, 3, 7)
 
@@ -162,8 +170,12 @@ def test_the_default_sampler_gets_all_arguments_and_a_seed(monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (SamplerSettings(name="TPSampler"), "Optuna has no sampler 'TPSampler'; it has .*TPESampler"),
-        (SamplerSettings(name="BaseSampler"), "Optuna has no sampler"),
+        (SamplerSettings(name="TPSampler"), "there is no sampler 'TPSampler'; use one of Optuna's .*TPESampler"),
+        (SamplerSettings(name="BaseSampler"), "there is no sampler"),
+        (SamplerSettings(name="optuna.samplers:Nope"), "there is no sampler 'optuna.samplers:Nope'"),
+        (SamplerSettings(name="no_such_package:Sampler"), "needs the package no_such_package: pip install no_such"),
+        (SamplerSettings(name="PartialFixedSampler"), "missing 2 required positional arguments"),
+        (SamplerSettings(name="GridSampler", arguments={"points": 0}), "points must be a whole number from 1 on"),
         (SamplerSettings(name="TPESampler", arguments={"n_startup": 3}), "TPESampler: .*n_startup"),
     ],
 )
@@ -183,3 +195,32 @@ def test_a_search_with_failed_trials_is_proposed_equally_however_it_is_cut(name:
         failed = Trial(number=number, setting=setting, state="failed", reason="refused")
         trials.append(failed if number in (1, 3, 4) else _finished(number, setting, _score(setting)))
     assert len({str(trial.setting) for trial in trials}) == 7
+
+
+def test_plan_finds_what_only_a_proposal_needs() -> None:
+    for settings in (SamplerSettings(name="TPESampler"), FIXED):
+        try_sampler(SPACE, settings, 9)
+    try_sampler(SPACE, SamplerSettings(name="GridSampler", arguments={"points": 2}), 24)
+    with pytest.raises(SamplerError, match="the grid has 24 points, fewer than the 25 trials"):
+        try_sampler(SPACE, SamplerSettings(name="GridSampler", arguments={"points": 2}), 25)
+    with pytest.raises(SamplerError, match=r"BruteForceSampler: .*step"):
+        try_sampler(LINE, SamplerSettings(name="BruteForceSampler"), 9)
+    if find_spec("cmaes") is None:
+        with pytest.raises(SamplerError, match="CmaEsSampler needs the package cmaes: pip install cmaes"):
+            try_sampler(SPACE, SamplerSettings(name="CmaEsSampler"), 9)
+
+
+@pytest.mark.parametrize("name", ["GPSampler", "TPESampler"])
+def test_enqueued_settings_come_first_however_a_search_is_cut(name: str) -> None:
+    sampler = SamplerSettings(name=name, startup_trials=2)
+    enqueued = [{"loss.margin": 0.1}, {"loss.kind": "hard", "loss.centers": 3}, {"loss.margin": 0.2}]
+    proposals, trials = Proposals(SPACE, sampler, 0, enqueued), list[Trial]()
+    plain = [trial.setting for trial in _go_on([], 2, sampler)]
+    while len(trials) < 6:
+        setting = proposals.next(trials)
+        assert setting == Proposals(SPACE, sampler, 0, enqueued).next(trials)
+        trials.append(_finished(len(trials), setting, _score(setting)))
+    assert trials[0].setting == {**plain[0], **enqueued[0]}
+    assert trials[1].setting == {**plain[1], **enqueued[1]}
+    assert trials[2].setting["loss.margin"] == 0.2
+    assert len({str(trial.setting) for trial in trials}) == 6

@@ -31,7 +31,7 @@ def _spec(name: str, arguments: dict[str, Any] | None = None, **changes: Any) ->
 def test_our_losses_come_first() -> None:
     assert class_of("loss", "ProxyAnchorLoss") is losses.ProxyAnchorLoss is not pml_losses.ProxyAnchorLoss
     assert class_of("loss", "TripletMarginLoss") is pml_losses.TripletMarginLoss
-    assert class_of("miner", "MultiSimilarityMiner") is miners.MultiSimilarityMiner
+    assert class_of("miner", "MultiSimilarityMiner") is losses.MultiSimilarityMiner
     assert class_of("regularizer", "LpRegularizer") is regularizers.LpRegularizer
     assert class_of("distance", "SNRDistance") is distances.SNRDistance
 
@@ -117,7 +117,7 @@ def test_the_miner_chooses_the_pairs() -> None:
     spec = _spec("MultiSimilarityLoss", miner=Component(name="MultiSimilarityMiner", arguments={"epsilon": 0.05}))
     embeddings, labels = _batch()
     method = build_method(spec, 5, 3)
-    pairs = miners.MultiSimilarityMiner(epsilon=0.05)(embeddings, labels)
+    pairs = losses.MultiSimilarityMiner(epsilon=0.05)(embeddings, labels)
     assert torch.equal(method(embeddings, labels), pml_losses.MultiSimilarityLoss()(embeddings, labels, pairs))
     bare = build_method(_spec("MultiSimilarityLoss"), 5, 3)
     assert bare.miner is None

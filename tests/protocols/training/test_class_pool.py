@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from losses.sample_pool import SamplePool
+from losses.schedule import SamplePool
 from protocols.images.batch_source import BatchSource
 from protocols.images.packed_images import LabelledImages
 from protocols.trunks.embedding_model import EmbeddingModel

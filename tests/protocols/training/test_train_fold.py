@@ -18,7 +18,7 @@ from torch import Tensor, nn
 import losses
 from losses.plugin import Clock, Needs, TrainingContext, TrainingPlugin
 from protocols.datasets.dataset import Dataset
-from protocols.metrics.retrieval import RetrievalScores
+from protocols.metrics.retrieval import QueryScores
 from protocols.splits import SplitError
 from protocols.training import train_fold as training
 from protocols.training.fold_data import FoldData
@@ -153,11 +153,12 @@ def _scripted(monkeypatch: pytest.MonkeyPatch, script: Callable[[int], float]) -
         networks.append({key: value.clone() for key, value in model.state_dict().items()})
         return embed_crops(model, *rest)
 
-    def score(*_: Tensor) -> RetrievalScores:
-        return RetrievalScores(0.0, 0.0, script(len(networks) - 1), 1)
+    def score(embeddings: Tensor, labels: Tensor) -> QueryScores:
+        value = torch.tensor([[0.0, 0.0, script(len(networks) - 1)]], dtype=torch.float64)
+        return QueryScores(labels[:1], value, {}, {})
 
     monkeypatch.setattr(training, "embed_crops", keep)
-    monkeypatch.setattr(training, "retrieval_scores", score)
+    monkeypatch.setattr(training, "query_scores", score)
     return networks
 
 

@@ -120,3 +120,26 @@ def test_files_from_before_torch_0_4_load(
     monkeypatch.setenv("METRIC_LEARNING_WEIGHTS", str(tmp_path / "old.pth"))
     loaded = EmbeddingModel(identified_trunk(PRETRAINED), None).trunk.state_dict()
     assert all(torch.equal(value, checkpoint[key]) for key, value in loaded.items())
+
+
+@pytest.mark.parametrize("trains_norms", [False, True])
+def test_merged_layers_change_neither_values_nor_gradients_nor_weights(trains_norms: bool) -> None:
+    torch.manual_seed(0)
+    trunk = BNInception().double().eval()
+    for module in trunk.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.requires_grad_(trains_norms)
+            for values in (module.running_mean, module.running_var, module.weight.data, module.bias.data):
+                assert values is not None
+                values.uniform_(0.5, 1.5)
+    kept = {key: value.clone() for key, value in trunk.state_dict().items()}
+    images = torch.randn(2, 3, 96, 64, dtype=torch.float64)
+    parameters = [p for p in trunk.parameters() if p.requires_grad]
+    found = []
+    for trunk.merges_layers in (False, True):
+        features = trunk(images)
+        found.append([features, *torch.autograd.grad(features.square().sum(), parameters)])
+    for plain, folded in zip(*found, strict=True):
+        assert (folded - plain).norm() <= 1e-9 * plain.norm()
+    assert all(torch.equal(value, kept[key]) for key, value in trunk.state_dict().items())
+    assert list(kept) == list(trunk.state_dict())

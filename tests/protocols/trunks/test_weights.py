@@ -240,6 +240,10 @@ def _of_another_shape(content: dict[str, Tensor]) -> object:
     return {**content, "norm.weight": torch.zeros(1, 4)}
 
 
+def _with_a_nan(content: dict[str, Tensor]) -> object:
+    return {**content, "conv.bias": content["conv.bias"] * torch.nan}
+
+
 def _as_a_list(content: dict[str, Tensor]) -> object:
     return list(content.values())
 
@@ -251,6 +255,7 @@ def _as_a_list(content: dict[str, Tensor]) -> object:
         (_with_a_stranger, "0 keys are missing and 1 are unknown or of another shape, the first is conv9.bias"),
         (_of_another_shape, "the first is norm.weight"),
         (_as_a_list, "contains a list, not weights by name"),
+        (_with_a_nan, "1 of its tensors hold values that are no finite numbers (conv.bias)"),
         (None, "not a readable file of PyTorch weights"),
     ],
 )

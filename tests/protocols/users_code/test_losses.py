@@ -176,9 +176,9 @@ def test_a_parameter_without_a_gradient_is_told(tmp_path: Path) -> None:
 def test_rates_of_the_loss_must_be_of_use(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="has no parameters of its own to train; leave out loss_optimizer"):
         tried(method(tmp_path, BAD, "Pairs", loss_lr=0.1))
-    for rate in ("lr", "weight_decay"):
-        with pytest.raises(RefusedError, match=f"a {rate} of -0.1 is below 0; give 0 or more"):
-            tried(method(tmp_path, GOOD, **{f"loss_{rate}": -0.1}))
+    for rate, value in (("lr", -0.1), ("weight_decay", float("nan"))):
+        with pytest.raises(RefusedError, match=f"a {rate} of {value} is no rate; give 0 or more"):
+            tried(method(tmp_path, GOOD, **{f"loss_{rate}": value}))
 
 
 def test_the_class_counts_of_the_training_images_are_a_placeholder(tmp_path: Path) -> None:
@@ -197,6 +197,13 @@ def test_a_wrong_argument_is_named_with_the_right_ones(tmp_path: Path) -> None:
 def test_a_batch_above_the_limit_is_not_tried(tmp_path: Path) -> None:
     large = TrainingSettings(batch_size=1024)
     assert try_first_step(method(tmp_path, BAD, "Detached"), large, 4, TARGETS) == ()
+
+
+def test_a_loss_that_changes_the_folder_breaks_no_relative_path(tmp_path: Path) -> None:
+    text = GOOD.replace("import torch\n", "import os\nimport torch\nos.chdir('/')\n", 1)
+    before = Path.cwd()
+    assert tried(method(tmp_path, text.replace("return self.scale", "os.chdir('/'); return self.scale"))) == ()
+    assert Path.cwd() == before
 
 
 def test_draws_from_the_generators_of_python_and_numpy_come_from_the_seed(tmp_path: Path) -> None:

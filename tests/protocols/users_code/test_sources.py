@@ -191,14 +191,3 @@ def test_a_copy_serves_after_the_files_are_gone(tmp_path: Path, monkeypatch: pyt
     (copy,) = (artifacts / "sources").iterdir()
     write(copy / "kept_helper.py", "x = 7\n")
     assert not is_whole(copy)
-
-
-def test_a_file_that_has_changed_is_not_copied_under_its_old_hash(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "_known", {})
-    write(tmp_path / "kept_changed.py", "x = 7\n")
-    digest = named(hashed_name(f"{tmp_path}/kept_changed.py:x")).digest
-    write(tmp_path / "kept_changed.py", "x = 8\n")
-    keep_sources(tmp_path / "artifacts")
-    assert not (tmp_path / "artifacts" / "sources" / str(digest)).exists()

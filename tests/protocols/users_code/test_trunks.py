@@ -80,16 +80,6 @@ def test_a_file_of_weights_is_loaded_and_identified(tmp_path, monkeypatch):
         identified_trunk(spec)
 
 
-def test_the_state_of_the_random_generator_does_not_depend_on_the_lookup(tmp_path):
-    spec = trunk(tmp_path, MAP)
-    torch.manual_seed(3)
-    settled = identified_trunk(spec)
-    check_images_fit(settled, 16)
-    drawn = torch.rand(1)
-    torch.manual_seed(3)
-    assert torch.equal(drawn, torch.rand(1))
-
-
 @pytest.mark.parametrize(
     ("source", "said"),
     [
@@ -102,6 +92,11 @@ def test_the_state_of_the_random_generator_does_not_depend_on_the_lookup(tmp_pat
         (
             HEAD + "def build():\n    return nn.Flatten(2)\n",
             r"returned \(1, 3, 4096\); features have the shape \(n, c\)",
+        ),
+        (
+            HEAD + "class Half(nn.Conv2d):\n    features = 6\n    def forward(self, x):\n"
+            "        return super().forward(x).half()\ndef build():\n    return Half(3, 6, 3)\n",
+            r"my_trunk.py:build.*: gives features of the shape \(1, 6\) in torch.float16 for one image, not ",
         ),
         (HEAD + "def build(:\n", "my_trunk.py, line 4: "),
     ],
@@ -121,9 +116,3 @@ def test_images_that_the_trunk_cannot_take_are_told_first(tmp_path):
     check_images_fit(spec, 16)
     with pytest.raises(TrunkError, match=r"cannot compute images of 12 x 12 pixels .*; change images.crop"):
         check_images_fit(spec, 12)
-
-
-def test_pooling_needs_a_map(tmp_path):
-    check_images_fit(identified_trunk(trunk(tmp_path, MAP, pooling="average_max")), 16)
-    with pytest.raises(TrunkError, match="pooling: average_max needs a feature map"):
-        check_images_fit(identified_trunk(trunk(tmp_path, VECTOR, pooling="average_max")), 16)

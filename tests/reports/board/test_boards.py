@@ -4,23 +4,25 @@ from dataclasses import replace
 
 import pytest
 
-from reports.board.boards import boards_of
-from reports.board.sources import with_all_methods
-from results.statistics.across_datasets import side_of
-from tests.benchmarks.kept_tables import kept_board
+from reports.board.boards import boards_of, with_all_methods
+from results.spec.training_spec import Component
 from tests.support.several_datasets import LEVELS, experiment, source
 
 FROZEN = {"trunk": {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}}
 
 
 def names(board):
-    return [dataset.name for dataset in board.datasets]
+    return [dataset.title for dataset in board.datasets]
 
 
 def test_datasets_under_the_same_conditions_stand_together():
     found = boards_of([source("cub200"), source("cars196"), source("sop")])
     (board,) = found.boards
-    assert (names(board), list(board.methods), found.left_out) == (["cub200", "cars196", "sop"], list(LEVELS), ())
+    assert (names(board), list(board.methods), found.left_out) == (
+        ["CUB-200-2011", "Cars196", "Stanford Online Products"],
+        list(LEVELS),
+        (),
+    )
     assert {pair.verdict for pair in board.pairs()} == {"consistent"}
     assert len(board.pairs()) == 3
 
@@ -38,39 +40,42 @@ def test_datasets_under_the_same_conditions_stand_together():
 def test_unlike_things_stay_apart_and_a_line_says_why(settings, said):
     unlike = source("sop", None, settings)
     found = boards_of([source("cub200"), source("cars196"), unlike])
-    assert [names(board) for board in found.boards] == [["cub200", "cars196"]]
+    assert [names(board) for board in found.boards] == [["CUB-200-2011", "Cars196"]]
     (line,) = found.left_out
-    assert "on_sop on sop stands alone" in line
+    assert "on_sop on Stanford Online Products stands alone" in line
     assert said in line
-    mixed = boards_of([source("cub200"), source("cars196"), unlike], mixed=True)
-    assert len(mixed.boards[0].datasets) == (2 if "primary" in settings else 3), "scores are never mixed"
 
 
-def test_mixed_boards_name_what_differs():
-    (board,) = boards_of([source("cub200"), source("sop", None, FROZEN)], mixed=True).boards
-    assert board.differing == ("trunk",)
-    assert "trunk" not in board.conditions
+def with_loss(measured, key, name):
+    """An experiment as if a method's loss were a user's class."""
+    runs = []
+    for run in measured.records:
+        specs = run.specs
+        if run.method == key:
+            specs = tuple(
+                one.changed(method=one.method.model_copy(update={"loss": Component(name=name)})) for one in specs
+            )
+        runs.append(run.model_copy(update={"specs": specs}))
+    return replace(measured, records=tuple(runs))
 
 
-def test_experiments_that_differ_in_their_methods_are_one():
-    ours = source("cub200", {"mine": 0.7}, name="run", place="ours.sqlite")
-    theirs = source("cub200", name="baselines", place="lab.zip")
-    other = source("cars196", {**LEVELS, "mine": 0.7})
-    (board,) = boards_of([ours, theirs, other]).boards
-    assert list(board.methods) == ["mine", *LEVELS]
-    first = board.datasets[0]
-    assert {key: one.place for key, one in first.origin.items()} == {
-        "mine": "ours.sqlite",
-        **dict.fromkeys(LEVELS, "lab.zip"),
-    }
-    assert first.sources == (ours, theirs)
+def test_methods_of_one_key_whose_own_code_differs_are_kept_apart():
+    first, same, other = (source(name, {**LEVELS, "mine": 0.7}) for name in ("cub200", "cars196", "sop"))
+    codes = ("a", "a", "b")
+    first, same, other = (
+        replace(one, measured=with_loss(one.measured, "mine", f"mine.py:Mine (sha256 {16 * code})"))
+        for one, code in zip((first, same, other), codes, strict=True)
+    )
+    assert "mine" in boards_of([first, same]).boards[0].methods
+    (board,) = boards_of([first, same, other]).boards
+    assert (list(board.methods), board.left_out) == (list(LEVELS), {"mine": "mine"})
 
 
 def test_a_second_experiment_with_other_settings_is_named():
     longer = source("cub200", None, {"seed": 1}, name="other_seed")
     found = boards_of([source("cub200"), longer, source("sop")])
-    assert names(found.boards[0]) == ["cub200", "sop"]
-    assert "other_seed (store.sqlite) is not drawn: on_cub200 is on cub200 too" in found.left_out[0]
+    assert names(found.boards[0]) == ["CUB-200-2011", "Stanford Online Products"]
+    assert "other_seed (store.sqlite) is not drawn: on_cub200 is on CUB-200-2011 too" in found.left_out[0]
 
 
 def test_other_data_of_one_name_is_no_second_dataset_and_no_part_of_the_first():
@@ -79,13 +84,13 @@ def test_other_data_of_one_name_is_no_second_dataset_and_no_part_of_the_first():
 
 
 def test_a_users_folders_are_datasets_of_their_own():
-    folders = [source("folder", name=name, data_fingerprint=name) for name in ("shoes", "hats")]
-    assert names(boards_of(folders).boards[0]) == ["folder (shoes)", "folder (hats)"]
+    folders = [source("folder", name=name, data_fingerprint=name) for name in ("my_shop/shoes", "my_shop/hats")]
+    assert names(boards_of(folders).boards[0]) == ["shoes", "hats"]
 
 
 def test_a_part_of_a_dataset_says_so():
     part = source("cub200", None, {"dataset": {"name": "cub200", "subset": True}})
-    assert names(boards_of([part, source("sop")]).boards[0]) == ["part of cub200", "sop"]
+    assert names(boards_of([part, source("sop")]).boards[0]) == ["part of CUB-200-2011", "Stanford Online Products"]
 
 
 def test_methods_that_train_nothing_or_are_not_everywhere_are_not_on_the_board():
@@ -98,7 +103,7 @@ def test_methods_that_train_nothing_or_are_not_everywhere_are_not_on_the_board()
 def test_datasets_without_common_methods_are_no_board():
     found = boards_of([source("cub200", {"triplet": 0.5}), source("sop", {"cosface": 0.5})])
     assert found.boards == ()
-    assert "cub200, sop have fewer than two trained methods in common" in found.left_out[0]
+    assert "CUB-200-2011, Stanford Online Products have fewer than two trained methods in common" in found.left_out[0]
 
 
 def test_the_best_is_best_by_mean_rank():
@@ -108,7 +113,7 @@ def test_the_best_is_best_by_mean_rank():
         source("cars196", {"cosface": 0.3, "triplet": 0.9, "margin": 0.1}),
     ]
     (board,) = boards_of(sources).boards
-    assert board.by_rank[0] == "cosface", "the plain average is highest for triplet"
+    assert next(iter(board.mean_ranks)) == "cosface", "the plain average is highest for triplet"
     assert [(pair.a, pair.b) for pair in board.pairs("best")] == [("cosface", "triplet"), ("cosface", "margin")]
     assert board.pairs("best")[0].verdict == "depends on the dataset"
     assert [pair.a for pair in board.pairs("margin")] == ["margin", "margin"]
@@ -131,11 +136,3 @@ def test_missing_searches_are_no_finished_experiment():
     assert not fewer.finished
     (board,) = boards_of([fewer, source("sop")]).boards
     assert {pair.on[0].untested for pair in board.pairs()} == {None, "searches missing"}
-
-
-def test_two_kept_records_of_single_searches_tell_nothing_together():
-    board = kept_board()
-    pairs = board.pairs()
-    assert [sum(side_of(pair.on[place]) != 0 for pair in pairs) for place in (0, 1)] == [0, 68]
-    assert [pair.verdict for pair in pairs] == ["cannot tell"] * 171
-    assert board.agreements[0].correlation == pytest.approx(0.03, abs=0.005)

@@ -8,10 +8,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from reports.figures.embedding_map import (
     MapPanel,
-    alternative_text,
     class_look,
     embedding_map,
-    map_panels,
     tsne_panel,
     tsne_places,
 )
@@ -28,7 +26,7 @@ def clusters():
 
 @pytest.fixture(scope="module")
 def panel(clusters):
-    return tsne_panel("a", *clusters)
+    return tsne_panel(*clusters)
 
 
 def test_tsne_keeps_neighbours_and_puts_proxies_among_their_class(panel):
@@ -41,9 +39,9 @@ def test_tsne_keeps_neighbours_and_puts_proxies_among_their_class(panel):
 
 def test_tsne_of_one_seed_is_the_same_and_ignores_lengths(clusters, panel):
     embeddings, *others = clusters
-    assert (tsne_panel("b", *clusters).places == panel.places).all()
+    assert (tsne_panel(*clusters).places == panel.places).all()
     longer = embeddings * np.linspace(0.5, 2, len(embeddings))[:, None]
-    assert tsne_panel("b", longer, *others).places == pytest.approx(panel.places, abs=1e-3)
+    assert tsne_panel(longer, *others).places == pytest.approx(panel.places, abs=1e-3)
 
 
 def test_tsne_has_one_thread(clusters, monkeypatch):
@@ -68,7 +66,7 @@ def test_tsne_refuses_what_it_cannot_place():
 
 
 def test_the_map_draws_every_point_with_its_class_and_proxies_in_its_shape_and_colour(panel):
-    shown = MapPanel("", panel.places, panel.labels, panel.proxy_places[:3], np.array([4, 0, 9]))
+    shown = MapPanel(panel.places, panel.labels, panel.proxy_places[:3], np.array([4, 0, 9]))
     figure = embedding_map(shown)
     drawn = figure.axes[0].collections
     for index in range(5):
@@ -89,42 +87,15 @@ def test_the_map_draws_every_point_with_its_class_and_proxies_in_its_shape_and_c
 def test_49_classes_differ_in_colour_or_marker_and_have_no_key():
     assert len({tuple(class_look(index).values()) for index in range(49)}) == 49
     labels = np.repeat(np.arange(49), 2)
-    assert embedding_map(MapPanel("a", np.random.default_rng(0).normal(size=(98, 2)), labels)).legends == []
-
-
-def test_panels_stand_side_by_side_with_lines_to_the_next_proxies():
-    near = np.array([[0.5, 0.5], [-0.5, -0.5]])
-    panel = MapPanel("(a) before", np.zeros((4, 2)), np.array([0, 0, 1, 1]), near, np.array([0, 1]), near + 0.1)
-    figure = map_panels([panel, panel, panel], 2, "a note", unit_disk=True)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["(a) before"] * 3 + [""]
-    np.testing.assert_allclose([line.get_xydata()[1] for line in figure.axes[0].lines], near + 0.1)
-    keys = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert keys == ["proxy, in the sign of its class", "proxy of the next problem"]
-    with pytest.raises(FigureError, match="at least one map"):
-        map_panels([], 2)
-
-
-def test_a_panel_refuses_labels_that_do_not_fit():
-    with pytest.raises(FigureError, match="one label per image"):
-        MapPanel("a", np.zeros((4, 2)), np.zeros(3))
-    with pytest.raises(FigureError, match="at least one image"):
-        MapPanel("a", np.empty((0, 2)), np.empty(0))
+    assert embedding_map(MapPanel(np.random.default_rng(0).normal(size=(98, 2)), labels)).legends == []
 
 
 @pytest.mark.parametrize("classes", [2, 21])
 def test_the_key_has_every_class_by_name_inside_the_figure(classes):
     names = ["c0", "CLASS 1 OF A RATHER LONG NAME, 1", *(f"c{number}" for number in range(2, classes))]
     labels = np.repeat(10 * np.arange(classes), 3)
-    figure = embedding_map(MapPanel("", np.random.default_rng(0).normal(size=(len(labels), 2)), labels), names)
+    figure = embedding_map(MapPanel(np.random.default_rng(0).normal(size=(len(labels), 2)), labels), names)
     keys = [text.get_text() for text in figure.legends[0].get_texts()]
     assert keys == ["c0", "CLASS 1 O…NG NAME, 1", *names[2:]]
     figure.draw_without_rendering()
     assert figure.legends[0].get_window_extent().x1 <= figure.bbox.x1
-
-
-def test_words_say_how_well_classes_are_apart():
-    places = np.array([[0.0, 0], [0, 1], [9, 9], [9, 10], [8, 9], [0, 2]])
-    labels = np.array([0, 0, 1, 1, 1, 1])
-    assert "For 83 % of the points the nearest point is of the same" in alternative_text(MapPanel("", places, labels))
-    stars = MapPanel("", places, labels, np.array([[0.0, 0], [9, 9]]), np.array([0, 1]))
-    assert "6 training images of 2 classes with 2 proxies. For 83 % of the images" in alternative_text(stars)

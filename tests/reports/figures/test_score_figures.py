@@ -1,5 +1,6 @@
 """Figures of scores: intervals, curves, scores against a number, spectra, searches; and the look that all share."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,14 +15,13 @@ from reports.figures.search import (
     Parameter,
     SearchHistory,
     TrialPoint,
-    alternative_text,
     search_history,
     search_plane,
     strongest_pair,
 )
 from reports.figures.search import caption as caption_of_search
 from reports.figures.spectrum import singular_value_spectrum
-from reports.figures.style import COLOURS, PAGE_WIDTH, FigureError, png_of, sign, svg_of
+from reports.figures.style import PAGE_WIDTH, FigureError, files_of
 from results.statistics.intervals import Interval
 from tests.support.drawn import HALF, RUNS, legend_texts, lines_labelled, method_runs, points
 from tests.support.sample_page import measured, runs_of
@@ -100,23 +100,22 @@ def test_panels_of_curves_share_their_axes_and_say_their_lines():
         score_curves([MethodCurves("Triplet", ())])
 
 
-def against(*lines, scale="log2", metric="MAP@R", **scales):
-    frame = pd.concat(lines, ignore_index=True)
-    return dependence_plot(frame, {name: (name, scales.get(name, scale)) for name in frame["parameter"]}, metric)
+def against(*lines):
+    return dependence_plot(pd.concat(lines, ignore_index=True), "batch size", "MAP@R")
 
 
 def ticks(axes):
     return [text.get_text() for text in axes.get_xticklabels()]
 
 
-def test_numbers_stand_at_their_logarithms_with_intervals():
+def test_numbers_stand_at_equal_distances_with_intervals():
     plain = {16: RUNS, 64: (0.7,)}
     figure = against(points("C2", plain), points("C2", plain, panel="Cars"), points("CCP", {64: RUNS}, panel="Cars"))
     cub, cars = figure.axes
     assert ticks(cub) == ["16", "64"]
     drawn = cub.containers[0].lines[0]
     assert drawn.get_ydata() == pytest.approx([55, 70])
-    assert drawn.get_xdata() == pytest.approx([4, 6]), "the logarithms to base 2"
+    assert drawn.get_xdata() == pytest.approx([0, 1], abs=0.1)
     segments = cub.containers[0].lines[2][0].get_segments()
     assert segments[0][:, 1] == pytest.approx([55 - 100 * HALF, 55 + 100 * HALF])
     assert segments[1].size == 0, "one run has no interval"
@@ -125,12 +124,6 @@ def test_numbers_stand_at_their_logarithms_with_intervals():
     assert cars.containers[0].lines[0].get_color() == drawn.get_color() != cars.containers[1].lines[0].get_color()
     of_searches = against(points("C2", {16: RUNS}, unit="search"))
     assert of_searches.get_supxlabel() == "mean and 95 % interval, n = 3 searches"
-
-
-def test_single_runs_are_points_if_there_are_few():
-    axes = against(points("few", {1: RUNS, 2: (0.5,) * 6})).axes[0]
-    dots = [one for one in axes.lines if one.get_marker() == "."]
-    assert [list(one.get_ydata()) for one in dots] == [pytest.approx([50, 54, 61])]
 
 
 def test_published_scores_are_hollow_markers_beside_the_runs():
@@ -142,25 +135,9 @@ def test_published_scores_are_hollow_markers_beside_the_runs():
     assert legend_texts(figure) == ["r = 1", "published"]
 
 
-def test_steps_and_numbers_without_logarithm_stand_at_equal_distances():
-    steps = against(points("", {0.01: RUNS, 0.1: RUNS, 5: RUNS}), scale="steps").axes[0]
-    assert list(steps.containers[0].lines[0].get_xdata()) == [0, 1, 2]
-    assert ticks(steps) == ["0.01", "0.1", "5"]
-    zero = against(points("", {0: RUNS, 8: RUNS}), scale="log10").axes[0]
-    assert list(zero.containers[0].lines[0].get_xdata()) == [0, 1]
-
-
 def test_a_panel_without_runs_is_refused():
     with pytest.raises(FigureError, match="needs at least one run in every panel"):
         against(points("none", {}, {1: 0.5}))
-
-
-def test_a_long_curve_has_a_band_in_place_of_bars():
-    (axes,) = against(points("C2", dict.fromkeys(range(1, 31), RUNS)), scale="linear").axes
-    assert axes.containers == []
-    (band,) = axes.collections
-    heights = sorted({round(y, 4) for _, y in band.get_paths()[0].vertices})
-    assert heights == pytest.approx([55 - 100 * HALF, 55 + 100 * HALF], abs=1e-3)
 
 
 def test_spectra_are_shares_from_the_largest():
@@ -210,23 +187,15 @@ def test_the_plane_of_a_search_is_of_the_two_parameters_that_go_with_the_values(
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
 
 
-def test_words_on_a_search_name_range_best_trial_raced_and_failed_ones():
-    text = alternative_text(SEARCH)
-    assert text.startswith("Validation MAP@R of 4 trials, from 20.00 % to 40.00 %. The best trial is number 4, with ")
-    assert "loss.lr 10, loss.count 1" in text
+def test_the_caption_of_a_search_counts_raced_trials_and_names_failed_ones():
     assert "1 of 5 trials were clearly behind" in caption_of_search(SEARCH)
+    assert "(PED-ANOVA): loss.a 82 %." in caption_of_search(replace(SEARCH, importances={"loss.a": 0.82}))
     assert caption_of_search(SEARCH).endswith("Failed, since the method does not take the setting: 1 (lr too large).")
-
-
-def test_seven_series_differ_in_colour_marker_and_line():
-    looks = [sign(index) for index in range(len(COLOURS))]
-    for part in ("color", "marker", "linestyle"):
-        assert len({str(look[part]) for look in looks}) == len(COLOURS)
 
 
 def test_the_same_figure_gives_the_same_files_and_names_are_no_formulas():
     figures = [interval_plot([method_runs("costs $5 and_ $\\frac$", RUNS)], "x") for _ in range(2)]
     assert figures[0].axes[0].get_yticklabels()[0].get_text() == "costs $5 and_ $\\frac$\n(n\u00a0=\u00a03)"
-    assert svg_of(figures[0]) == svg_of(figures[1])
-    assert png_of(figures[0]) == png_of(figures[1])
-    assert "<text" not in svg_of(figures[0]), "letters are outlines, so no font is needed"
+    first, second = map(files_of, figures)
+    assert first == second
+    assert "<text" not in first["svg"], "letters are outlines, so no font is needed"

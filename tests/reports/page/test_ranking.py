@@ -1,4 +1,4 @@
-"""The ranking: order, groups, and where intervals are drawn."""
+"""The ranking: order, ranks, and where intervals are drawn."""
 
 import pytest
 
@@ -9,25 +9,25 @@ from tests.support.page_material import A, B, C, comparing, material, searched, 
 from tests.support.published_world import MLRC
 
 
-def test_methods_are_sorted_and_grouped_as_in_the_comparison():
+def test_methods_are_sorted_and_have_the_ranks_of_the_comparison():
     ranked = ranking(material(values(b=B, a=A, c=C)))
-    assert [(row.title, row.letters, row.leads) for row in ranked.rows] == [
-        ("A", "a", True),
-        ("C", "a", True),
-        ("B", "", False),
+    assert [(row.title, row.rank, row.leads) for row in ranked.rows] == [
+        ("A", "1 to 2", True),
+        ("C", "1 to 2", True),
+        ("B", "3", False),
     ]
 
 
 def test_while_searches_are_missing_no_method_leads_and_rows_count_searches():
     titles = {"b": "B", "a": "A", "never": "Never run"}
     ranked = ranking(searched(titles=titles, a=(30.0, 30.6, 30.3), b=(20.0, 20.5)))
-    assert [(row.title, row.count, row.letters, row.leads) for row in ranked.rows] == [
+    assert [(row.title, row.count, row.rank, row.leads) for row in ranked.rows] == [
         ("A", "3", "", False),
         ("B", "2 of 3", "", False),
         ("Never run", "0", "", False),
     ]
     assert ranked.rows[-1].drawn is None
-    assert ranked.groups == 0
+    assert not ranked.has_ranks
 
 
 def test_the_points_are_the_single_searches_and_the_interval_is_that_of_the_comparison():
@@ -43,7 +43,7 @@ def test_the_points_are_the_single_searches_and_the_interval_is_that_of_the_comp
 def test_only_claims_make_leaders():
     assert not any(row.leads for row in ranking(material(values(a=A, c=C))).rows)
     without_record = ranking(Material("quickstart", MeasuredExperiment.kept("quickstart_one_search")))
-    assert not any(row.leads or row.letters for row in without_record.rows)
+    assert not any(row.leads or row.rank for row in without_record.rows)
     named = comparing("b", {**MLRC, "methods": ["a", "b"]})
     assert not any(row.leads for row in ranking(material(values(a=A, b=B), settings=named)).rows)
     best = comparing("best", {**MLRC, "methods": ["a", "b"]})

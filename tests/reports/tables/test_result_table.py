@@ -2,16 +2,14 @@
 
 import io
 import math
-import re
 
 import pandas as pd
 import pytest
 
 from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
-from reports.tables.result_table import RESULT_COLUMNS, result_cells, table_of
+from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import cell_text, with_notes
-from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.findings import findings_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
@@ -35,6 +33,11 @@ def measured_of(given):
     return MeasuredExperiment(some_summary(methods=TITLES, title="A test", trials=50), tuple(given))
 
 
+def result_cells(row):
+    """The cells of a row, by kind of embeddings and metric."""
+    return dict(zip(RESULT_COLUMNS, row.cells[1:], strict=False))
+
+
 def row(of, key):
     return next(row for row in of.rows if row.key == key)
 
@@ -52,7 +55,6 @@ def test_means_and_intervals_are_those_computed_by_hand():
     # mean = 0.55; deviations -0.05, -0.01, 0.06; s^2 = 0.0062 / 2; half width = 4.3026527 * s / sqrt(3)
     assert cell.value == pytest.approx(0.55)
     assert cell.half_width == pytest.approx(4.302652729911275 * math.sqrt(0.0031) / math.sqrt(3))
-    assert cell.n == 3
     assert cell_of(table(), "triplet", "concatenated", "map_at_r").value == pytest.approx(0.65 / 4)
     assert cell_of(table(), "triplet", "separated", "r_precision").value == pytest.approx(0.55 / 2)
 
@@ -89,84 +91,50 @@ def test_csv_loses_no_digit():
     drawn = table(given=[some_run("triplet", run, value) for run, value in enumerate((1 / 3, 2 / 7, 0.1 + 0.2))])
     frame = pd.read_csv(io.StringIO(to_csv(drawn)))
     assert list(frame.columns) == [
-        *("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n", "unit", "runs")
+        *("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n", "unit", "runs"),
+        *("rank_low", "rank_high"),
     ]
-    read = {(r.method, r.variant, r.metric): (r.mean, r.ci95_half_width, r.n) for r in frame.itertuples()}
-    assert read == {key: (cell.value, cell.half_width, cell.n) for key, cell in cells_of(drawn).items()}
-
-
-def test_csv_says_the_dimensions_of_each_variant():
-    frame = pd.read_csv(io.StringIO(to_csv(table()))).set_index(["method", "variant"])
-    assert set(frame.loc[("triplet", "separated"), "dimensions"]) == {128}
-    assert set(frame.loc[("triplet", "concatenated"), "dimensions"]) == {512}
-    assert set(frame.loc[("untrained", "concatenated"), "dimensions"]) == {5120}
-
-
-def markdown_frame(text: str) -> pd.DataFrame:
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    head, rule, *body = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-    assert all(set(cell) <= set("-:") for cell in rule)
-    assert {len(cells) for cells in [head, rule, *body]} == {8}
-    return pd.DataFrame(body, columns=head).set_index("Method")
-
-
-def test_markdown_shows_percentages_of_the_cells():
-    frame = markdown_frame(to_markdown(table()))
-    for (key, variant, metric), cell in cells_of(table()).items():
-        shown = frame.loc[row(table(), key).head, f"{variant} {HEADLINE_METRICS[metric]}"]
-        numbers = [float(part) for part in shown.strip("*?").split(" ± ")]
-        assert cell_text(cell) in shown
-        expected = [100 * cell.value] if cell.half_width is None else [100 * cell.value, 100 * cell.half_width]
-        assert numbers == pytest.approx(expected, abs=0.00501)
-    assert frame.loc["Triplet", "n"] == "3"
+    read = {(r.method, r.variant, r.metric): (r.mean, r.ci95_half_width) for r in frame.itertuples()}
+    assert read == {key: (cell.value, cell.half_width) for key, cell in cells_of(drawn).items()}
+    assert set(frame["n"]) == {3}
 
 
 NEAR = [some_run("cosface", run, value) for run, value in enumerate((0.51, 0.53, 0.60))]
 PAIR = {"methods": {"triplet": "Triplet", "cosface": "CosFace"}, "trials": 0}
 
 
-def test_methods_that_are_not_told_apart_from_the_best_are_marked_in_the_primary_score_only():
-    far = [some_run("cosface", run, value - 0.4) for run, value in enumerate(SEPARATED)]
-    tied = table(given=[*records()[:3], *NEAR], **PAIR)
-    marks = {column: cell.mark for column, cell in result_cells(row(tied, "cosface")).items() if cell.mark}
-    assert marks == {("concatenated", "map_at_r"): "tied"}
-    assert cell_of(tied, "triplet", "concatenated", "map_at_r").mark == "best"
-    assert "| Triplet | 3 | 55.00 ± 13.83 |" in to_markdown(tied)
-    assert "**16.25 ± 3.46**" in to_markdown(tied)
-    assert "*16.17 ± 2.93*" in to_markdown(tied)
-    assert r"$\mathit{16.17 \pm 2.93}$" in to_latex(tied)
-    assert "Bold: highest mean of the primary score." in to_markdown(tied)
-    assert "Italic: not shown to be worse than the highest mean." in to_markdown(tied)
-    clear = table(given=[*records()[:3], *far], **PAIR)
-    assert cell_of(clear, "cosface", "concatenated", "map_at_r").mark == ""
-    assert "Italic" not in to_markdown(clear)
+FAR = [some_run("cosface", run, value - 0.4) for run, value in enumerate(SEPARATED)]
 
 
-def test_an_experiment_can_name_its_primary_score():
+def leaders_of(of):
+    return {(row.key, *column) for row in of.rows for column, cell in result_cells(row).items() if cell.leads}
+
+
+def test_methods_that_none_is_shown_to_be_better_than_are_bold_in_the_primary_score():
+    clear = table(given=[*records()[:3], *FAR], **PAIR)
+    assert leaders_of(clear) == {("triplet", "concatenated", "map_at_r")}
+    assert "| Triplet | 3 | 55.00 ± 13.83 |" in to_markdown(clear)
+    assert "**16.25 ± 3.46**" in to_markdown(clear)
+    assert r"$\mathbf{16.25 \pm 3.46}$" in to_latex(clear)
+    assert "Bold: no other method is shown to be better." in to_markdown(clear)
     primary = {"metric": "precision_at_1", "embeddings": "separated"}
-    named = table(given=[*records()[:3], *NEAR], **PAIR, settings={**MLRC, "primary": primary}, reproductions=3)
-    marks = {column: cell.mark for column, cell in result_cells(row(named, "cosface")).items() if cell.mark}
-    assert marks == {("separated", "precision_at_1"): "tied"}
+    named = table(given=[*records()[:3], *FAR], **PAIR, settings={**MLRC, "primary": primary}, reproductions=3)
+    assert leaders_of(named) == {("triplet", "separated", "precision_at_1")}
     assert "Compared in the primary score, separated P@1: all pairs." in named.caption
 
 
-def marks_of(of):
-    return {cell.mark for drawn in of.rows for cell in drawn.cells} - {""}
-
-
-def test_nothing_is_marked_while_nothing_is_claimed():
-    given = [*records()[:3], *NEAR]
-    assert marks_of(table(given=given, **PAIR)) == {"best", "tied"}
+def test_nothing_is_bold_while_nothing_is_claimed():
+    given = [*records()[:3], *FAR]
+    assert leaders_of(table(given=[*records()[:3], *NEAR], **PAIR)) == set()
     interim = table(given=given[:-1], **PAIR)
-    assert marks_of(interim) == set()
-    assert "Interim: searches or runs are missing, so no value is marked." in interim.caption
+    assert leaders_of(interim) == set()
+    assert "Interim: searches or runs are missing, so no value is bold." in interim.caption
     unknown = table(given=given, **{**PAIR, "trials": 5})
-    assert marks_of(unknown) == set()
-    assert "How far two searches of this size differ is not known" in " ".join(unknown.notes)
-    single = table(given=[given[0], given[3]], **PAIR, reproductions=1)
-    assert marks_of(single) == set()
+    assert leaders_of(unknown) == set()
+    assert "How far searches of this kind vary is not known" in " ".join(unknown.notes)
+    assert leaders_of(table(given=[given[0], given[3]], **PAIR, reproductions=1)) == set()
     named = table(given=given, **PAIR, settings={"primary": {"compare": "cosface"}})
-    assert marks_of(named) == set()
+    assert leaders_of(named) == set()
     assert "each method with CosFace." in named.caption
 
 
@@ -197,7 +165,7 @@ def test_searches_and_their_runs_are_counted_apart():
     cell = cell_of(drawn, "triplet", "separated", "precision_at_1")
     # The variance of one method's three searches, raised by the factor 1.175.
     expected = 4.302652729911275 * math.sqrt(1.175 * 0.0025 / 3)
-    assert (cell.value, cell.half_width, cell.n) == (pytest.approx(0.55), pytest.approx(expected), 3)
+    assert (cell.value, cell.half_width) == (pytest.approx(0.55), pytest.approx(expected))
     frame = pd.read_csv(io.StringIO(to_csv(drawn))).set_index("method")
     assert set(zip(frame["n"], frame["unit"], frame["runs"], strict=True)) == {(3, "search", 6), (1, "run", 1)}
     assert "95 % interval over 3 searches" in drawn.caption
@@ -206,15 +174,6 @@ def test_searches_and_their_runs_are_counted_apart():
     incomplete = repeated(searches=2).rows[0]
     assert incomplete.cells[0].written == "2 × 2"
     assert cell_of(repeated(runs=1), "triplet", "separated", "precision_at_1").half_width is None
-
-
-def test_the_last_epoch_has_the_unit_of_the_other_scores():
-    drawn = repeated(last_epoch=True)
-    chosen = [cell for (kind, _), cell in result_cells(row(drawn, "triplet")).items() if kind == "separated"]
-    beside = cells_beside(row(drawn, "triplet"))
-    assert [(cell.value, cell.half_width, cell.n) for cell in beside] == [
-        (cell.value, cell.half_width, cell.n) for cell in chosen
-    ]
 
 
 def with_last_epoch():
@@ -232,23 +191,13 @@ def test_the_last_epoch_is_shown_beside_without_marks():
     assert [column.name for column in drawn.columns if column.group == "last epoch"] == ["P@1", "RP", "MAP@R"]
     beside = cells_beside(row(drawn, "triplet"))
     assert [cell.value for cell in beside] == pytest.approx([0.45, 0.225, 0.1125])
-    assert {cell.mark for row in drawn.rows for cell in cells_beside(row)} == {""}
+    assert not any(cell.leads for row in drawn.rows for cell in cells_beside(row))
     assert cell_of(drawn, "triplet", "separated", "precision_at_1").value == pytest.approx(0.55)
     assert "Last epoch: the same trainings at their end, without a choice of the epoch." in drawn.remarks
     frame = pd.read_csv(io.StringIO(to_csv(drawn)))
     last = frame[(frame["method"] == "triplet") & (frame["variant"] == "last_epoch")].set_index("metric")
     assert last.loc["map_at_r", "mean"] == pytest.approx(0.1125)
     assert (last["n"] == 3).all()
-
-
-def test_methods_and_runs_without_a_last_epoch_stay_empty_there():
-    given = with_last_epoch()
-    given[0] = given[0].model_copy(update={"last_epoch": None})
-    drawn = table(given=[*given, records()[-1]])
-    assert all(cell.empty for cell in cells_beside(row(drawn, "untrained")))
-    assert [cell.note for cell in cells_beside(row(drawn, "triplet"))] == ["(2 of 3 runs)"] * 3
-    frame = pd.read_csv(io.StringIO(to_csv(drawn)))
-    assert set(frame[frame["variant"] == "last_epoch"]["method"]) == {"triplet"}
 
 
 def test_findings_stand_below_the_table_what_must_be_known_first():

@@ -5,7 +5,6 @@ import zipfile
 
 import pytest
 
-from reports.tables.formats import WRITERS
 from reproduce.outputs.store_files import STORE
 from reproduce.outputs.tables import FILES
 from results.store.store import Store
@@ -43,38 +42,38 @@ def put_into_file(store, path):
 
 def datasets_of(answer):
     assert answer.code == 0, answer.err
-    return {row["dataset"] for row in json.loads(answer.out)}
+    return {name for row in json.loads(answer.out) for name in row} & {
+        "CUB-200-2011",
+        "Stanford Online Products",
+        "Cars196",
+    }
 
 
 def test_without_names_the_latest_finished_experiment_of_each_dataset_is_drawn(say, tmp_path):
     keep(tmp_path, "earlier", "cub200", settings={"seed": 1})
     keep(tmp_path, "mine", "cub200", "cars196", "sop")
-    assert datasets_of(say("mine/cub200", "mine/sop", "--format", "json")) == {"cub200", "sop"}
+    assert datasets_of(say("mine/cub200", "mine/sop", "--format", "json")) == {
+        "CUB-200-2011",
+        "Stanford Online Products",
+    }
     unfinished = experiment("inshop").summary
     Store(tmp_path / "runs" / "store.sqlite", tmp_path).put_experiment("0" * 16, "begun", unfinished)
     answer = say("--format", "json")
-    assert datasets_of(answer) == {"cub200", "cars196", "sop"}
-    assert {row["experiment_a"] for row in json.loads(answer.out)} == {"mine/cub200", "mine/cars196", "mine/sop"}
+    assert datasets_of(answer) == {"CUB-200-2011", "Cars196", "Stanford Online Products"}
     assert answer.err == (
-        "earlier/cub200 (runs/store.sqlite) is not drawn: mine/cub200 is on cub200 too, with other settings or data; "
-        "name one of them\n"
+        "earlier/cub200 (runs/store.sqlite) is not drawn: mine/cub200 is on CUB-200-2011 too; name one of them\n"
     )
 
 
 def test_files_of_labs_and_records_stand_beside_the_store(say, tmp_path):
-    keep(tmp_path, "mine", "cub200", levels={"my_loss": 0.7})
-    keep(tmp_path, "theirs", "cub200", "sop", file="lab/store.sqlite", levels={**LEVELS, "my_loss": 0.6})
+    keep(tmp_path, "mine", "cub200", levels={**LEVELS, "my_loss": 0.7})
+    keep(tmp_path, "theirs", "sop", file="lab/store.sqlite", levels={**LEVELS, "my_loss": 0.6})
     put_into_file(tmp_path / "lab" / "store.sqlite", tmp_path / "lab.zip")
     (tmp_path / "cars.json").write_text(experiment("cars196", {**LEVELS, "my_loss": 0.7}).to_json())
     stores = ("--store", "runs/store.sqlite", "--store", "lab.zip")
     answer = say("mine", "theirs", "cars.json", *stores, "--compare", "my_loss", "--format", "json")
-    assert datasets_of(answer) == {"cub200", "sop", "cars196"}
-    places = {(row["dataset"], row["from_a"], row["from_b"]) for row in json.loads(answer.out)}
-    assert places == {
-        ("cub200", "runs/store.sqlite", "lab.zip"),
-        ("sop", "lab.zip", "lab.zip"),
-        ("cars196", "cars.json", "cars.json"),
-    }
+    assert datasets_of(answer) == {"CUB-200-2011", "Cars196", "Stanford Online Products"}
+    assert {row["Methods"].partition(" ")[0] for row in json.loads(answer.out)} == {"my_loss"}
 
 
 def test_a_start_with_my_loss_alone_keeps_the_imported_methods_on_the_board(say, tmp_path):
@@ -97,8 +96,8 @@ def test_files_of_all_formats_and_the_page_are_written(say, tmp_path):
     keep(tmp_path, "mine", "cub200", "sop")
     answer = say("--to", "board")
     assert answer.code == 0, answer.err
-    assert sorted(path.name for path in (tmp_path / "board").iterdir()) == sorted(["index.html", *FILES.values()])
-    assert FILES.keys() == WRITERS.keys()
+    names = {f"{table}.{suffix}" for table in ("ranking", "pairs") for suffix in FILES.values()}
+    assert {path.name for path in (tmp_path / "board").iterdir()} == {"index.html", *names}
     assert answer.out.startswith("Stanford Online Products, CUB-200-2011: board/index.html; beside it ")
     page = (tmp_path / "board" / "index.html").read_text()
     assert "from mine/cub200" not in page

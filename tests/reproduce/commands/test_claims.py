@@ -61,14 +61,15 @@ def rows_of(answer):
     return list(csv.DictReader(io.StringIO(answer.out)))
 
 
-def test_the_shipped_claims_are_answered_from_print_alone(say):
+def test_without_a_store_the_suites_own_records_answer_beside_the_print(say):
     answer = say()
     assert answer.code == 0
-    assert "there is no store yet, so only the printed numbers answer" in answer.err
+    assert "there is no store yet, so the suite's own records in results/measured answer" in answer.err
     assert f"{len(shipped_claims())} claims. Print alone: " in answer.out
     rows = rows_of(say("--format", "csv"))
-    assert {row["verdict"] for row in rows} == {"not run"}
-    assert {row["print_alone"] for row in rows} == {
+    assert {row["runs"] for row in rows} > {"not run"}
+    assert {row["dataset"] for row in rows if row["runs"] != "not run"} == {"cub200"}
+    assert {row["print alone"] for row in rows} == {
         "within noise",
         "beyond noise",
         "no fitting deviation",
@@ -83,15 +84,13 @@ def test_the_documentation_has_the_summary_of_the_shipped_claims():
 
 def test_the_quickstarts_runs_answer_own_claims(say, quickstart, mine):
     rows = rows_of(say(mine, "--format", "csv"))
-    assert [row["verdict"] for row in rows] == ["seen here too", "the other way here", "cannot tell", "not run"]
+    assert [row["runs"] for row in rows] == ["seen here too", "the other way here", "cannot tell", "not run"]
     assert [row["experiment"] for row in rows] == ["quickstart"] * 3 + [""]
     shown = say(mine)
     assert shown.err == ""
     assert "+5.53" in shown.out
     *_, elsewhere = rows_of(say(mine, "--format", "csv", "--any-dataset"))
-    assert (elsewhere["verdict"], elsewhere["experiment_dataset"], elsewhere["experiment_verdict"]) == (
-        *("not run", "glyphs", "seen here too"),
-    )
+    assert (elsewhere["runs"], elsewhere["experiment"]) == ("seen here too", "quickstart")
 
 
 def test_names_that_nobody_knows_are_said(say, tmp_path):
@@ -106,7 +105,7 @@ def test_a_file_that_cannot_be_used_gives_one_line(say, tmp_path):
     (tmp_path / "bad.csv").write_text("a,b,dataset,score,difference\none,other,cub200,R@1,much\n")
     (tmp_path / "picture.csv").write_bytes(b"\xff\xfe\x00")
     for arguments, said in (
-        (["bad.csv"], "bad.csv, line 2: difference 'much' is not a number; write points such as 1.5"),
+        (["bad.csv"], "bad.csv, line 2: difference: Input should be a valid number"),
         (["absent.csv"], "absent.csv: cannot be read (No such file or directory)"),
         (["picture.csv"], "picture.csv: not text in UTF-8"),
         (["--format", "pdf"], "--format 'pdf': use terminal, markdown"),

@@ -1,20 +1,16 @@
-"""`reproduce data check` and `fetch` on small folders in the published layouts."""
+"""`reproduce data check` on small folders in the published layouts."""
 
-import hashlib
-import io
 import re
 import shutil
-import tarfile
-import zipfile
 from dataclasses import replace
 
 import pytest
 
 from protocols.datasets.dataset_registry import DATASETS
-from protocols.datasets.publications import Archive, Counts
+from protocols.datasets.publications import Counts
 from tests.support import image_folders, published_layouts
 from tests.support.command_line import ask
-from tests.support.file_server import serving
+from tests.support.feature_files import some_features, write_features
 
 CUB = Counts(8, 16, 4, 8)
 
@@ -53,24 +49,6 @@ def row(answer, what):
     """Return the found and the published number in a row of the printed table."""
     (line,) = [line for line in answer.out.splitlines() if re.match(f"│ {what} +│", line)]
     return [int(figure.replace(",", "")) for figure in re.findall(r"│ +([\d,]+) ", line)]
-
-
-def zipped(folder):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as file:
-        for path in sorted(folder.rglob("*")):
-            file.write(path, path.relative_to(folder.parent))
-    return buffer.getvalue()
-
-
-def tarred(folder):
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as file:
-        file.add(folder, folder.name)
-    return buffer.getvalue()
-
-
-# check
 
 
 def test_counts_are_shown_beside_the_published_counts(say, here, publish):
@@ -131,19 +109,6 @@ def test_all_faults_of_a_folder_are_named_at_once(say, here):
     refused(say("data", "check", "folder", "--data", str(few)), "15 classes: the MLRC split needs at least 16")
 
 
-def test_published_images_are_decoded_on_request(say, here, publish):
-    root = image_folders.make_cub(here / "birds", per_class=3)
-    publish("cub200", counts=Counts(8, 24, 4, 12))
-    for name in ("003.Bird_2/Bird_2_0001.jpg", "004.Bird_3/Bird_3_0000.jpg"):
-        (root / "images" / name).write_bytes(b"no image")
-    assert say("data", "check", "cub200", "--data", "birds").code == 0
-    refused(say("data", "check", "cub200", "--data", "birds", "--decode"), "Bird_2_0001.jpg", "(and 1 more;")
-    skipping = say("data", "check", "cub200", "--data", "birds", "--decode", "--skip-broken-images")
-    assert skipping.code == 0
-    assert "left out: 2 image(s) that cannot be decoded" in skipping.out
-    refused(say("data", "check", "cub200", "--data", "birds", "--min-images", "3"), "cub200 keeps all its classes")
-
-
 def test_check_of_other_datasets(say, here):
     assert "nothing to check" in say("data", "check", "glyphs").out
     for c in range(8):
@@ -155,60 +120,25 @@ def test_check_of_other_datasets(say, here):
     refused(say("data", "check", "sop", "--data", "mine"), "no Ebay_train.txt and no")
     refused(say("data", "check", "folder", "--data", "nowhere"), "nowhere: no such folder")
     (here / "mine" / "1" / "0.png").rename(here / "mine" / "1" / "caf\udce9.png")
-    refused(say("data", "check", "folder", "--data", "mine"), r"the name '1/caf\udce9.png' is not UTF-8; rename")
+    refused(
+        say("data", "check", "folder", "--data", "mine"),
+        r"the name '1/caf\udce9.png' is not UTF-8 or has control characters; rename",
+    )
 
 
-# fetch
-
-
-@pytest.fixture
-def birds(here, publish):
-    """A server with CUB-200-2011 as a small archive."""
-    content = tarred(image_folders.make_cub(here / "made" / "CUB_200_2011"))
-    shutil.rmtree(here / "made")
-    with serving(content) as server:
-        archive = Archive("CUB.tgz", server.url, md5=hashlib.md5(content).hexdigest(), size=len(content))
-        publish("cub200", counts=CUB, archives=(archive,))
-        yield server
-
-
-def test_a_dataset_is_fetched_once(say, here, birds):
-    answer = say("data", "fetch", "cub200", "--to", "data")
-    assert (answer.code, answer.err) == (0, "")
-    assert "publisher: Wah" in answer.out
-    assert "data: cub200 is complete, 16 images of 8 classes" in answer.out
-    assert sorted(path.name for path in (here / "data").iterdir()) == ["CUB.tgz", "CUB_200_2011"]
-    assert say("data", "check", "cub200", "--data", "data").code == 0
-    again = say("data", "fetch", "cub200", "--to", "data")
-    assert "is complete" in again.out
-    assert len(birds.asked) == 1
-    (here / "other").mkdir()
-    (here / "other" / "CUB.tgz").write_bytes(b"something else")
-    refused(say("data", "fetch", "cub200", "--to", "other"), "CUB.tgz", "bytes instead of")
-    assert (here / "other" / "CUB.tgz").read_bytes() == b"something else"
-
-
-def test_an_interrupted_download_continues(say, here, birds):
-    birds.cut_after = 1000
-    refused(say("data", "fetch", "cub200", "--to", "data"), "again to continue", "data.caltech.edu", "into data")
-    birds.cut_after = None
-    assert say("data", "fetch", "cub200", "--to", "data").code == 0
-    assert birds.asked == [None, "bytes=1000-"]
-
-
-def test_files_downloaded_by_hand_are_used(say, here, publish):
-    made = published_layouts.inshop(here / "made")
-    publish("inshop", counts=Counts(9, 22, 5, 10, queries=4, gallery=8))
-    (here / "data").mkdir()
-    (here / "data" / "img.zip").write_bytes(zipped(made / "Img" / "img"))
-    answer = say("data", "fetch", "inshop", "--to", "data")
-    refused(answer, "inshop: download list_eval_partition.txt by hand from https://", "same command again")
-    for word in ("publisher: ", "page: ", "terms: ", "layout: ", "img.zip"):
-        assert word in answer.out
-    shutil.copy(made / "Eval" / "list_eval_partition.txt", here / "data")
-    answer = say("data", "fetch", "inshop", "--to", "data")
-    assert answer.code == 0, answer
-    assert (here / "data" / "Img" / "img" / "WOMEN").is_dir()
-    assert "inshop is complete" in answer.out
-    assert "nothing to fetch" in say("data", "fetch", "glyphs", "--to", "none").out
-    assert not (here / "none").exists()
+def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, here):
+    features = some_features()
+    features[3] = 0
+    write_features(here / "rows", features, [number // 4 for number in range(64)])
+    checked = say("data", "check", "features", "--data", "rows")
+    assert (checked.code, checked.err) == (0, "")
+    assert "a run tests 8 classes (32 samples); a fold trains on 6 classes and validates on 2" in checked.out
+    assert "24 training samples at least, which have at most 23 principal components" in checked.out
+    assert "1 rows of a single value, such as zero (row 3)" in checked.out
+    given = re.search(r"have P@1 ([\d.]+) % and MAP@R ([\d.]+) % on these test classes", checked.out)
+    assert 50 < float(given[2]) < float(given[1]) < 100
+    features[5, 2] = float("nan")
+    write_features(here / "rows", features, [number // 4 for number in range(64)])
+    refused(say("data", "check", "features", "--data", "rows"), "row 5, column 2 is nan")
+    write_features(here / "few", some_features(), [number // 8 for number in range(64)])
+    refused(say("data", "check", "features", "--data", "few"), "8 classes: the MLRC split needs at least 16")

@@ -1,7 +1,6 @@
 """`reproduce export`: other tools can read the exported models, embeddings and tables."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -64,17 +63,18 @@ def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_
     ]
     about = json.loads((tmp_path / "model" / "model.json").read_text())
     record = find_runs(store_of(tiny_run), "tiny", "contrastive", 0, 0)[0].record
-    assert about["fingerprint"] == record.fold_fingerprints[1]
-    assert about["spec"]["fold"] == about["fold"] == 1
-    assert about["test"] == record.fold_scores[1].model_dump()
+    (fold,) = about["models"]
+    assert fold["fingerprint"] == record.fold_fingerprints[1]
+    assert about["spec"]["fold"] == fold["fold"] == 1
+    assert fold["test"] == record.fold_scores[1].model_dump()
     assert about["hyperparameters"] == record.hyperparameters
     exported = torch.load(tmp_path / "model" / "model.pt", weights_only=True)
-    name = about["fingerprint"]
+    name = fold["fingerprint"]
     kept = torch.load(tiny_run / "runs" / "artifacts" / name[:2] / f"{name}.pt", weights_only=True)
     assert type(exported) is dict
     assert exported.keys() == kept.keys()
     assert all(torch.equal(exported[key], kept[key]) for key in kept)
-    answer = export("model", "tiny", "--method", "contrastive", "--ensemble", "--to", tmp_path / "ensemble")
+    answer = export("model", "tiny", "--method", "contrastive", "--to", tmp_path / "ensemble")
     assert answer.code == 0, answer.err
     about = json.loads((tmp_path / "ensemble" / "model.json").read_text())
     assert about["test"] == record.concatenated.model_dump()
@@ -90,13 +90,12 @@ def test_the_lines_of_the_note_load_the_model_without_the_suite(export, tiny_run
     export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
     answer = export(*(*CPU, "tiny", "--method", "contrastive", "--fold", 1, "--data", "images", "--to", tmp_path / "e"))
     assert answer.code == 0, answer.err
-    assert sorted(path.name for path in (tmp_path / "e").glob("*.npy")) == ["features.npy", "labels.npy"]
+    assert sorted(path.name for path in (tmp_path / "e").glob("*.npy")) == ["features.npy"]
     note = (tmp_path / "model" / "NOTE.txt").read_text()
     _, lines, meaning = note.rstrip().split("\n\n")
     assert len(lines.splitlines()) == 3
     assert meaning.startswith("`images` are uint8 RGB (n, 3, 16, 16): ")
-    classes = json.loads((tmp_path / "e" / "classes.json").read_text())
-    files = [path for name in classes.values() for path in sorted((tiny_run / "images" / name).iterdir())]
+    files = [tiny_run / "images" / file for file in pd.read_csv(tmp_path / "e" / "labels.csv")["file"]]
     np.save(tmp_path / "model" / "images.npy", np.stack([np.asarray(Image.open(file))[1:17, 1:17] for file in files]))
     read = "import numpy, torch\nimages = torch.from_numpy(numpy.load('images.npy')).permute(0, 3, 1, 2)\n"
     code = f"{read}{lines}\nnumpy.save('found.npy', embeddings.numpy())"
@@ -114,8 +113,8 @@ def test_exported_embeddings_have_the_stored_scores(export, tiny_run, tmp_path):
     answer = export(*CPU, "tiny.yaml", "--method", "contrastive", "--data", "images", "--to", tmp_path / "e")
     assert answer.code == 0, answer.err
     record = find_runs(store_of(tiny_run), "tiny", "contrastive", 0, 0)[0].record
-    labels = np.load(tmp_path / "e" / "labels.npy")
-    assert labels.tolist() == [label for label in range(8, 16) for _ in range(4)]
+    labels = pd.read_csv(tmp_path / "e" / "labels.csv")["label"].to_numpy()
+    assert labels.tolist() == [f"class_{label:02}" for label in range(8, 16) for _ in range(4)]
     models = {"features": record.concatenated, "fold_0": record.fold_scores[0], "fold_1": record.fold_scores[1]}
     for name, scores in models.items():
         embeddings = np.load(tmp_path / "e" / f"{name}.npy")
@@ -166,7 +165,6 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
             "no tested run 0 of search 0 of 'nca'; there are contrastive (search 0, run 0), untrained",
         ),
         ((*MODEL, "--run", "3"), "tiny: there is no tested run 3 of search 0 of 'contrastive'"),
-        ((*MODEL, "--fold", "0", "--ensemble"), "--fold and --ensemble: choose one of them"),
         ((*MODEL, "--fold", "2"), "run 0: there is no fold 2; the folds are 0, 1, counted from 0"),
         ((*EMBEDDINGS, "--fold", "7", "--data", "images"), "no fold 7"),
         (EMBEDDINGS, "folder: give the folder of its images with --data FOLDER"),
@@ -200,22 +198,6 @@ def test_a_broken_checkpoint_and_other_images_are_named(export, tiny_run, tmp_pa
     assert answer.err.rstrip().endswith(".pt: not a readable checkpoint; restore it from a copy, or remove it")
     assert len(answer.err.splitlines()) == 1
     assert not (tmp_path / "model").exists()
-
-
-def test_a_folder_that_cannot_be_written_gives_one_line(export, tmp_path):
-    (tmp_path / "file").write_text("mine")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "labels.npy").write_text("mine")
-    for to, said in (
-        (tmp_path / "full", "the folder is not empty; give a new folder"),
-        (tmp_path / "file", "cannot be written (Not a directory)"),
-        (tmp_path / "file" / "below", "cannot be written (File exists)"),
-    ):
-        answer = export("runs", "--to", to)
-        assert answer.code == 2
-        assert answer.err == f"error: --to {to}: {said}" + ("; choose another folder\n" if "cannot" in said else "\n")
-    assert sorted(os.listdir(tmp_path)) == ["file", "full"]
-    assert (tmp_path / "full" / "labels.npy").read_text() == "mine"
 
 
 def test_a_failed_export_leaves_no_folder(tmp_path):

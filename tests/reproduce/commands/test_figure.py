@@ -1,4 +1,4 @@
-"""`reproduce figure`: the list, figures from stored runs, and messages."""
+"""`reproduce figure`: the list, and the figures of stored experiments."""
 
 import csv
 
@@ -7,10 +7,8 @@ import yaml
 
 from results.store.store import Store
 from tests.support.command_line import ask, reproduce, torchless
-from tests.support.figure_material import put_in_store, sweep, with_curves
+from tests.support.figure_material import put_in_store, sweep
 from tests.support.panels import SHARED
-
-SIX = ("proxy_anchor", "nir_proxy_anchor", "proxy_nca", "nir_proxy_nca", "soft_triple", "nir_soft_triple")
 
 
 @pytest.fixture
@@ -25,75 +23,36 @@ def store(tmp_path):
     return Store(tmp_path / "runs" / "store.sqlite", tmp_path / "runs" / "artifacts")
 
 
-def listed(answer):
-    """The last cell of each row of the list, by figure."""
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in answer.out.splitlines() if line[:1] == "│"]
-    return {row[0]: row[-1] for row in rows if row[0]}
+def test_the_experiments_are_listed_and_others_are_refused(say, store):
+    put_in_store(store, sweep([({"loss.r": r}, (0.5,)) for r in (0.05, 0.07)], name="mine"))
+    listed = say()
+    assert "│ mine" in listed.out
+    assert "`reproduce figure EXPERIMENT` draws its figures." in listed.out
+    assert "no experiment 'other' in runs/store.sqlite; it holds: mine" in say("other").err
+    assert "there is no store yet" in say("mine", "--store", "elsewhere.sqlite").err
 
 
-def read(path):
-    with path.open(newline="") as text:
-        return list(csv.DictReader(text))
-
-
-def test_the_list_counts_the_runs_of_each_figure(say, store):
-    assert set(listed(say()).values()) == {"none"}
-    put_in_store(store, with_curves({"proxy_anchor": [(0.5,), (0.6,)]}, name="nir_table1/cars196"))
-    put_in_store(store, with_curves({"proxy_anchor": [(0.5,)]}, name="nir_table1/sop", dataset="sop"))
-    answer = say()
-    assert listed(answer)["nir_figure3"] == "2", "the paper's figure has no panel for SOP"
-    assert listed(answer)["proxy_gml_figure4"] == "none"
-    assert "proxy_gml_table2/cars196_bn_512" in answer.out
-
-
-def test_a_figure_is_drawn_from_the_suites_experiments(say, store, tmp_path):
-    for dataset in ("cars196", "cub200"):
-        runs = {key: [(0.5, 0.6), (0.6, 0.7)] for key in SIX}
-        put_in_store(store, with_curves(runs, name=f"nir_table1/{dataset}", dataset=dataset))
-    answer = say("nir_figure3")
+def test_panels_have_figures_of_their_own_and_one_over_their_setting(say, store, tmp_path):
+    for size in (16, 64):
+        settings = {"training": {"batch_size": size, "max_epochs": 1}}
+        panel = sweep([({"loss.r": r}, (0.5, 0.6)) for r in (0.05, 0.07)], name=f"mine/of_{size}", settings=settings)
+        put_in_store(store, panel)
+    answer = say("mine")
     assert answer.code == 0, answer.err
-    files = [tmp_path / "runs" / "figures" / f"nir_figure3.{suffix}" for suffix in ("png", "svg", "csv")]
-    *named, caption = answer.out.splitlines()
-    assert [tmp_path / name for name in named] == files
-    assert files[0].read_bytes()[:4] == b"\x89PNG"
-    assert "<svg" in files[1].read_text()
-    values = read(files[2])
-    assert [row["panel"] for row in values[::4]] == [
-        *("cub200: Proxy-Anchor", "cub200: ProxyNCA", "cub200: SoftTriple"),
-        *("cars196: Proxy-Anchor", "cars196: ProxyNCA", "cars196: SoftTriple"),
-    ]
-    assert {row["n"] for row in values} == {"2"}
-    assert caption.startswith("NIR, Figure 3: Recall@1 on the test classes after every epoch, without and with NIR.")
-    assert "Drawn from nir_table1/cub200 (cub200), nir_table1/cars196 (cars196)." in caption
-    assert "n = 2 runs" in caption
-    assert "nir_table1/cub200 differs from the suite's file: " in caption
-
-
-def test_a_figure_without_runs_names_the_commands(say, store, tmp_path):
-    answer = say("nir_figure3")
-    assert answer.code == 2
-    assert answer.err.count("\n") == 1
-    assert "make them with `reproduce run nir_table1/cub200` and `reproduce run nir_table1/cars196`" in answer.err
-    assert "make one with `reproduce run ccp_figure4`" in say("ccp_figure4", "--store", "elsewhere.sqlite").err
-    assert not (tmp_path / "elsewhere.sqlite").exists()
-    assert "there is no figure 'figure9'; the figures are proxy_isa_figure2, " in say("figure9").err
-    assert "no experiment 'mine'" in say("proxy_isa_figure9", "--experiment", "mine").err
-
-
-def test_an_experiment_that_does_not_fit_is_one_line(say, store, tmp_path):
-    put_in_store(store, sweep([({"loss.alpha": 4}, (0.5,))], name="mine"))
-    answer = say("proxy_anchor_alpha_delta", "--experiment", "mine")
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err == (
-        "error: proxy_anchor_alpha_delta cannot be drawn: no two rows with runs differ in loss.alpha\n"
+    folders = {path.name: {file.name for file in path.iterdir()} for path in (tmp_path / "runs" / "figures").iterdir()}
+    assert set(folders) == {"mine_of_16", "mine_of_64", "mine"}
+    assert {"intervals.png", "sweep_loss.r.svg", "sweep_loss.r.csv"} <= folders["mine_of_16"]
+    assert folders["mine"] == {f"sweep_training.batch_size.{suffix}" for suffix in ("png", "svg", "pdf", "csv")}
+    with (tmp_path / "runs" / "figures" / "mine" / "sweep_training.batch_size.csv").open(newline="") as text:
+        rows = list(csv.DictReader(text))
+    assert [(row["x"], row["values"].count(" ")) for row in rows][:2] == [("16.0", 1), ("64.0", 1)], (
+        "of one line, in rising order"
     )
-    curves = say("proxy_isa_figure11", "--experiment", "mine")
-    assert "no run of proxy_anchor, proxy_isa, proxy_nca has test curves" in curves.err
-    assert not (tmp_path / "runs" / "figures").exists()
+    assert "runs/figures/mine_of_16/intervals.png: " in answer.out
 
 
 @pytest.mark.long
-def test_a_sweep_on_another_dataset_runs_and_is_drawn_without_torch(tmp_path):
+def test_a_sweep_of_ones_own_runs_and_is_drawn_without_torch(tmp_path):
     """A user's own file with two sweeps: hyperparameters, and conditions of rows."""
     values = {"loss.alpha": [4.0, 32.0], "loss.margin": [0.1]}
     content = {
@@ -107,20 +66,7 @@ def test_a_sweep_on_another_dataset_runs_and_is_drawn_without_torch(tmp_path):
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(content))
     done = reproduce(tmp_path, "run", "mine.yaml", "--workers", "1")
     assert done.code == 0, done.err
-    drawn = torchless(tmp_path, "figure", "proxy_anchor_alpha_delta", "--experiment", "mine", "--to", "alpha")
+    drawn = torchless(tmp_path, "figure", "mine", "--to", "drawn")
     assert (drawn.code, drawn.err) == (0, "")
-    points = read(tmp_path / "alpha" / "proxy_anchor_alpha_delta.csv")
-    assert [(row["panel"], row["line"], row["x"], row["n"]) for row in points] == [
-        ("glyphs", "delta = 0.1", "4.0", "2"),
-        ("glyphs", "delta = 0.1", "32.0", "2"),
-    ]
-    assert "Cars196), drawn from mine (glyphs). Recall@1" in drawn.out
-    sizes = reproduce(tmp_path, "figure", "proxy_anchor_embedding_size", "--experiment", "mine", "--to", "sizes")
-    assert sizes.code == 0, sizes.err
-    by_line = {}
-    for row in read(tmp_path / "sizes" / "proxy_anchor_embedding_size.csv"):
-        by_line.setdefault(row["line"], []).append(row["x"])
-    assert by_line["Contrastive"] == ["8.0", "32.0"]
-    curves = reproduce(tmp_path, "figure", "proxy_anchor_convergence", "--experiment", "mine", "--to", "curves")
-    assert curves.code == 0, curves.err
-    assert {row["x"] for row in read(tmp_path / "curves" / "proxy_anchor_convergence.csv")} == {"1", "2"}
+    names = {path.name for path in (tmp_path / "drawn" / "mine").iterdir()}
+    assert {"sweep_loss.alpha.png", "sweep_embedding_size.svg", "test_curves.png", "intervals.png"} <= names

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reproduce.commands.new import write_method
-from reproduce.config.checked_card import load_card
+from reproduce.config.open_method import load_card
 from reproduce.errors import InputError
 
 

@@ -158,14 +158,9 @@ def test_a_flipped_bit_is_seen_or_harmless(runs, say):
 
 def test_conflicts_are_printed_and_end_with_exit_status_1(runs, say):
     assert say("export", "paper.zip").code == 0
-    assert say("import", "paper.zip", "--store", "new/store.sqlite").code == 0
     forge_a_run(runs / "store.sqlite", class_scores=None)
-    answer = say("merge", "new/store.sqlite", "runs/store.sqlite")
+    answer = say("import", "paper.zip")
     assert answer.code == 1
-    assert "of runs: different class_scores\n1 conflict(s), so nothing was merged" in answer.out
-    kept = say("merge", "new/store.sqlite", "runs/store.sqlite", "--keep-first")
-    assert kept.code == 0
-    assert "keeps its version" in kept.out
-    assert "both are the same store" in say("merge", "runs/store.sqlite", "runs/../runs/store.sqlite").err
-    for arguments in (["check", "--store", "none"], ["export", "p.zip", "--store", "none"], ["merge", "a", "b"]):
+    assert "of runs: different class_scores\n1 conflict(s), so nothing was imported" in answer.out
+    for arguments in (["check", "--store", "none"], ["export", "p.zip", "--store", "none"]):
         assert "there is no store yet" in say(*arguments).err

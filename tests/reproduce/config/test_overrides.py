@@ -13,7 +13,6 @@ from reproduce.errors import InputError
 from results.spec.conditions import ImageSettings
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.trunk_spec import TrunkSpec
-from results.statistics.primary_comparison import planned_score
 from tests.support.experiment_files import load_experiment
 
 
@@ -65,7 +64,7 @@ def test_another_trunk_has_its_own_weights_and_stays_frozen() -> None:
 def test_a_frozen_trunk_takes_back_what_has_no_effect_then() -> None:
     experiment = changed("quickstart", "trunk=resnet50", "trunk.frozen=true")
     assert experiment.conditions.trunk == TrunkSpec(name="resnet50", frozen=True)
-    assert experiment.conditions.images == ImageSettings(resize=None, crop=32)
+    assert experiment.conditions.images == ImageSettings(resize=None, crop=24)
 
 
 def test_a_plus_sign_adds_to_a_list() -> None:
@@ -118,27 +117,6 @@ def test_a_card_from_a_file_is_compared_by_its_key_in_files_and_options(tmp_path
     assert by_option.rows == ("triplet", "my_loss", "wide")
     score = {"metric": "precision_at_1", "embeddings": "concatenated", "margin": 2.0}
     assert opened(tmp_path, compare, "folds=1", primary=score).primary == PrimaryScore(**{**score, "compare": compare})
-
-
-@pytest.mark.parametrize(
-    ("settings", "keys"),
-    [
-        (("folds=1",), {}),
-        ((), {"folds": 1}),
-        ((), {"protocol": "standard", "search": {"trials": 0}}),
-        ((), {"split": "conventional"}),
-    ],
-)
-def test_a_comparison_is_in_the_embeddings_that_a_run_has(
-    tmp_path: Path, settings: tuple[str, ...], keys: dict[str, Any]
-) -> None:
-    for compared in (
-        opened(tmp_path, "best", *settings, **keys),
-        opened(tmp_path, None, *settings, **keys, primary={"compare": "best"}),
-    ):
-        assert compared.primary is not None
-        planned = planned_score(opened(tmp_path, None, *settings, **keys)).embeddings
-        assert compared.primary.embeddings == planned == "separated"
 
 
 @pytest.mark.parametrize(

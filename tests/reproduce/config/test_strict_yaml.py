@@ -1,5 +1,6 @@
 """Reading YAML files: every error is one line with file, key and remedy."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,8 @@ def test_what_is_no_text_gives_one_line(tmp_path):
     path.write_bytes(b"\xff\xfe\xfd title: \xe9")
     assert "not text in UTF-8" in complaint(path)
     assert "cannot be read" in complaint(tmp_path)
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert "cannot be read (not a file)" in complaint(tmp_path / "pipe.yaml")
 
 
 def test_names_are_found_in_the_folder_or_as_paths(tmp_path):
@@ -68,19 +71,19 @@ def test_names_are_found_in_the_folder_or_as_paths(tmp_path):
         (tmp_path / f"{name}.yaml").write_text("x: 1")
     (tmp_path / "notes.txt").write_text("")
     assert names_in(tmp_path) == ["a", "b"]
-    assert named_file("a", [tmp_path], "thing") == tmp_path / "a.yaml"
+    assert named_file("a", tmp_path, "thing") == tmp_path / "a.yaml"
     own = tmp_path / "own" / "c.yml"
     own.parent.mkdir()
     own.write_text("x: 1")
-    assert named_file(str(own), [tmp_path], "thing") == own
+    assert named_file(str(own), tmp_path, "thing") == own
 
 
 def test_an_unknown_name_lists_the_known_ones(tmp_path):
     (tmp_path / "a.yaml").write_text("x: 1")
     with pytest.raises(InputError, match=r"^unknown thing 'z'; known are a, or give the path of a \.yaml file$"):
-        named_file("z", [tmp_path], "thing")
+        named_file("z", tmp_path, "thing")
     with pytest.raises(InputError, match=r"nowhere/z\.yaml: no such file"):
-        named_file("nowhere/z.yaml", [tmp_path], "thing")
+        named_file("nowhere/z.yaml", tmp_path, "thing")
 
 
 def test_a_number_may_have_an_exponent_without_a_dot_and_a_date_is_text():

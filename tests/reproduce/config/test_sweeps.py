@@ -81,12 +81,3 @@ def test_errors_are_one_line_with_the_place(load, changes, message):
         load(**changes)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_an_option_for_fewer_methods_keeps_the_conditions_of_the_others(tmp_path):
-    path = tmp_path / "tiny.yaml"
-    path.write_text(yaml.safe_dump({**TINY_FILE, "with": {"contrastive": {"embedding_size": 8}}}))
-    (fewer,) = load_experiments(str(path), {"methods": ["untrained"]}).values()
-    (all_methods,) = load_experiments(str(path), {}).values()
-    assert fewer.fingerprint_without_rows("tiny", "data") == all_methods.fingerprint_without_rows("tiny", "data")
-    assert fewer.fingerprint("tiny", "data") != all_methods.fingerprint("tiny", "data")

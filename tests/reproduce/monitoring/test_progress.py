@@ -33,7 +33,7 @@ def test_running_trainings_are_shown_until_they_finish(tmp_path):
     progress.ticks([Tick(specs[0].fingerprint, 300)])
     text = shown(progress)
     assert "running" not in text
-    assert "1 of 4 trainings, best fold's validation MAP@R 0.2500" in text
+    assert "1 of 4 trainings, best fold's validation MAP@R 0.2500 (untrained 0.0000)" in text
     assert "1/4" in text
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from reproduce.errors import InputError
-from reproduce.outputs.find_runs import find_experiment, find_experiments, find_runs, others_of_name
+from reproduce.outputs.find_runs import find_experiment, find_experiments, find_runs
 from results.store.store import Store
 from tests.support.sample_records import some_run, some_summary
 
@@ -53,8 +53,11 @@ def test_one_experiment_must_be_named_with_its_panel(store):
     assert find_experiment(store, "both/wide").fingerprint == "id of both/wide"
     with pytest.raises(InputError, match=r"^both has several panels; use one of both/small, both/wide$"):
         find_experiment(store, "both")
-    with pytest.raises(InputError, match=r"there is no tested run in .* yet; continue with `reproduce run both/wide`"):
-        find_runs(store, "both/wide", "contrastive")
+    store.put_run(some_run())
+    store.enlist("id of both/wide", "triplet", some_run())
+    assert find_experiment(store, "both").name == "both/wide", "the only one with runs"
+    with pytest.raises(InputError, match=r"there is no tested run in .* yet; continue with `reproduce run both/small`"):
+        find_runs(store, "both/small", "contrastive")
 
 
 def test_a_run_of_a_repeated_search_is_found_by_both_numbers(store):
@@ -99,11 +102,3 @@ def test_an_identity_or_its_beginning_names_one_experiment(of_one_name):
     assert find_runs(of_one_name, "abcd5", "b")[0].record == some_run("b", fingerprint="abcd5678-b")
     of_one_name.put_experiment("f" * 32, "eeee", some_summary())
     assert find_experiment(of_one_name, "eeee").fingerprint == "f" * 32, "a name comes first"
-
-
-def test_who_names_no_identity_is_told_of_the_others(of_one_name):
-    latest = find_experiment(of_one_name, "mine")
-    said = others_of_name(of_one_name, latest, ["mine"])
-    assert "this is the latest experiment of the name, eeeeeeeeeeee (mine: a, b, c;" in said
-    assert said.index("abcd56780000 (mine: a, b;") < said.index("abcd12340000 (mine: a;")
-    assert others_of_name(of_one_name, latest, [IDENTITIES[2][:12]]) is None

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from reproduce.outputs.page import answer, page_or_reason, repository_address, write_page
+from reproduce.outputs.page import page_or_reason, repository_address, write_page
 from reproduce.storage import open_store, storage_paths
 from tests.support.sample_records import some_run, some_summary
 
@@ -18,7 +18,10 @@ def where(tmp_path):
     open_store(where).put_experiment(FINGERPRINT, "tiny", some_summary(methods={"triplet": "Triplet"}, trials=0))
     for number in range(2):
         add_run(where, number)
-    assert called_again(where) == f"page: {page_of(where)}"
+    assert called_again(where) == [
+        f"figures (PDF, SVG, PNG): {page_of(where).parent / 'figures'}",
+        f"page: {page_of(where)}",
+    ]
     return where
 
 
@@ -45,7 +48,6 @@ def is_drawn(where, work):
 
 
 def test_a_run_draws_its_page_if_it_has_changed_or_is_gone(where):
-    assert answer(FINGERPRINT, open_store(where)) in page_of(where).read_text()
     assert not is_drawn(where, lambda: called_again(where))
     add_run(where, 2)
     assert is_drawn(where, lambda: called_again(where))
@@ -58,7 +60,7 @@ def test_a_run_draws_its_page_if_it_has_changed_or_is_gone(where):
 def test_an_error_in_the_page_does_not_end_the_run(where):
     with open_store(where).database.writing() as connection:
         connection.execute("UPDATE experiments SET content = '{}'")
-    said = called_again(where)
+    (said,) = called_again(where)
     assert said.startswith("no page was written (store ")
     assert said.endswith("try `reproduce report tiny`")
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from reproduce.run.run_experiment import interim_looks
+from reproduce.run.run_experiment import compared_first, interim_looks
 from results.records.experiment_summary import ExperimentSummary
 from results.store.store import Store
 from tests.support.sample_records import some_run, some_summary
@@ -57,6 +57,18 @@ def test_runs_added_to_each_of_the_same_searches_are_runs(seen):
     assert seen(planned(3, 4), planned(3, 2)) == ("2 runs",)
 
 
+def test_planned_looks_are_none_and_a_fixed_number_before_the_plan_is_one(seen):
+    def until_decided(searches):
+        return planned(searches, search={"trials": 3, "searches": searches, "until_decided": True})
+
+    assert until_decided(3).experiment.fingerprint("mine", DATA) == until_decided(5).experiment.fingerprint(
+        "mine", DATA
+    )
+    assert seen(until_decided(4), until_decided(3)) == ()
+    assert seen(until_decided(3), planned(3)) == ("3 searches",)
+    assert seen(planned(8), until_decided(3)) == ("3 searches",)
+
+
 def test_fewer_searches_or_runs_are_no_news(seen):
     before = planned(3, 2)
     assert seen(planned(3, 2), before) == seen(planned(3, 1)) == seen(planned(2, 9)) == ()
@@ -69,3 +81,9 @@ def test_another_comparison_of_the_same_methods_is_seen_too(seen):
 @pytest.mark.parametrize(("name", "missing", "settings"), [("other", 0, {}), ("mine", 1, {}), ("mine", 0, {"seed": 9})])
 def test_other_experiments_and_unfinished_ones_are_not_seen(seen, name, missing, settings):
     assert seen(planned(3), planned(1, **settings), missing=missing, name=name) == ()
+
+
+def test_the_method_that_others_are_compared_with_is_trained_first():
+    studies = {"a": 1, "b": 2, "c": 3}
+    assert compared_first(studies, "c") == [("c", 3), ("a", 1), ("b", 2)]
+    assert compared_first(studies, "all") == list(studies.items())

@@ -221,7 +221,10 @@ class PretendedWorker:
     def __init__(self, threads):
         self.threads = threads
 
-    def call(self, function, task, device, threads, sharing, report):
+    def call(self, function, *arguments, report=None):
+        if function is local._use:
+            return None
+        task, device, threads, sharing = arguments
         self.calls.append((device, threads, sharing))
         if self.errors:
             raise self.errors.pop()
@@ -241,7 +244,7 @@ class PretendedWorker:
 def worker(monkeypatch, two_gpus):
     PretendedWorker.errors, PretendedWorker.calls, PretendedWorker.ended = [], [], []
     monkeypatch.setattr(local, "WorkerProcess", PretendedWorker)
-    monkeypatch.setattr(local, "multi_process_service", lambda: nullcontext(False))
+    monkeypatch.setattr(local, "multi_process_service", lambda try_out: nullcontext(try_out() is None))
     return PretendedWorker
 
 
@@ -302,9 +305,9 @@ def test_a_process_sets_its_gpu_before_it_uses_it(two_gpus, monkeypatch, setup):
     local._run_in_worker(task_of(setup), "cuda:1", 2, 4, print)
     assert done == [[("current", "cuda:1")]]
     assert torch.get_num_threads() == 2
-    # A quarter of the 40 free bytes, for four trainings.
-    assert has_room(torch.device("cuda:1"), 2, 100)
-    assert not has_room(torch.device("cuda:1"), 3, 100)
+    # Half of the 40 free bytes, for four trainings.
+    assert has_room(torch.device("cuda:1"), 5, 100)
+    assert not has_room(torch.device("cuda:1"), 6, 100)
     prepare_process("cuda", sharing=1)
     assert has_room(torch.device("cuda"), 10, 100)
     assert not has_room(torch.device("cuda"), 10, 9)

@@ -40,9 +40,11 @@ def service(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    trial = "import os, sys; sys.exit(not os.path.exists(os.environ['CUDA_MPS_PIPE_DIRECTORY'] + '/runs'))"
-    monkeypatch.setattr(mps, "_TRIAL", (sys.executable, "-c", trial))
     return tmp_path
+
+
+def works():
+    return None if Path(os.environ["CUDA_MPS_PIPE_DIRECTORY"], "runs").exists() else "no service"
 
 
 def calls(folder):
@@ -50,7 +52,7 @@ def calls(folder):
 
 
 def test_it_is_started_for_the_block_and_ended_with_it(service, caplog):
-    with multi_process_service() as started:
+    with multi_process_service(works) as started:
         assert started
         folder = os.environ[VARIABLES[0]]
         assert os.environ[VARIABLES[1]] == folder
@@ -66,7 +68,7 @@ def test_it_is_started_for_the_block_and_ended_with_it(service, caplog):
 def test_a_service_that_runs_already_is_used_and_left_alone(service):
     (service / "default").mkdir()
     (service / "default" / "runs").touch()
-    with multi_process_service() as started:
+    with multi_process_service(works) as started:
         assert started
         assert not set(VARIABLES) & set(os.environ)
     assert calls(service) == ["get_server_list"]
@@ -78,10 +80,7 @@ def test_without_it_one_line_says_why_and_what_to_do(service, monkeypatch, caplo
         monkeypatch.setenv("PATH", str(service))
     elif why == "not allowed here":
         (service / "forbidden").touch()
-    else:
-        failing = (sys.executable, "-c", f"raise SystemExit('{why}')")
-        monkeypatch.setattr(mps, "_TRIAL", failing)
-    with multi_process_service() as started:
+    with multi_process_service(lambda: why) as started:
         assert not started
         assert not set(VARIABLES) & set(os.environ)
     (record,) = caplog.records
@@ -95,8 +94,8 @@ def test_without_it_one_line_says_why_and_what_to_do(service, monkeypatch, caplo
 
 def test_it_ends_with_a_process_that_is_killed(service):
     code = (
-        "import time; from reproduce.run import devices as mps; mps._TRIAL = ('true',)\n"
-        "with mps.multi_process_service() as started:\n    print(started, flush=True); time.sleep(600)"
+        "import time; from reproduce.run import devices as mps\n"
+        "with mps.multi_process_service(lambda: None) as started:\n    print(started, flush=True); time.sleep(600)"
     )
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(mps.__file__).parents[2]) as process:

@@ -45,17 +45,6 @@ def test_an_unknown_name_gives_one_line_with_experiment_and_key(tmp_path, change
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("command", ["run", "plan"])
-@pytest.mark.parametrize(("changes", "said"), [*WRONG, ({"methods": ["tripet"]}, "unknown method 'tripet'; known are")])
-def test_run_and_plan_refuse_the_name(tmp_path, capsys, monkeypatch, command, changes, said):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**yaml.safe_load(TINY), **changes}))
-    answer = ask(command, "mine.yaml", capsys=capsys, monkeypatch=monkeypatch)
-    assert (answer.code, answer.out) == (2, "")
-    (line,) = answer.err.splitlines()
-    assert said in line
-
-
 def test_a_wrong_name_in_the_last_panel_is_reported_before_the_first_panel_is_opened(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     panels = {"first": {}, "last": {"metrics": ["recal@2"]}}

@@ -1,6 +1,5 @@
-"""A local Ray gives the numbers of local processes bit for bit, replaces dead workers, and leaves no process behind."""
+"""A Ray cluster gives the numbers of local processes bit for bit, replaces dead workers, and its losses are named."""
 
-import math
 import os
 import signal
 import socket
@@ -16,31 +15,52 @@ from protocols.processes import threads_per_training
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.run.lab import SharedLab
 from reproduce.run.local import InProcess, LocalProcesses
-from reproduce.run.ray_cluster import RayCluster, Room, check_node, code_version, room_in
+from reproduce.run.ray_cluster import RayCluster, Room, _run_on_node, room_in
 from reproduce.run.tasks import TrainTask, WorkerDiedError
 from results.store.store import Store
-from tests.support.command_line import TINY, ask, command, in_background, reproduce
+from tests.support.command_line import TINY, ask, reproduce
 from tests.support.labs import Observer, reproduction, run_all, run_lab, without_time
-from tests.support.processes import HAS_PROC, descendants, parents, titled, wait_until
+from tests.support.processes import HAS_PROC, descendants, titled, wait_until
 from tests.support.small_setup import COSFACE, TRIPLET, small_setup
 
 pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
 
 
-@pytest.fixture
-def needs_ray():
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray[client]'")
+@pytest.fixture(scope="module")
+def head(tmp_path_factory):
+    """A cluster of one node with two cores, which is not the test's child; its address and its process."""
+    pytest.importorskip("ray", reason="Ray is not installed: pip install ray")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = tmp_path_factory.getbasetemp().parent
+    ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--include-dashboard", "false"]
+    options = ["--node-ip-address", "127.0.0.1", "--port", str(port), "--num-cpus", "2", "--disable-usage-stats"]
+    storage = ["--object-store-memory", str(2**28), "--temp-dir", str(folder / "ray")]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    variables = {**os.environ, "RAY_AUTH_MODE": "disabled"}  # It listens to this machine only.
+    with subprocess.Popen([*ray, *options, *storage], env=variables, **quiet) as process:
+        try:
+            wait_until(lambda: _answers(port), 120)
+            yield f"127.0.0.1:{port}", process
+        finally:
+            process.terminate()
+
+
+def _answers(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def with_ray(test):
-    return pytest.mark.cluster(pytest.mark.usefixtures("needs_ray")(test))
+    return pytest.mark.cluster(test)
 
 
 with_proc = pytest.mark.skipif(not HAS_PROC, reason="finds processes in /proc")
 
 
-def cluster(folder, workers=2):
-    return RayCluster("local", "cpu", workers, (folder / "cache", folder / "artifacts"))
+def cluster(head, folder, workers=2):
+    return RayCluster(head[0], "cpu", workers, (folder / "cache", folder / "artifacts"))
 
 
 def long_setup(folder, **settings):
@@ -48,44 +68,42 @@ def long_setup(folder, **settings):
     return small_setup(folder, training=small_setup(folder).conditions.training.model_copy(update=settings))
 
 
-def training_processes(ancestor: int) -> list[int]:
-    return titled("ray::_run_on_node", ancestor)
+def training_processes(head) -> list[int]:
+    return titled("ray::_run_on_node", head[1].pid)
 
 
 @with_ray
-def test_a_cluster_gives_the_numbers_of_local_processes_bit_for_bit(tmp_path):
+def test_a_cluster_gives_the_numbers_of_local_processes_bit_for_bit(head, tmp_path):
     setup = small_setup(tmp_path / "cache")
     here = run_all(LocalProcesses("cpu", 2), setup, tmp_path / "here")
-    there = run_all(cluster(tmp_path), setup, tmp_path / "artifacts")
+    there = run_all(cluster(head, tmp_path), setup, tmp_path / "artifacts")
     assert without_time(here[0]) == without_time(there[0])
     assert without_time(here[1]) == without_time(there[1])
     for mine, theirs in zip(here[2], there[2], strict=True):
         assert mine.keys() == theirs.keys()
         assert all(torch.equal(mine[key], theirs[key]) for key in mine)
     assert [fold.provenance.threads for fold in there[0]] == [threads_per_training()] * 6
-    assert list((tmp_path / "artifacts").glob(".seen-*")) == []
-
-
-class KillsOneWorker(RayCluster):
-    """Kills the process of one training when progress is first reported."""
-
-    killed: int | None = None
-
-    def ticks(self):
-        ticks = super().ticks()
-        if ticks and self.killed is None and (processes := training_processes(os.getpid())):
-            self.killed = processes[0]
-            os.kill(self.killed, signal.SIGKILL)
-        return ticks
 
 
 @with_ray
 @with_proc
-def test_a_killed_worker_costs_one_retry_and_changes_no_number(tmp_path):
+def test_a_killed_worker_costs_one_retry_and_changes_no_number(head, tmp_path):
+    class KillsOneWorker(RayCluster):
+        """Kills the process of one training when progress is first reported."""
+
+        killed: int | None = None
+
+        def ticks(self):
+            ticks = super().ticks()
+            if ticks and self.killed is None and (processes := training_processes(head)):
+                self.killed = processes[0]
+                os.kill(self.killed, signal.SIGKILL)
+            return ticks
+
     setup = long_setup(tmp_path / "cache")
     folders = (tmp_path / "cache", tmp_path / "artifacts")
     stores, found = {}, {}
-    executors = {"calm": lambda: InProcess("cpu"), "killed": lambda: KillsOneWorker("local", "cpu", 2, folders)}
+    executors = {"calm": lambda: InProcess("cpu"), "killed": lambda: KillsOneWorker(head[0], "cpu", 2, folders)}
     for name, start in executors.items():
         stores[name] = Store(tmp_path / f"{name}.sqlite", tmp_path / name)
         protocols = {"triplet": reproduction(setup), "cosface": reproduction(setup, COSFACE)}
@@ -100,11 +118,10 @@ def test_a_killed_worker_costs_one_retry_and_changes_no_number(tmp_path):
 
 @with_ray
 @with_proc
-def test_errors_arrive_unchanged_and_closing_ends_all_that_runs(tmp_path):
+def test_errors_arrive_unchanged_and_closing_ends_all_that_runs(head, tmp_path):
     setup = long_setup(tmp_path / "cache", max_epochs=10_000, patience=10_000)
     first, second = setup.fold_specs(TRIPLET, "search", 0)
-    before = descendants(os.getpid())
-    executor = cluster(tmp_path)
+    executor = cluster(head, tmp_path)
     try:
         wrong = executor.submit(TrainTask(TrainJob(first), setup.training_data(second), None))
         with pytest.raises(Exception, match="fold 0") as raised:
@@ -112,55 +129,32 @@ def test_errors_arrive_unchanged_and_closing_ends_all_that_runs(tmp_path):
         assert not isinstance(raised.value, WorkerDiedError)
         for spec in (first, second):
             executor.submit(TrainTask(TrainJob(spec), setup.training_data(spec), None))
-        wait_until(lambda: len(training_processes(os.getpid())) == 2)
+        trainings = set(wait_until(lambda: len(found := training_processes(head)) == 2 and found, 60))
         assert wait_until(executor.ticks)[0].fingerprint == first.fingerprint
-        family = descendants(os.getpid()) - before
     finally:
         executor.close()
-    wait_until(lambda: not family & set(parents()), 20)
+    wait_until(lambda: not trainings & descendants(head[1].pid), 30)
     with pytest.raises(WorkFailedError, match=r"the Ray cluster is lost .*; everything finished is kept"):
         executor.ticks()
 
 
-def test_a_node_that_lacks_a_folder_or_has_other_code_is_named(tmp_path):
-    version = code_version()
-    (tmp_path / "mark").touch()
-    check_node(version, [str(tmp_path / "mark")])
-    node = f"--ray: node {socket.gethostname()}"
-    with pytest.raises(InputError, match=f"^{node} does not see {tmp_path}; the cache, the artifacts") as raised:
-        check_node(version, [str(tmp_path / "other")])
-    assert "\n" not in str(raised.value)
-    with pytest.raises(InputError, match=rf"^{node} has other code \(its files of the suite are not those of this run"):
-        check_node(("another hash", version[1]), [])
-    newer = version[1].model_copy(update={"versions": {**version[1].versions, "torch": "99"}})
-    with pytest.raises(InputError, match=r"has other code \(torch .* there, 99 here\)"):
-        check_node((version[0], newer), [])
+def test_a_node_that_lacks_a_folder_is_named(tmp_path):
+    told = _run_on_node(b"", Room("cpu", 1, 0, 1), (tmp_path, tmp_path / "other"), None)
+    assert isinstance(told, InputError)
+    assert str(told).startswith(f"--ray: node {socket.gethostname()} does not see {tmp_path / 'other'}; the cache")
 
 
 def node(**resources):
     return {"Alive": True, "Resources": resources}
 
 
-def gpus_in_use(nodes, room):
-    """Give trainings to nodes as Ray does, which fills a GPU before it takes the next; count the GPUs with one."""
-    left, used = room.workers, 0
-    for each in nodes:
-        cores, gpus = (int(each["Resources"][kind]) for kind in ("CPU", "GPU"))
-        here = min(left, cores // room.threads, gpus * room.sharing)
-        left, used = left - here, used + math.ceil(here / room.sharing)
-    assert left == 0
-    return used
-
-
-@pytest.mark.parametrize("cores", [16, 64, 128])
-@pytest.mark.parametrize("nodes", [1, 20])
-@pytest.mark.parametrize("per_gpu", [None, 1, 2, 4])
-def test_all_gpus_of_a_node_are_used_whatever_its_cores_are(cores, nodes, per_gpu):
-    each = [node(CPU=cores, GPU=8) for _ in range(nodes)]
+@pytest.mark.parametrize("cores", [16, 128])
+@pytest.mark.parametrize("per_gpu", [None, 2, 4])
+def test_all_gpus_of_a_node_are_used_whatever_its_cores_are(cores, per_gpu):
     # The driver may have any number of cores: a quarter of 128 was once asked for each training.
-    room = room_in(each, "auto", per_gpu and per_gpu * 8 * nodes, cpu_threads=32)
-    assert gpus_in_use(each, room) == 8 * nodes
-    assert room.workers == nodes * min(8 * (per_gpu or 1), cores // 2)
+    room = room_in([node(CPU=cores, GPU=8)] * 20, "auto", per_gpu and per_gpu * 8 * 20, cpu_threads=32)
+    each = min(8 * (per_gpu or 1), cores // 2)
+    assert (room.workers, room.sharing) == (20 * each, each // 8)
 
 
 def test_the_room_is_what_cores_and_gpus_allow():
@@ -187,16 +181,14 @@ def test_devices_that_the_cluster_does_not_have_give_one_line(nodes, device, sai
 
 
 @with_ray
-def test_addresses_without_a_cluster_give_one_line():
+def test_addresses_without_a_cluster_give_one_line(head):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # Not listening.
-        port = taken.getsockname()[1]
-        for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
-            with pytest.raises(InputError, match=f"^--ray {address}: no Ray cluster answers at this address") as error:
-                RayCluster(address, "cpu", None, ())
-            assert "\n" not in str(error.value)
-    for address in ("nowhere", "host:http"):
-        with pytest.raises(InputError, match=r"use auto, local, HOST:PORT or ray://HOST:PORT"):
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(InputError, match=f"^--ray {address}: no Ray cluster answers at this address"):
+            RayCluster(address, "cpu", None, ())
+    for address in ("nowhere", "host:http", "ray://host:1"):
+        with pytest.raises(InputError, match=r"use auto or HOST:PORT"):
             RayCluster(address, "cpu", None, ())
 
 
@@ -204,32 +196,15 @@ def test_without_the_package_ray_the_error_is_one_line(tmp_path, monkeypatch, ca
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "ray", None)
     (tmp_path / "tiny.yaml").write_text(TINY)
-    answer = ask("run", "tiny.yaml", "--ray", "local", capsys=capsys, monkeypatch=monkeypatch)
-    assert answer.code == 2
+    answer = ask("run", "tiny.yaml", "--ray", "auto", capsys=capsys, monkeypatch=monkeypatch)
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
     assert answer.err.startswith("error: --ray: Ray is not installed (")
-    assert answer.err.endswith("run `pip install 'ray[client]'`\n")
-    assert len(answer.err.splitlines()) == 1
     assert not (tmp_path / "runs").exists()
 
 
 @with_ray
-def test_the_command_line_makes_the_same_table_with_and_without_ray(tmp_path):
-    (tmp_path / "tiny.yaml").write_text(TINY)
-    tables = []
-    for store, workers in (("plain", ("--workers", "1")), ("ray", ("--ray", "local", "--workers", "2"))):
-        answer = reproduce(
-            tmp_path, "run", "tiny.yaml", "--device", "cpu", "--store", f"{store}/store.sqlite", *workers
-        )
-        assert answer.code == 0, answer.err
-        assert answer.err == ""
-        tables.append((tmp_path / store / "tables" / "tiny.csv").read_text())
-    assert tables[0] == tables[1]
-    assert "2 training(s) at a time" in answer.out
-
-
-@with_ray
 @pytest.mark.long
-def test_a_loss_and_a_metric_from_files_train_and_test_on_a_cluster(tmp_path):
+def test_a_loss_and_a_metric_from_files_make_the_same_table_on_a_cluster(head, tmp_path):
     # The files are neither in the current folder nor where the workers search for modules.
     (tmp_path / "files").mkdir()
     assert reproduce(tmp_path, "new", "method", "users_own", "--to", "files").code == 0
@@ -238,37 +213,12 @@ def test_a_loss_and_a_metric_from_files_train_and_test_on_a_cluster(tmp_path):
     methods = "methods: [users_own.yaml]\nmetrics: [./users_metrics.py:spread]"
     (tmp_path / "files" / "mine.yaml").write_text(TINY.replace("methods: [untrained, contrastive]", methods))
     tables = []
-    for store, workers in (("plain", ("--workers", "1")), ("ray", ("--ray", "local", "--workers", "2"))):
+    for store, workers in (("plain", ("--workers", "1")), ("ray", ("--ray", head[0], "--workers", "2"))):
         answer = reproduce(
             tmp_path, "run", "files/mine.yaml", "--device", "cpu", "--store", f"{store}/store.sqlite", *workers
         )
-        assert answer.code == 0, answer.err
+        assert (answer.code, answer.err) == (0, "")
         tables.append((tmp_path / store / "tables" / "mine.csv").read_text())
     assert "users_own" in tables[0]
     assert tables[0] == tables[1]
-
-
-@with_ray
-@with_proc
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_stopping_the_command_leaves_no_process(tmp_path, how):
-    text = TINY.replace("max_epochs: 2", "max_epochs: 100000").replace("patience: 3", "patience: 100000")
-    (tmp_path / "tiny.yaml").write_text(text)
-    arguments = command("run", "tiny.yaml", "--device", "cpu", "--ray", "local", "--workers", "2")
-    running = in_background(tmp_path, arguments, subprocess.DEVNULL)
-    try:
-        trainings = wait_until(lambda: training_processes(running.pid), 120)
-        family = descendants(running.pid)
-        if how == signal.SIGINT:
-            os.killpg(running.pid, how)
-            _, said = running.communicate(timeout=60)
-            assert running.returncode == 130
-            assert said == "stopped; everything finished is kept, run the same command to continue\n"
-        else:
-            running.kill()
-            # Ray's own agents take a minute or two to notice.
-            family = set(trainings)
-        wait_until(lambda: not family & set(parents()), 20)
-    finally:
-        running.kill()
-        running.communicate(timeout=60)
+    assert "2 training(s) at a time" in answer.out

@@ -6,12 +6,17 @@ from pathlib import Path
 import pytest
 import torch
 
+from reproduce.commands.new import write_method
 from reproduce.errors import InputError
+from reproduce.run import devices
 from reproduce.run.devices import check_device, default_workers
 from reproduce.run.session import open_session
-from reproduce.storage import open_store, storage_paths
+from reproduce.storage import only_run_of, open_store, storage_paths
+from results.statistics.findings import findings_of
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features
+from tests.support.sample_records import some_run
 
 
 def one_line(error) -> str:
@@ -33,20 +38,11 @@ def test_available_devices_are_accepted():
     assert check_device("auto") == ("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def test_auto_uses_a_gpu_if_there_is_one(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert check_device("auto") == "cuda"
-    assert check_device("cuda:1") == "cuda:1"
-    with pytest.raises(InputError, match=r"there is no device 'cuda:2': 2 cuda device\(s\) found"):
-        check_device("cuda:2")
-
-
 def test_the_default_number_of_workers(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     # On a CPU, on one of the eight GPUs, on all of them: two cores for each training, and no GPU without one.
-    for cores, workers in ((1, (1, 1, 8)), (2, (2, 1, 8)), (16, (4, 4, 8)), (128, (4, 4, 32)), (None, (1, 1, 8))):
-        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+    for cores, workers in ((1, (1, 1, 8)), (2, (2, 1, 8)), (16, (4, 4, 8)), (128, (4, 4, 32))):
+        monkeypatch.setattr(devices, "granted_cores", lambda cores=cores: cores)
         assert tuple(map(default_workers, ("cpu", "cuda:1", "cuda"))) == workers
 
 
@@ -68,18 +64,23 @@ def test_default_folders_are_beside_the_store(store, place, base):
     assert (chosen.artifacts, chosen.cache, chosen.tables) == (Path("a"), Path("c"), Path("t"))
 
 
-def test_folders_are_made_when_a_store_is_opened_and_not_before(tmp_path):
-    where = storage_paths(str(tmp_path / "deep" / "down" / "store.sqlite"), None, None, None)
-    assert list(tmp_path.iterdir()) == []
-    open_store(where)
-    assert (tmp_path / "deep" / "down" / "store.sqlite").exists()
-
-
 def test_a_store_folder_that_cannot_be_made_gives_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"cannot be made.*--store") as error:
         open_store(storage_paths(str(tmp_path / "file" / "store.sqlite"), None, None, None))
     one_line(error)
+
+
+def test_half_written_files_of_killed_runs_go_when_a_run_starts(tmp_path):
+    where = storage_paths(str(tmp_path / "store.sqlite"))
+    (where.artifacts / "ab").mkdir(parents=True)
+    old, new = (where.artifacts / "ab" / f".{name}.pt.1234.partial" for name in ("old", "new"))
+    for path in (old, new):
+        path.touch()
+    os.utime(old, (0, 0))
+    with only_run_of(where, "e"):
+        assert not old.exists()
+        assert new.exists(), "it may belong to a run beside this one"
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ def test_a_session_has_the_experiments_setup(where):
     assert setup.dataset.n_classes >= 200
     assert list(opened.titles) == list(opened.methods) == list(quickstart().methods)
     kept = opened.summary().model_dump(mode="json")
-    assert set(kept) == set(type(opened.summary()).model_fields)
+    assert set(kept) == set(type(opened.summary()).model_fields) - {"defaults", "printed"}
     assert kept["experiment"] == opened.experiment.without_folder()
     assert "untrained" not in kept["ranges"]
     assert kept["ranges"]["contrastive"] == {
@@ -114,16 +115,6 @@ def test_a_session_has_the_experiments_setup(where):
     assert nothing_searched.ranges == {}
 
 
-def test_trainings_are_trials_and_reproductions_on_every_fold(where):
-    opened = open_session(
-        "quickstart", quickstart(folds=3, search__trials=5, search__searches=1, reproductions=2), where, None
-    )
-    studies = opened.studies()
-    counts = {key: opened.protocol.trainings_of(study) for key, study in studies.items()}
-    # The small network starts with random weights, so even its untrained runs differ.
-    assert counts == {key: 3 * 2 if key == "untrained" else 3 * (5 + 2) for key in counts}
-
-
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
@@ -131,19 +122,42 @@ def test_trainings_are_trials_and_reproductions_on_every_fold(where):
         ({"methods": ["tripet"]}, "unknown method 'tripet'"),
         (
             {"dataset__name": "birds"},
-            "unknown dataset 'birds'; known are cars196, cub200, features, folder, glyphs, inat2018, inshop, sop",
+            "unknown dataset 'birds'; known are cars196, cub200, features, folder, glyphs, inshop, sop",
         ),
         ({"dataset__name": "folder"}, "--data FOLDER"),
         ({"dataset__name": "cub200"}, "--data"),
         ({"dataset__name": "folder", "dataset__root": "nowhere"}, "nowhere: no such folder"),
         ({"trunk__name": "resnet"}, "unknown trunk 'resnet'"),
         ({"trunk__weights": "imagenet"}, "no weights 'imagenet'"),
+        ({"search__enqueue": [{"loss.pos_margin": 3.0}]}, "search.enqueue: loss.pos_margin 3.0 is outside its range"),
+        ({"metrics": ["recall@1000000"]}, "recall@1000000: the test has only 1497 references, so every query would be"),
+        ({"search__sampler": {"name": "BruteForceSampler"}}, "search.sampler: BruteForceSampler: "),
     ],
 )
 def test_an_experiment_that_cannot_be_opened_gives_one_line(where, overrides, said):
     with pytest.raises(InputError) as error:
         open_session("quickstart", quickstart(**overrides), where, None)
     assert said in one_line(error)
+
+
+def test_a_plan_computes_an_image_with_a_trunk_of_ones_own(tmp_path, where):
+    (tmp_path / "big.py").write_text(
+        "from torch import nn\nINPUT_FORMAT = {'channels': 'RGB', 'mean': [0, 0, 0], 'std': [1, 1, 1]}\n"
+        "def build():\n    layer = nn.Conv2d(3, 6, 99)\n    layer.features = 6\n    return layer\n"
+    )
+    experiment = quickstart(trunk={"name": f"{tmp_path}/big.py:build", "weights": "random"})
+    with pytest.raises(InputError, match=r"big\.py:build.*: cannot compute images of \d+ x \d+ pixels"):
+        open_session("quickstart", experiment, where, outline=True)
+
+
+def test_the_key_stands_beside_a_title_that_two_methods_have(tmp_path, where):
+    for key in ("mine", "mine_too"):
+        (tmp_path / f"{key}.yaml").write_text(
+            f"key: {key}\ntitle: Mine\nsource: me\nloss: {{name: TripletMarginLoss}}\n"
+        )
+    methods = [str(tmp_path / "mine.yaml"), "contrastive", str(tmp_path / "mine_too.yaml")]
+    titles = open_session("quickstart", quickstart(methods=methods), where).titles
+    assert list(titles.values()) == ["Mine (mine)", "Contrastive", "Mine (mine_too)"]
 
 
 def test_features_of_a_user_are_no_untrained_trunk(tmp_path, where):
@@ -155,3 +169,23 @@ def test_features_of_a_user_are_no_untrained_trunk(tmp_path, where):
     )
     assert open_session("own", load_experiment(str(file), {}), where, None).titles["untrained"] == "Features as given"
     assert open_session("quickstart", quickstart(), where, None).titles["untrained"] == "Untrained trunk"
+
+
+def test_enqueued_settings_belong_to_an_experiment_only_where_there_are_any(where):
+    plain, enqueued = quickstart(), quickstart(search__enqueue=[{"loss.pos_margin": 0.1}])
+    assert "enqueue" not in plain.without_folder()["search"]
+    assert plain.fingerprint("q", "d") != enqueued.fingerprint("q", "d")
+    studies = open_session("quickstart", enqueued, where).studies()
+    ours = open_session("quickstart", plain, where).studies()
+    assert {key for key, study in studies.items() if study.name != ours[key].name} == {"contrastive"}
+
+
+def test_printed_scores_of_a_card_become_a_note_of_the_tables(tmp_path, where):
+    card, _ = write_method("own", tmp_path)
+    card.write_text(card.read_text() + "printed: {glyphs: {precision_at_1: 65.9}, cub200: {map_at_r: 20.0}}\n")
+    opened = open_session("quickstart", quickstart(methods=["contrastive", str(card)]), where)
+    summary = opened.summary()
+    assert summary.printed == {"own": {"precision_at_1": 65.9}}
+    (found,) = [one for one in findings_of(MeasuredExperiment(summary, (some_run("own"),))) if "Printed" in one.text]
+    assert found.text == "Printed by the methods' sources: Own P@1 65.9."
+    assert "printed" not in open_session("quickstart", quickstart(), where).summary().model_dump()

@@ -7,7 +7,6 @@ from results.published.claims import read_claims
 from results.published.print_alone import READINGS, Spread, noise_of, pooled_spread, print_answer, printed_spreads
 from results.published.rows import row_origin
 from results.published.tables import PublishedColumn, published_table
-from results.statistics.deviations import MeasuredNoise
 
 R1_OF_CUB = PublishedColumn("cub200", "precision_at_1", "single")
 
@@ -70,10 +69,6 @@ def claim(a, b, runs="", plus_minus="", kind="", dataset="made up", score="R@1")
     return read
 
 
-def measured(deviation, degrees=DEGREES):
-    return MeasuredNoise(deviation / 100, degrees, "a record", "a setting")
-
-
 def share_beyond_noise(true_difference, n_a, n_b, seed=0):
     """Share of simulated papers that are called beyond noise. The method with the higher mean is claimed better."""
     rng = np.random.default_rng(seed)
@@ -114,7 +109,7 @@ def test_a_printed_spread_gives_at_most_5_of_100_errors_whatever_it_means(kind, 
             continue
         one = claim(f"{means[order[0]]:.3f}", f"{means[order[1]]:.3f}", printed_runs, spread, kind)
         tried += 1
-        answer = print_answer(one, measured(99))
+        answer = print_answer(one)
         assert answer.own
         beyond += answer.verdict == "beyond noise"
     error = beyond / tried
@@ -123,42 +118,33 @@ def test_a_printed_spread_gives_at_most_5_of_100_errors_whatever_it_means(kind, 
         assert error == pytest.approx(0.05, abs=3 * (0.05 * 0.95 / tried) ** 0.5)
 
 
-def test_the_verdict_names_what_it_was_computed_from():
-    near = print_answer(claim(66.5, 65.3), measured(DEVIATION))
-    assert near.verdict == "within noise"
-    # t(0.975, 8) = 2.306
-    assert near.noise.noise == pytest.approx(2.306 * DEVIATION * 2**0.5, rel=1e-3)
-    assert (near.source.name, near.own) == ("a record", False)
-    assert print_answer(claim(69.5, 65.3), measured(DEVIATION)).verdict == "beyond noise"
-    unknown = print_answer(claim(66.5, 65.3), None)
-    assert (unknown.verdict, unknown.source, unknown.noise) == ("no fitting deviation", None, None)
-
-
-def test_printed_deviations_come_before_measured_ones():
-    """The values' own ±, then those of the same dataset, score and embeddings, then the measured one, then nothing."""
-    own = print_answer(claim(66.5, 65.3, "10", "0.3", "standard deviation", dataset="cub200"), measured(99))
-    assert own.own
-    assert own.noise.deviation == pytest.approx(0.3)
-    pooled = print_answer(claim(66.5, 65.3, dataset="cub200", score="MAP@R concatenated"), measured(99))
+def test_the_values_own_spread_comes_before_those_of_the_same_score():
+    own = print_answer(claim(66.5, 65.3, "10", "0.3", "standard deviation", dataset="cub200"))
+    assert (own.own, own.verdict) == (True, "beyond noise")
+    assert own.deviation == pytest.approx(0.3)
+    # t(0.975, 18) = 2.101
+    assert own.noise == pytest.approx(2.101 * 0.3 * (2 / 10) ** 0.5, rel=1e-3)
+    pooled = print_answer(claim(66.5, 65.3, dataset="cub200", score="MAP@R concatenated"))
     assert {spread.table for spread in pooled.source} == {"mlrc_cub200"}
-    assert (pooled.own, pooled.noise.degrees) == (False, 9 * len(pooled.source))
+    assert not pooled.own
     for dataset, score in (("cub200", "MAP@R separated"), ("inshop", "R@1"), ("made up", "R@1")):
-        assert print_answer(claim(66.5, 65.3, dataset=dataset, score=score), measured(1)).source == measured(1)
-        assert print_answer(claim(66.5, 65.3, dataset=dataset, score=score), None).verdict == "no fitting deviation"
+        unknown = print_answer(claim(66.5, 65.3, dataset=dataset, score=score))
+        assert (unknown.verdict, unknown.noise) == ("no fitting deviation", None)
 
 
 @pytest.mark.parametrize(("difference", "verdict"), [(1.8, "within noise"), (1.9, "beyond noise")])
 def test_a_spread_of_unstated_meaning_is_read_with_the_most_noise(difference, verdict):
-    answer = print_answer(claim(65 + difference, 65, "", "0.3/0.3"), None)
+    answer = print_answer(claim(65 + difference, 65, "", "0.3/0.3"))
     assert answer.verdict == verdict
     # t(0.975, 2) = 4.303 with a standard error over 2 runs.
-    assert answer.noise.noise == pytest.approx(4.303 * 0.3 * 2**0.5, rel=1e-3)
-    assert print_answer(claim(66, 65, "5", "0.3/0.3"), None).verdict == "beyond noise"
+    assert answer.noise == pytest.approx(4.303 * 0.3 * 2**0.5, rel=1e-3)
+    assert print_answer(claim(66, 65, "5", "0.3/0.3")).verdict == "beyond noise"
 
 
-def test_one_spread_counts_only_if_it_is_stated():
-    assert print_answer(claim(66.5, 65.3, "", "0.3/"), measured(1)).source == measured(1)
-    assert print_answer(claim(66.5, 65.3, "5", "0.3/"), measured(1)).source == measured(1)
-    assert print_answer(claim(66.5, 65.3, "5", "0.3/", "standard deviation"), measured(1)).own
-    assert print_answer(claim(66.5, 65.3, "1", "0.3/0.3", "standard deviation"), measured(1)).source == measured(1)
-    assert print_answer(claim(66.5, 65.3, "5", "0/0", "standard deviation"), measured(1)).source == measured(1)
+@pytest.mark.parametrize(
+    ("runs", "spread", "kind"),
+    [("", "0.3/", ""), ("5", "0.3/", ""), ("1", "0.3/0.3", "standard deviation"), ("5", "0/0", "standard deviation")],
+)
+def test_a_single_unstated_spread_of_one_run_or_of_zero_says_nothing(runs, spread, kind):
+    assert print_answer(claim(66.5, 65.3, runs, spread, kind)).verdict == "no fitting deviation"
+    assert print_answer(claim(66.5, 65.3, "5", "0.3/", "standard deviation")).own

@@ -1,7 +1,5 @@
 """Figure data and the files that artifacts lie in."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
 from results.records.artifacts import FigureData, figure_data_path
@@ -33,12 +31,3 @@ def test_an_exhibit_is_read_as_it_was_saved(tmp_path):
     loaded = FigureData.load(path)
     for name, value in vars(figure_data(0.5)).items():
         np.testing.assert_array_equal(getattr(loaded, name), value)
-
-
-def test_two_threads_can_save_one_exhibit(tmp_path):
-    path = figure_data_path(tmp_path, "abc")
-    with ThreadPoolExecutor(4) as pool:
-        for _ in range(20):
-            list(pool.map(lambda value: figure_data(value).save(path), (0.0, 0.25, 0.5, 0.75)))
-            assert FigureData.load(path).test_embeddings[0, 0] in (0.0, 0.25, 0.5, 0.75)
-    assert [file.name for file in path.parent.iterdir()] == ["abc.npz"]

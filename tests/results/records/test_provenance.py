@@ -49,11 +49,20 @@ def test_the_commit_is_this_checkouts(fresh_commit):
 
 def test_machine_and_versions_are_told(fresh_commit):
     made = origin.provenance("NVIDIA something", threads=3)
-    assert (made.device, made.threads, made.cpu_count) == ("NVIDIA something", 3, os.cpu_count())
+    assert (made.device, made.threads, made.cpu_count) == ("NVIDIA something", 3, origin.granted_cores())
     for package in ("torch", "numpy", "optuna", "pytorch-metric-learning"):
         assert made.versions[package] == metadata.version(package)
     assert "python" in made.versions
     assert made.processor == processor()
+
+
+def test_granted_cores_are_those_of_the_process_within_its_quota(tmp_path, monkeypatch):
+    monkeypatch.setattr(origin, "_CONTROL_GROUPS", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(6)))
+    assert origin.granted_cores() == 6
+    for written, cores in (("max 100000", 6), ("400000 100000", 4), ("50000 100000", 1), ("800000 100000", 6)):
+        (tmp_path / "cpu.max").write_text(f"{written}\n")
+        assert origin.granted_cores() == cores
 
 
 def test_code_and_cards_make_a_tree_dirty_and_a_users_file_or_a_new_record_does_not(elsewhere):
@@ -85,15 +94,6 @@ def test_outside_a_checkout_and_without_git_nothing_vouches_for_the_code(elsewhe
 def test_a_variable_tells_the_commit_of_copied_files(elsewhere, monkeypatch, told, dirty):
     monkeypatch.setenv("REPRODUCE_COMMIT", told)
     assert origin._commit() == ("a" * 40, dirty)
-
-
-def test_a_repository_around_copied_files_is_not_theirs(elsewhere, monkeypatch):
-    git(elsewhere, "init", "-q")
-    git(elsewhere, "commit", "-q", "--allow-empty", "-m", "another project")
-    inner = elsewhere / "copy" / "results" / "records"
-    inner.mkdir(parents=True)
-    monkeypatch.setattr(origin, "__file__", str(inner / "provenance.py"))
-    assert origin._commit() == ("unknown", True)
 
 
 def test_the_checkout_knows_its_commit_better_than_the_variable(elsewhere, monkeypatch):

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from results.records.records import Scores, mean_scores, run_fingerprint
+from results.records.records import RunRecord, mean_scores, run_fingerprint
+from results.records.trials import Trial
 from results.spec.conditions import (
     Conditions,
     ImageSettings,
@@ -22,7 +23,6 @@ from results.values import Record, canonical_json, derive_seed, fingerprint_of
 from tests.support.sample_records import scores, some_result, some_run, some_spec
 
 SPEC = some_spec()
-LOSS = Component(name="TripletMarginLoss", arguments={"margin": 0.1})
 
 
 # Another value for each field of a specification; None for a field that holds others.
@@ -36,7 +36,7 @@ CHANGES: dict[str, Any] = {
     "validation_classes": ((7, 7),),
     "seed": 8,
     "conditions.images": {"resize": 256, "crop": 31, "area": (0.2, 1.0), "ratio": (0.8, 1.2), "flip": False}
-    | {"evaluation_resize": 9, "augmentation": "device"},
+    | {"evaluation_resize": 9},
     "conditions.trunk": {"name": "other", "weights": "imagenet", "batch_norm": "frozen", "pooling": "average_max"}
     | {"input_format": InputFormat(channels="grey", mean=(0,), std=(1,)), "batch_norm_momentum": 0.9}
     | {"frozen": True, "width": 4},
@@ -91,13 +91,16 @@ def test_records_survive_json_unchanged(record):
     assert json.loads(record.model_dump_json()) == record.model_dump(mode="json")
 
 
-@pytest.mark.parametrize("record", [SPEC, some_result(SPEC), some_run(), LOSS])
-def test_records_are_frozen_and_refuse_unknown_keys(record):
-    field = next(iter(type(record).model_fields))
-    with pytest.raises(ValidationError, match="frozen"):
-        setattr(record, field, getattr(record, field))
-    with pytest.raises(ValidationError, match="extra_forbidden"):
-        type(record).model_validate({**record.model_dump(), "speed": 3})
+@pytest.mark.parametrize("number", [7.0, -3, math.nan])
+def test_no_record_holds_a_score_that_cannot_be(number):
+    run, trial = (
+        json.loads(some_run().model_dump_json()),
+        {"number": 0, "setting": {}, "state": "complete", "score": 0.5},
+    )
+    run["concatenated"]["map_at_r"] = number
+    for record, content in ((RunRecord, run), (Trial, {**trial, "fold_scores": [number]})):
+        with pytest.raises(ValidationError, match="Input should be"):
+            record.model_validate_json(json.dumps(content))
 
 
 def test_canonical_json_knows_no_order_of_keys_and_no_nan():
@@ -110,20 +113,6 @@ def test_canonical_json_knows_no_order_of_keys_and_no_nan():
 def test_seeds_are_the_same_on_every_machine():
     assert derive_seed("network", 7) == 2369450713922907855
     assert derive_seed(0, "reproduction", 3, 1) == 6495748839508073777
-
-
-def test_seeds_differ_by_purpose_number_and_fold():
-    identities = [
-        (base, purpose, number, fold)
-        for base in (0, 1)
-        for purpose in ("search", "reproduction")
-        for number in range(50)
-        for fold in range(4)
-    ]
-    seeds = {derive_seed(*identity) for identity in identities}
-    assert len(seeds) == len(identities)
-    assert all(0 <= seed < 2**63 for seed in seeds)
-    assert derive_seed("a", 1) != derive_seed("a", "1") != derive_seed("a1")
 
 
 def test_a_diverged_training_scores_nothing_and_is_flagged():
@@ -174,12 +163,6 @@ def test_a_training_that_no_epoch_improved_is_flagged_unless_it_was_never_traine
     assert some_result(SPEC, beats_untrained=False, stopped_by="untrained").flag is None
 
 
-@pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan, math.inf])
-def test_scores_that_no_model_can_have_are_refused(wrong):
-    with pytest.raises(ValidationError):
-        Scores(precision_at_1=wrong, r_precision=0.2, map_at_r=0.1)
-
-
 def test_what_follows_from_a_runs_measurements():
     run = some_run("margin", fold_scores=(scores(0.2), scores(0.4)), dataset="cub200", training_version=2)
     assert (run.method, run.dataset, run.training_version) == ("margin", "cub200", 2)
@@ -187,11 +170,6 @@ def test_what_follows_from_a_runs_measurements():
     assert run.separated.precision_at_1 == pytest.approx(0.3)
     assert run.fold_fingerprints == tuple(spec.fingerprint for spec in run.specs)
     assert run.fingerprint == run_fingerprint(run.fold_fingerprints)
-
-
-def test_a_run_is_named_in_messages_by_its_number_and_by_a_search_that_is_not_the_first():
-    assert some_run(run=2).name == "run 2"
-    assert some_run(run=2, search=1).name == "run 2 of search 1"
 
 
 def test_a_run_is_named_by_its_metrics_in_any_order_and_by_what_chose_its_epochs():

@@ -88,7 +88,6 @@ def test_features_have_no_trunk():
         ({"trunk": {**FROZEN, "weights": "random"}}, "a frozen trunk needs trained weights"),
         ({"trunk": {**FROZEN, "width": 4}}, "width is set by the suite"),
         ({"trunk": FROZEN, "images": {"flip": False}}, "flip has no effect on a frozen trunk"),
-        ({"trunk": FROZEN, "images": {"augmentation": "device"}}, "augmentation has no effect on a frozen trunk"),
         ({"trunk": FROZEN, "training": {"gradient_cache": 8}}, "gradient_cache has no effect on features"),
         ({"trunk": FROZEN, "training": {"optimizer": {"layer_decay": 0.5}}}, "layer_decay has no effect on features"),
         (
@@ -109,3 +108,21 @@ def test_settings_without_effect_are_refused(changes, words):
         del settings["trunk"]
     with pytest.raises(ValidationError, match=words):
         Experiment.model_validate(settings)
+
+
+def test_planned_looks_are_part_of_the_identity_and_the_look_that_was_reached_is_not():
+    def searched(**search):
+        return Experiment.model_validate({**SETTINGS, "search": search})
+
+    plain, three, five = (
+        searched(**search)
+        for search in ({"searches": 3}, {"until_decided": True}, {"until_decided": True, "searches": 5})
+    )
+    assert {"until_decided", "default"}.isdisjoint(plain.model_dump(mode="json")["search"])
+    assert three.search.searches == 3
+    assert Experiment.model_validate(five.model_dump(mode="json")) == five == three.with_searches(5)
+    names = [one.fingerprint("rows", "data") for one in (plain, three, five)]
+    assert names[0] != names[1] == names[2]
+    for wrong in ({"searches": 7}, {"trials": 0}):
+        with pytest.raises(ValidationError, match="until_decided looks after 3, 4, 5, 6, 8 searches"):
+            searched(until_decided=True, **wrong)

@@ -13,6 +13,8 @@ from tests.benchmarks.calibration import (
     assumed,
     calibrate,
     cells,
+    tuning,
+    until_decided,
     wrong_share,
 )
 
@@ -32,17 +34,34 @@ def test_every_cell_is_recorded():
 def test_wrong_claims_are_as_rare_as_promised():
     for row in RECORDED["repeated"]:
         for question, share in row["wrong"].items():
-            # The exception that docs/comparisons.md names.
-            bound = 0.11 if question == "the noisy method named" else MOST
-            assert share <= bound, (cell_of(row), question)
+            # The exceptions that docs/comparisons.md names.
+            bound = {"the noisy method named": 0.11}.get(question, MOST)
+            assert share <= (0.5 if "typical" in row else bound), (cell_of(row), question)
+        # Where one method fails, its expected score is not tested at 5 %, and its typical search is.
+        assert max(row.get("typical", {"all": 0}).values()) <= MOST, cell_of(row)
     for row in RECORDED["one_search"]:
+        assert row["wrong"] <= (0.18 if row["unequal"] else MOST), row
+    assert any(row["wrong"]["all pairs"] > 0.3 for row in RECORDED["repeated"] if "typical" in row)
+
+
+def test_planned_looks_keep_the_level_and_cost_less_than_fixed_searches():
+    for row in RECORDED["until_decided"]:
         assert row["wrong"] <= MOST, row
+        if row["gap"] and row["methods"] == 2:
+            assert row["decided"] > row["fixed"]["5"]
+            assert row["searches"] < 6.5
+
+
+def test_gains_of_tuning_are_claimed_where_there_are_some():
+    for row in RECORDED["tuning"]:
+        assert row["wrong"] <= MOST, row
+        assert not row["gain"] or row["seen"] > 0.9, row
 
 
 def test_intervals_contain_the_mean_as_often_as_promised():
     for row in RECORDED["repeated"]:
         if row["searches"] == 3 and row["methods"] >= 5:
-            bounds = {"one x5": 0.8, "failing": 0.93}
+            bounds = {"one x5": 0.8, "failing": 0.93, "one fails by 8": 0.92, "one fails by 16": 0.86}
             assert row["coverage"] >= bounds.get(row["kind"], 0.945), cell_of(row)
 
 
@@ -60,6 +79,12 @@ def test_a_recorded_cell_can_be_repeated(number):
         assert share == pytest.approx(row["wrong"][question], abs=3 * (0.05 * 0.95 / 400) ** 0.5)
     once = RECORDED["one_search"][5]
     assert assumed(5, once["methods"], once["ratio"], 400)["wrong"] == pytest.approx(once["wrong"], abs=0.03)
+    looks = next(row for row in RECORDED["until_decided"] if row["gap"] == 3)
+    found = until_decided(1, looks["methods"], looks["kind"], looks["gap"], 400)
+    assert (found["decided"], found["searches"]) == pytest.approx((looks["decided"], looks["searches"]), abs=0.3)
+    gained = RECORDED["tuning"][1]
+    found = tuning(1, gained["methods"], gained["searches"], gained["gain"], 400)
+    assert (found["wrong"], found["seen"]) == pytest.approx((gained["wrong"], gained["seen"]), abs=0.06)
 
 
 def test_taking_every_variance_for_the_pooled_one_would_claim_too_much(monkeypatch):

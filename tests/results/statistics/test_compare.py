@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.statistics.compare import compare_methods, mean_half_widths
-from results.statistics.comparison import MethodValues
+from results.spec.search_settings import LOOKS
+from results.statistics.compare import compare_at_looks, compare_methods, mean_half_widths
+from results.statistics.comparison import MethodValues, rank_words
 from results.statistics.deviations import SearchDeviation
+from results.statistics.primary_comparison import primary_comparison
+from results.store.experiment_results import MeasuredExperiment
 
 
 def of(*units):
@@ -108,7 +111,7 @@ def test_with_one_search_and_no_record_nothing_is_said_about_methods():
     result = compare_methods({**THREE, "untrained": untrained}, "single search", margin=0.5)
     assert {pair.untested for pair in result.pairs} == {"search not known"}
     assert {pair.p for pair in result.pairs} == {None}
-    assert result.groups == ()
+    assert result.rank_intervals == {}
     assert result.settings.tested == 6
 
 
@@ -136,16 +139,39 @@ def test_one_failed_search_does_not_hide_what_the_others_show():
     }
 
 
+@pytest.mark.parametrize(
+    ("searches", "others", "failed"),
+    [
+        ((0.30, 0.29, 0.26), (0.40, 0.402, 0.398), (0.26,)),  # 3 points are more than 5 deviations of 0.2 points.
+        ((0.30, 0.29, 0.28), (0.40, 0.402, 0.398), ()),  # 1 point below the median is too little.
+        ((0.30, 0.29, 0.26), (0.40, 0.41, 0.39), ()),  # 3 points are less than 5 deviations of 1 point.
+        ((0.30, 0.14), (0.40, 0.41, 0.39), (0.14,)),  # Less than half of the best.
+        ((0.30, 0.26), (0.40, 0.402, 0.398), ()),  # Two searches have no median of their own.
+    ],
+)
+def test_a_search_failed_if_it_lies_far_below_its_methods_others(searches, others, failed):
+    values = {"a": of(*searches), "b": of(*others), "c": MethodValues((0.1, 0.01), 2, searched=False)}
+    assert compare_methods(values).failed == ({"a": failed} if failed else {})
+    assert compare_methods(values, "run").failed == {}
+
+
+def test_searches_of_the_kept_records_that_failed_are_found():
+    found = {
+        name: primary_comparison(MeasuredExperiment.kept(f"search_variance_{name}")).failed
+        for name in ("birds_subset", "glyphs", "handwriting")
+    }
+    shown = {name: {key: [round(100 * one, 1) for one in own] for key, own in of.items()} for name, of in found.items()}
+    assert shown == {"birds_subset": {"triplet": [24.9]}, "glyphs": {}, "handwriting": {"contrastive": [14.5]}}
+
+
 def test_three_answers_of_a_pair_stand_apart():
     pair = compare_methods(table(5, A=(30.15, 0.001), B=(30, 0.001)), margin=0.5).pairs[0]
     assert (pair.direction, pair.size, pair.claimed_size(1.5), pair.claimed_size(0.15)) == (
         *("a better", "within", "excluded", "compatible"),
     )
-    assert pair.share_better + pair.share_within + pair.share_worse == pytest.approx(1)
-    assert pair.share_within > 0.99
     turned = compare_methods(table(5, B=(30, 0.001), A=(30.15, 0.001)), margin=0.5).pair("A", "B")
     assert (turned.a, turned.better, turned.direction) == ("A", "A", "a better")
-    assert (turned.share_better, turned.low) == (pytest.approx(pair.share_better), pytest.approx(pair.low))
+    assert turned.low == pytest.approx(pair.low)
 
 
 def test_methods_that_are_not_complete_get_no_verdict_but_count_in_the_correction():
@@ -191,10 +217,48 @@ def test_the_comparisons_that_were_asked_for_are_the_only_ones():
     assert [(p.a, p.b) for p in named.pairs] == [("B", "A"), ("B", "C")]
 
 
-def test_groups_are_cliques_without_a_better():
-    values = table(3, A=(40, 0.04), B=(39.6, 0.04), C=(39.2, 0.04), D=(30, 0.04))
-    assert compare_methods(values, margin=0.5).groups == (("A", "B"), ("B", "C"))
-    assert compare_methods(values, margin=0.5, compare="best").groups == ()
+EIGHT = np.random.default_rng(3).standard_normal((3, 8)) * 0.004 + np.array([[0.30], [0.29], [0.285]])
+
+
+def until(searches, **settings):
+    units = dict(zip("abc", EIGHT[:, :searches].tolist(), strict=True))
+    return compare_at_looks({name: MethodValues(tuple(own), searches) for name, own in units.items()}, **settings)
+
+
+def test_each_planned_look_has_its_share_of_the_level_and_claims_stay():
+    found = {}
+    for look in LOOKS:
+        result = until(look)
+        plain = compare_methods(
+            {name: of(*own) for name, own in zip("abc", EIGHT[:, :look], strict=True)}, alpha=0.05 * look / sum(LOOKS)
+        )
+        assert result.look_level == plain.alpha
+        for pair, alone in zip(result.pairs, plain.pairs, strict=True):
+            at_once = min(1, alone.p_better * sum(LOOKS) / look)
+            found[pair.a, pair.b] = min(found.get((pair.a, pair.b), 1), at_once)
+            assert pair.p_better == pytest.approx(found[pair.a, pair.b])
+            assert (pair.better is not None) == (pair.p_better < 0.05)
+    assert until(3).pair("a", "c").better is None
+    assert until(8).pair("a", "c").better == "a"
+    assert not until(8).decided, "b and c are neither different nor equal"
+
+
+def test_a_claim_of_an_early_look_stays_when_later_searches_disagree():
+    early = {"a": (0.3, 0.301, 0.302, 0.1), "b": (0.2, 0.201, 0.202, 0.2)}
+    values = {name: MethodValues(units, 4) for name, units in early.items()}
+    assert compare_methods(values).pair("a", "b").better is None
+    assert compare_at_looks(values).pair("a", "b").better == "a"
+    assert compare_at_looks(values).decided
+    started = {**values, "a": MethodValues(early["a"][:2], 2, missing="searches missing")}
+    assert (compare_at_looks(started).tested, compare_at_looks(started).decided) == (0, False)
+
+
+def test_ranks_follow_from_the_claims():
+    values = table(3, D=(30, 0.04), A=(40, 0.04), B=(39.6, 0.04), C=(39.2, 0.04))
+    ranks = compare_methods(values, margin=0.5).rank_intervals
+    assert ranks == {"A": (1, 2), "B": (1, 3), "C": (2, 3), "D": (4, 4)}
+    assert (rank_words(ranks["B"]), rank_words(ranks["D"])) == ("rank 1 to 3", "rank 4")
+    assert compare_methods(values, margin=0.5, compare="best").rank_intervals == {}
 
 
 def test_an_interval_of_a_mean_is_no_narrower_than_the_pool_says():

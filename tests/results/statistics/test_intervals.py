@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from results.statistics.intervals import (
-    Interval,
     PublishedMean,
     deviation_of_interval,
     half_width_of,
@@ -29,16 +28,6 @@ def test_it_is_scipys_t_interval(values):
     if spread > 1e-9:
         low, high = stats.t.interval(0.95, len(values) - 1, loc=np.mean(values), scale=spread)
         assert (interval.low, interval.high) == pytest.approx((low, high), rel=1e-9, abs=1e-12)
-
-
-def test_other_confidences_have_other_quantiles():
-    assert student_t_interval([0.0, 1.0], 0.5).half_width == pytest.approx(0.5)  # t(0.75, 1) = 1, s / sqrt(2) = 0.5
-
-
-def test_one_run_has_no_interval():
-    assert student_t_interval([0.25]) == Interval(0.25, None, 1)
-    assert student_t_interval([0.25]).low is None
-    assert student_t_interval([0.25]).high is None
 
 
 @pytest.mark.parametrize("n", [2, 3, 10])

@@ -2,17 +2,26 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
-import numpy as np
 import pytest
 
 from results.records.records import CurvePoint
-from results.records.trials import SearchTrials
 from results.spec.search_settings import SearchedRange
-from results.statistics.search_findings import RangeEnd, close_trials, cut_offs, range_ends, validation_scores
+from results.statistics.primary_comparison import primary_comparison
+from results.statistics.search_findings import (
+    RangeEnd,
+    cut_offs,
+    gains_over,
+    range_ends,
+    search_findings,
+    tuning_gains,
+    validation_scores,
+)
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.measured_experiment import VALUES, measured, specs_of, with_trainings
+from tests.support.measured_experiment import measured, specs_of, with_trainings
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary
+from tests.support.sample_searches import searched
 
 
 def with_scores(*scores, **changes):
@@ -120,20 +129,6 @@ def test_values_that_were_set_have_no_ends():
     assert range_ends(experiment({"loss.alpha": 32})) == []
 
 
-def test_two_trials_are_close_if_they_differ_by_no_more_than_the_noise_of_their_difference():
-    world, noise = with_trainings(), np.std(VALUES["contrastive"], ddof=1) / 4
-    lead = 2**0.5 * noise
-    for second, close in ((0.16 - 0.999 * lead, True), (0.16 - 1.001 * lead, False)):
-        searches = {("contrastive", 0): SearchTrials((0.1, 0.16, second)), ("cosface", 0): SearchTrials((0.2,))}
-        assert close_trials(replace(world, searches=searches)) == {("contrastive", 0): close}
-
-
-def test_a_single_reproduction_shows_no_noise():
-    world = with_trainings()
-    one = replace(world, records=world.records[:1], searches={("contrastive", 0): SearchTrials((0.1, 0.16))})
-    assert close_trials(one) == {}
-
-
 def test_runs_without_validation_scores_are_left_out():
     world = with_trainings()
     trainings = dict(world.trainings)
@@ -141,3 +136,45 @@ def test_runs_without_validation_scores_are_left_out():
     runs = [run for run in world.records if run.method == "triplet"]
     assert len(validation_scores(world, runs)) == 3
     assert len(validation_scores(replace(world, trainings=trainings), runs)) == 2
+
+
+@pytest.mark.parametrize(("good", "outcome"), [(0.2, "Decided"), (0.11, "Not decided")])
+def test_planned_looks_say_what_the_answer_cost_and_what_a_fixed_plan_would_cost(good, outcome):
+    values = {"a": [[good], [good + 0.004], [good - 0.004]], "b": [[0.1], [0.104], [0.096]]}
+    search = {"trials": 17, "searches": 3, "until_decided": True}
+    world = searched(values, runs=1, search=search)
+    (found,) = (one for one in search_findings(world, primary_comparison(world)) if "looks" in one.text)
+    assert found.text == f"{outcome} after 3 searches of each method; looks were planned after 3, 4, 5, 6 and 8."
+    assert found.detail.startswith("At this look a verdict has a level of 0.6 %, over all looks of 5 %")
+    fixed = "smallest of these differences, 10.0 points, with a probability of 80 % takes 2 searches of each."
+    assert (fixed in found.detail) == (outcome == "Decided")
+
+
+def test_tuning_is_compared_with_the_defaults_of_each_method():
+    values = {
+        "a": [[0.20, 0.20], [0.21, 0.21], [0.19, 0.19]],
+        "b": [[0.15, 0.15], [0.16, 0.16], [0.11, 0.11]],
+        "a_default": [[0.101, 0.099]],
+        "b_default": [[0.141, 0.139]],
+    }
+    world = searched(values)
+    runs = {"a": 6, "b": 6, "a_default": 2, "b_default": 2}
+    defaults = {"a_default": "a", "b_default": "b"}
+    world = replace(world, summary=world.summary.model_copy(update={"runs": runs, "defaults": defaults}))
+    first, second = tuning_gains(world)
+    assert (first.gain, second.gain, first.below, second.below) == pytest.approx((0.1, 0, 0, 1))
+    assert first.p < 0.05 < second.p
+    (found,) = (one for one in search_findings(world, primary_comparison(world)) if "Tuning" in one.text)
+    assert found.text.startswith("Tuning gained, over the cards' own settings, in points: A +10.0 ± ")
+    assert found.detail.endswith("Searches whose setting is below the default: B 1 of 3.")
+    assert [(pair.a, pair.b) for pair in primary_comparison(world).pairs] == [("a", "b")]
+
+
+@pytest.mark.parametrize("data", ["glyphs", "handwriting"])
+def test_what_tuning_bought_on_the_kept_records_is_what_the_docs_say(data):
+    tuned, default = (MeasuredExperiment.kept(f"{name}_{data}") for name in ("search_variance", "defaults"))
+    assert tuned.summary.experiment.conditions == default.summary.experiment.conditions
+    page = (Path(__file__).parents[3] / "docs" / "comparisons.md").read_text(encoding="utf-8")
+    for one in gains_over(tuned, default):
+        star = "*" if one.p < 0.05 else ""
+        assert f"| {100 * one.gain:+.1f} ± {100 * one.half_width:.1f}{star} | {one.below} of {one.searches} |" in page

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from reports.tables.result_table import result_cells, table_of
+from reports.tables.result_table import table_of
 from reproduce.outputs.tables import stored_experiments
 from results.records import records
 from results.records.experiment_summary import ExperimentData
@@ -22,7 +22,7 @@ def test_kept_records_make_a_whole_table_and_say_where_they_come_from(name):
     table = table_of(measured)
     assert [row.key for row in table.rows] == list(measured.summary.methods)
     for row in table.rows:
-        values = [cell.value for cell in result_cells(row).values()]
+        values = [cell.value for cell in row.cells[1:]]
         assert all(math.isfinite(value) and 0 < value <= 1 for value in values), row.key
         searches, runs = measured.summary.experiment.search.searches, measured.summary.runs[row.key]
         assert row.cells[0].value == (searches if searches > 1 and row.key != "untrained" else runs)
@@ -84,7 +84,6 @@ def test_methods_that_the_summary_does_not_name_are_left_out(tmp_path):
     store.put_experiment("x", "some", some_summary(methods=titles))
     whole = MeasuredExperiment.from_store(store, "x", trainings=True)
     assert {record.method for record in whole.records} == set(titles)
-    assert whole.others == ()
     store.put_experiment("x", "some", some_summary(methods={kept: "Kept"}))
     fewer = MeasuredExperiment.from_store(store, "x", trainings=True)
     assert {record.method for record in fewer.records} == {kept}
@@ -92,12 +91,11 @@ def test_methods_that_the_summary_does_not_name_are_left_out(tmp_path):
     assert set(fewer.trainings) == {name for record in fewer.records for name in record.fold_fingerprints}
     assert set(fewer.test_curves) <= set(fewer.trainings) < set(whole.trainings)
     assert {method for method, _ in fewer.searches} <= {kept}
-    assert fewer.others == ("contrastive", "cosface")
     (stored,) = stored_experiments(store)
     assert {record.method for record in stored.measured.records} == set(titles)
 
 
-def test_methods_of_other_starts_with_the_same_settings_are_named_and_used(tmp_path):
+def test_methods_of_other_starts_with_the_same_settings_are_used_for_claims(tmp_path):
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
     data = ExperimentData(fingerprint="d" * 32, samples=10, classes=8)
     starts = {"1": ("a", "b"), "2": ("a",), "3": ("a", "c"), "4": ("a", "z"), "5": ("a", "y")}
@@ -112,7 +110,6 @@ def test_methods_of_other_starts_with_the_same_settings_are_named_and_used(tmp_p
             store.enlist(start, method, run)
     measured = MeasuredExperiment.from_store(store, "2")
     assert [record.fingerprint for record in measured.records] == [some_run("a", fingerprint="2a").fingerprint]
-    assert measured.others == ("b", "c")
     found = [[record.fingerprint for record in one.measured.records] for one in stored_experiments(store)]
     expected = [["5a", "5y"], ["4a", "4z"], ["3a", "3c", "1b"]]
     assert found == [[some_run(text[1], fingerprint=text).fingerprint for text in texts] for texts in expected]

@@ -71,18 +71,6 @@ def test_trainings_and_curves_are_read_back_as_frames(store):
     assert pd.isna(mine["loss"].iloc[0])
 
 
-@pytest.mark.parametrize(
-    ("table", "column"),
-    [
-        *(("folds", "status"), ("curves", "map_at_r"), ("failures", "reason")),
-        *(("runs", "method"), ("class_scores", "queries"), ("test_points", "iteration")),
-    ],
-)
-def test_empty_tables_have_their_columns(store, table, column):
-    assert column in store.table(table)
-    assert store.table(table).empty
-
-
 def test_further_metrics_have_columns_where_a_run_has_them(store):
     store.put_run(some_run("contrastive"))
     assert not any(column.endswith("nmi") for column in store.table("runs"))
@@ -211,14 +199,3 @@ def test_a_run_has_a_row_for_each_of_its_experiments(store):
     assert frame["trials"].isna().tolist() == [False, False, False, True]
     assert frame["settings"].tolist() == ['{"loss.margin": 0.1}'] * 4
     assert frame["source_hash"].tolist() == [HASH, "", HASH, ""]
-
-
-def test_a_start_says_its_plan_and_counts_its_runs(store):
-    store.put_experiment("a" * 32, "first", some_summary(methods={"triplet": "Triplet"}))
-    store.put_experiment("b" * 32, "second", some_summary())
-    store.put_run(some_run())
-    store.enlist("a" * 32, "triplet", some_run())
-    second, first = store.starts()
-    assert [(one.name, one.runs) for one in (second, first)] == [("second", 0), ("first", 1)]
-    assert first.described == f"{'a' * 12} (first: triplet; 1 x 2 trials)"
-    assert (store.count("runs"), store.count("failures")) == (1, 0)

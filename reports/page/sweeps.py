@@ -1,0 +1,185 @@
+"""Scores against a number in which the rows of an experiment, or the panels of its file, differ.
+
+A row of the frame is a point: panel (the dataset), line, x, mean, half_width (of the 95 % interval; empty for one
+value), n, unit (run or search), values (of the runs, or means of the searches) and published (empty if it is not
+known). Scores are fractions of 1.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from reports.figures.dependence import dependence_plot, over
+from reports.figures.style import FigureError
+from reports.page.material import Material
+from results.published.tables import FigureValue, figure_values
+from results.spec.conditions import Conditions
+from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.statistics.primary_comparison import method_intervals, unit_values
+from results.values import Record
+
+_CHOICES = {
+    "standard": "The epoch of every run is chosen on validation classes, not on the test classes.",
+    "mlrc": "The checkpoint of every fold is chosen on the validation classes of this fold.",
+}
+
+
+@dataclass(frozen=True)
+class ScoreSweep:
+    """A score against a number, with a panel for each dataset and a line for each value of a second number.
+
+    Published values of a paper's figure stand beside the runs of the suite's experiment of its name.
+
+    Attributes:
+        materials: The experiment, or those of the panels of its file.
+        parameter: Target of the hyperparameter (such as `loss.alpha`) or dotted key of the experiment's setting
+            (such as `training.batch_size`) on the horizontal axis.
+        line: Hyperparameter that makes the lines; empty for lines by method.
+    """
+
+    materials: tuple[Material, ...]
+    parameter: str
+    line: str = ""
+
+    @property
+    def published(self) -> tuple[FigureValue, ...]:
+        """The values of the paper's figure, which is made by the suite's experiment of its name."""
+        material = self.materials[0]
+        experiment = material.measured.summary.experiment
+        as_published = not experiment.dataset.subset and not material.deviations
+        values = figure_values(material.name) if as_published else ()
+        return tuple(value for value in values if value.dataset == experiment.dataset.name)
+
+    @property
+    def metric(self) -> str:
+        """The primary score's metric, or precision@1, which published figures have."""
+        return "precision_at_1" if self.published else self.materials[0].score.metric
+
+    def frame(self) -> pd.DataFrame:
+        """Return the points of all panels.
+
+        Raises:
+            FigureError: There are fewer than two, or two rows have the same numbers.
+        """
+        points: dict[tuple[str, str, float], dict[str, Any]] = {}
+        for row in (row for material in self.materials for row in self._rows(material)):
+            if (place := (row["panel"], row["line"], row["x"])) in points:
+                raise FigureError(f"two rows have the same {self.parameter}")
+            points[place] = {**row, "published": None}
+        if len({x for _, _, x in points}) < 2:
+            raise FigureError(f"no two rows with runs differ in {self.parameter}")
+        first = next(line for _, line, _ in points)
+        for value in self.published:
+            line = f"{self.line} = {float(value.series):g}" if self.line else first
+            place = (value.dataset, line, value.x)
+            points.setdefault(place, {"panel": value.dataset, "line": line, "x": value.x, **_NO_RUNS})
+            points[place]["published"] = value.score
+        panels, lines = (
+            [*dict.fromkeys(panel for panel, _, _ in points)],
+            [*dict.fromkeys(line for _, line, _ in points)],
+        )
+        if self.line:
+            lines.sort(key=lambda line: float(str(line).rpartition(" ")[2]))
+        ordered = sorted(points, key=lambda place: (panels.index(place[0]), lines.index(place[1]), place[2]))
+        return pd.DataFrame([points[place] for place in ordered])
+
+    def draw(self, frame: pd.DataFrame) -> Figure:
+        """Draw the points."""
+        return dependence_plot(frame, self.parameter, HEADLINE_METRICS[self.metric])
+
+    def note(self, frame: pd.DataFrame) -> str:
+        """Say what a point is, how many searches or runs it has, and how their epochs were chosen."""
+        protocols = dict.fromkeys(one.measured.summary.experiment.protocol for one in self.materials)
+        hollow = ["Hollow: as published, read off the authors' slides."] if self.published else []
+        score = HEADLINE_METRICS[self.metric]
+        said = f"{score} on the test classes, mean and 95 % interval over {over(frame)} per point."
+        return " ".join((said, *(_CHOICES[protocol] for protocol in protocols), *hollow))
+
+    def _rows(self, material: Material) -> Iterator[dict[str, Any]]:
+        """Yield the points of one experiment that have the number, and lie on a line."""
+        by_method = material.measured.values(self.metric, material.score.embeddings)
+        units, intervals = unit_values(material.measured, by_method), method_intervals(material.measured, by_method)
+        for key, runs in material.records.items():
+            # A row that trains nothing, such as the untrained trunk, has no settings of training.
+            number = _number(_row_setting(material, key, self.parameter)) if runs[0].iterations != 0 else None
+            # The title of a row of a sweep begins with the title of its card.
+            line = material.titles[key].partition(f", {self.parameter} ")[0]
+            if self.line:
+                found = _number(_row_setting(material, key, self.line))
+                line = "" if found is None else f"{self.line} = {found:g}"
+            if number is not None and line and key in by_method and units[key].units:
+                interval = intervals[key]
+                scores = {"mean": interval.mean, "half_width": interval.half_width, "n": interval.n}
+                place = {"panel": material.measured.summary.dataset, "line": line, "x": number}
+                yield {**place, **scores, "unit": material.unit, "values": units[key].units}
+
+
+_NO_RUNS: dict[str, Any] = {"mean": None, "half_width": None, "n": 0, "unit": None, "values": ()}
+
+
+def sweeps_of(materials: Sequence[Material]) -> Iterator[ScoreSweep]:
+    """Yield a sweep for each number in which variants of one card differ, one or two at a time.
+
+    Of several panels of a file, yield the one setting in which those on the same dataset differ.
+    """
+    if len(materials) > 1:
+        yield from _over_panels(materials)
+        return
+    experiment = materials[0].measured.summary.experiment
+    groups: dict[tuple[str, ...], list[dict[str, float]]] = {}
+    for variant in experiment.variants:
+        given = {**variant.set, **experiment.changes.get(variant.key, {})}
+        numbers = {target: number for target, value in given.items() if (number := _number(value)) is not None}
+        groups.setdefault((variant.of, *numbers), []).append(numbers)
+    found: dict[str, ScoreSweep] = {}
+    for (_, *targets), rows in groups.items():
+        values = {target: {row[target] for row in rows} for target in targets}
+        varied = sorted((target for target in targets if len(values[target]) > 1), key=lambda one: -len(values[one]))
+        if 1 <= len(varied) <= 2:
+            found.setdefault(varied[0], ScoreSweep(tuple(materials), varied[0], "".join(varied[1:])))
+    yield from found.values()
+
+
+def _over_panels(materials: Sequence[Material]) -> Iterator[ScoreSweep]:
+    by_dataset: dict[str, list[dict[str, float]]] = {}
+    for material in materials:
+        experiment = material.measured.summary.experiment
+        by_dataset.setdefault(experiment.dataset.name, []).append(dict(_numbers(experiment.without_folder())))
+    differing = {
+        key
+        for panels in by_dataset.values()
+        for key in set.intersection(*map(set, panels))
+        if len({panel[key] for panel in panels}) > 1
+    }
+    if len(differing) == 1:
+        yield ScoreSweep(tuple(materials), *differing)
+
+
+def _numbers(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(value, f"{prefix}{name}.")
+        elif (number := _number(value)) is not None:
+            yield f"{prefix}{name}", number
+
+
+def _row_setting(material: Material, key: str, target: str) -> object:
+    """Return the value of a hyperparameter or of an experiment's setting in one row with runs; None if it has none."""
+    experiment = material.measured.summary.experiment
+    if target in (given := material.records[key][0].hyperparameters):
+        return given[target]
+    for variant in experiment.variants:
+        if variant.key == key and target in variant.set:
+            return variant.set[target]
+    row = experiment.for_row(key)
+    value: object = row.conditions if target.partition(".")[0] in Conditions.model_fields else row
+    for name in target.split("."):
+        value = getattr(value, name, None) if isinstance(value, Record) else None
+    return value
+
+
+def _number(value: object) -> float | None:
+    return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)

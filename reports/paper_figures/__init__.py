@@ -1,1 +1,0 @@
-"""The result figures of the papers, drawn from the runs in a store."""

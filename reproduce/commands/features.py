@@ -1,0 +1,71 @@
+"""`reproduce features`: writes the features that a trunk computes of a folder of images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reproduce.commands.data import CACHE
+from reproduce.commands.options import Device, Skip, Weights
+from reproduce.commands.terminal import output_console, say
+from reproduce.errors import InputError, as_input_errors, writing_to
+from reproduce.monitoring.bars import Bars
+
+app = typer.Typer(name="features", help="Compute features of images.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Without it, typer would take the only command for the group."""
+
+
+@app.command()
+def extract(
+    trunk: Annotated[str, typer.Option("--trunk", help="Name of a model of timm, or of a trunk as in a file.")],
+    data: Annotated[Path, typer.Option("--data", help="Folder with one folder of images per class.")],
+    to: Annotated[Path, typer.Option("--to", help="New or empty folder for the features.")],
+    weights: Weights = None,
+    resize: Annotated[int, typer.Option("--resize", min=8, help="Pixels of the shorter side.")] = 256,
+    crop: Annotated[int, typer.Option("--crop", min=8, help="Pixels of the centre crop.")] = 224,
+    skip_broken_images: Skip = False,
+    device: Device = "auto",
+    cache: Annotated[Path, typer.Option("--cache", help="Folder of decoded images and of features.")] = CACHE,
+) -> None:
+    """Write the features of a frozen trunk as a folder of features, for experiments with `dataset: {name: features}`.
+
+    An interrupted computation is continued by the same command.
+    """
+    from protocols.datasets.dataset import DataRequest
+    from protocols.datasets.dataset_registry import open_dataset
+    from protocols.features.frozen_features import FrozenTrunk, with_features, write_features
+    from protocols.trunks.embedding_model import check_images_fit
+    from protocols.trunks.trunk_registry import TRUNKS, identified_trunk
+    from reproduce.run.devices import check_device, use_gpu
+    from results.spec.conditions import ImageSettings
+    from results.spec.data_choice import FOLDER, DataChoice
+    from results.spec.trunk_spec import TrunkSpec
+
+    console = output_console()
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise InputError(f"{to}: is there already; name a new or an empty folder with --to")
+    if crop > resize:
+        raise InputError(f"--crop {crop} is larger than --resize {resize}; make it smaller, or give a larger --resize")
+    name = trunk if trunk in TRUNKS or ":" in trunk else f"timm:{trunk}"
+    images = ImageSettings(resize=resize, crop=crop)
+    choice = DataChoice(name=FOLDER, skip_broken_images=skip_broken_images)
+    where = check_device(device)
+    with as_input_errors(), Bars(console) as bars:
+        spec = identified_trunk(TrunkSpec(name=name, frozen=True), weights, bars.of("fetching weights"))
+        check_images_fit(spec, crop)
+        dataset = open_dataset(DataRequest(choice, images, cache, data, bars.of("decoding images")))
+        use_gpu(where)
+        frozen = FrozenTrunk(spec, images)
+        featured = with_features(dataset, frozen, cache, where, bars.of("computing features"))
+        with writing_to(to):
+            write_features(featured, to)
+    for phrase in featured.left_out:
+        say(console, f"left out: {phrase}")
+    width = featured.images.features.width  # type: ignore[union-attr]
+    say(console, f"{to}: {len(featured.names):,} rows of {width} features, {featured.n_classes:,} classes, from {name}")

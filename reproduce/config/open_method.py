@@ -1,0 +1,190 @@
+"""Opens method cards, and applies an experiment's settings to them: what is searched, set or published.
+
+Every class and argument in a card is checked by building it.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import JsonValue, ValidationError
+
+from protocols.search.method_template import MethodTemplate
+from protocols.search.space import SearchParameter
+from protocols.training.build_method import MethodError
+from protocols.training.check_method import check_method, with_versions
+from protocols.training.optimizer import check_training
+from reproduce.config.method_card import LossOptimizer, MethodCard, card_file, read_card
+from reproduce.config.strict_yaml import describe, one_line_errors
+from reproduce.errors import InputError
+from results.spec.conditions import TrainingSettings
+from results.spec.experiment_spec import Experiment, Variant
+from results.spec.hyperparameters import HyperparameterError, method_at
+from results.spec.source_names import sources_of
+from results.spec.training_spec import MethodSpec
+
+BoundsChoice = Literal["widened", "initial"]
+PROXY_LR = "loss_optimizer.lr"
+NETWORK_LR = "optimizer.lr"
+
+
+def load_card(name: str) -> MethodCard:
+    """Load a method card, given its name or its file, and check that its classes accept its arguments."""
+    path = card_file(name)
+    card = read_card(path)
+    with one_line_errors(str(path), MethodError, HyperparameterError):
+        _check(card)
+    return card
+
+
+def load_variant(variant: Variant) -> MethodCard:
+    """Load the card of a variant's method and apply the variant's settings.
+
+    Fixed hyperparameters are no longer searched, and published values are removed.
+    """
+    card = load_card(variant.of)
+    if "optimizer.lr" in variant.set:
+        raise InputError(
+            f"variant {variant.key!r}: the network's learning rate is a condition of a row; write "
+            f"`with: {{{variant.key}: {{training.optimizer.lr: ...}}}}`"
+        )
+    with one_line_errors(f"variant {variant.key!r} of method {variant.of!r}", MethodError, HyperparameterError):
+        method = method_at(open_card(card).method, variant.set)
+        variant_card = card.model_copy(
+            update={
+                "key": variant.key,
+                "title": variant.title,
+                "loss": method.loss,
+                "miner": method.miner,
+                "embedding_regularizer": method.embedding_regularizer,
+                "batch": card.batch.model_copy(update={"samples_per_class": method.samples_per_class}),
+                "loss_optimizer": LossOptimizer(lr=method.loss_lr, weight_decay=method.loss_weight_decay),
+                "search": {target: choice for target, choice in card.search.items() if target not in variant.set},
+                "published": {},
+                "printed": {},
+            }
+        )
+        _check(variant_card)
+    return variant_card
+
+
+def users_sources(card: MethodCard) -> tuple[str, ...]:
+    """Return the classes of a card that come from users' files and modules, with the hashes of their sources."""
+    return sources_of(with_versions(open_card(card).method))
+
+
+def open_card(
+    card: MethodCard,
+    dataset: str = "",
+    bounds: BoundsChoice = "widened",
+    batch_size: int = TrainingSettings().batch_size,
+) -> MethodTemplate:
+    """Return the card's method with its default settings and its search space on a dataset.
+
+    The empty string in place of a dataset gives the general ranges. The batch size stands for `$batch_size` in ranges.
+    """
+    spec = MethodSpec(
+        name=card.key,
+        loss=card.loss,
+        miner=card.miner,
+        embedding_regularizer=card.embedding_regularizer,
+        samples_per_class=card.batch.samples_per_class,
+        whole_passes=card.batch.classes == "once",
+        loss_lr=card.loss_optimizer.lr,
+        loss_weight_decay=card.loss_optimizer.weight_decay,
+        warmup_passes=card.warmup.passes,
+        embedder=card.embedder,
+    )
+    fixed, space = card.fixed.get(dataset, {}), []
+    for target, searched in card.search.items():
+        low, high = searched.bounds_on(dataset, bounds, batch_size)
+        if target not in fixed:
+            kept = searched.model_dump(include={"scale", "choices", "exhaustive"})
+            space.append(SearchParameter(target=target, low=low, high=high, **kept))
+    return MethodTemplate(method=method_at(spec, fixed), space=tuple(space))
+
+
+def _check(card: MethodCard) -> None:
+    """Build the method with every setting of the card; raise MethodError if its classes do not accept one."""
+    if card.loss is None:
+        if card.search:
+            raise MethodError("a card without a loss has nothing to search")
+        return
+    if card.embedder is not None:
+        raise MethodError(f"embedder {card.embedder} is for cards without a loss, since a loss trains the embedder")
+    opened = open_card(card)
+    middle = {parameter.target: parameter.at(0.5) for parameter in opened.space}
+    check_method(*(opened.at(setting) for setting in (middle, *card.published.values(), *card.fixed.values())))
+
+
+def open_method(experiment: Experiment, card: MethodCard) -> MethodTemplate:
+    """Return a card's method with the settings and the search space of an experiment."""
+    opened = open_card(
+        card, experiment.dataset.name, experiment.search.bounds, experiment.conditions.training.batch_size
+    )
+    given = given_hyperparameters(experiment, card)
+    searched = [] if experiment.search.trials == 0 else [*opened.space]
+    if (rates := experiment.search.network_lr) is not None and card.loss is not None and experiment.search.trials:
+        searched.append(SearchParameter(target=NETWORK_LR, scale="log", low=rates.low, high=rates.high))
+    space = tuple(p for p in _with_ranges(experiment, card, searched) if p.target not in given)
+    if experiment.proxies is not None and trains_proxies(card):
+        warmup = {"warmup.passes": experiment.proxies.warmup_passes, "warmup.steps": experiment.proxies.warmup_steps}
+        opened = opened.model_copy(update={"method": opened.at(warmup)})
+    with one_line_errors(f"settings of method {card.key!r}", HyperparameterError, MethodError):
+        method = opened.at(given)
+        acts_on_validation = check_method(method).acts_on_validation
+        if method.loss is not None:
+            check_training(experiment.conditions.training, experiment.conditions.trunk)
+    if experiment.protocol == "standard" and acts_on_validation:
+        # CCP starts a new problem when the validation score stops rising, and would never leave its first.
+        raise InputError(
+            f"method {card.key!r} acts on validation scores, which the final training of protocol standard does not "
+            "have; use protocol mlrc"
+        )
+    return MethodTemplate(method=with_versions(method), space=space, given=given)
+
+
+def _with_ranges(
+    experiment: Experiment, card: MethodCard, parameters: Sequence[SearchParameter]
+) -> list[SearchParameter]:
+    """Return search parameters with the ranges of the experiment in place of the card's; name all faults at once."""
+    ranges = experiment.search.ranges.get(card.key, {})
+    known = dict.fromkeys([*card.search, *(parameter.target for parameter in parameters)])
+    replaced = []
+    searched = f"searched are {', '.join(known) or 'none'}"
+    faults = [f"there is no searched {target!r}; {searched}" for target in ranges if target not in known]
+    for parameter in parameters:
+        low, high = parameter.low, parameter.high
+        if parameter.target not in ranges and low is not None and high is not None and low >= high:
+            faults.append(f"{parameter.target}: with this batch size the card's range is {low:g} to {high:g}; give one")
+            continue
+        bounds = dict(ranges.get(parameter.target, {}))
+        try:
+            replaced.append(SearchParameter.model_validate({**parameter.model_dump(), **bounds}))
+        except ValidationError as error:
+            faults.append(f"{parameter.target}: {describe(error)}")
+    if faults:
+        raise InputError(f"search.ranges of method {card.key!r}: {'; '.join(faults)}")
+    return replaced
+
+
+def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:
+    """Return the hyperparameters that are set instead of searched, by target.
+
+    Later values replace earlier ones: published values if the experiment searches nothing, the learning rate of the
+    proxies, and the experiment's settings for this method.
+    """
+    given: dict[str, JsonValue] = {}
+    if experiment.search.trials == 0:
+        name = experiment.search.published
+        if name is not None and card.published and name not in card.published:
+            known = ", ".join(card.published)
+            raise InputError(f"search.published {name!r}: method {card.key!r} has published values for {known}")
+        given |= card.published.get(name or experiment.dataset.name, {})
+    if experiment.proxies is not None and trains_proxies(card):
+        given[PROXY_LR] = experiment.conditions.training.optimizer.lr * experiment.proxies.lr_multiplier
+    return given | experiment.settings.get(card.key, {})
+
+
+def trains_proxies(card: MethodCard) -> bool:
+    """Return whether the loss has parameters with a separate learning rate, such as proxies."""
+    return card.loss_optimizer.lr is not None or PROXY_LR in card.search

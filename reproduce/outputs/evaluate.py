@@ -1,0 +1,95 @@
+"""Scores an exported model, a trunk or features on data that nothing is trained on."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.export.passes import move_to_device_pass
+
+from protocols.datasets.dataset import Dataset
+from protocols.evaluation.test_data import TestData, test_data
+from protocols.metrics.retrieval import normalized, query_scores, sides
+from protocols.samples import evaluation_batches_of
+from protocols.splits import SplitError, named_split
+from protocols.training.torch_state import use_precision
+from reproduce.errors import InputError, read_text
+from results.spec.conditions import ImageSettings
+from results.spec.training_spec import FoldSpec
+from results.statistics.intervals import Interval, student_t_interval
+
+METRICS = ("precision_at_1", "r_precision", "map_at_r")
+
+
+@dataclass(frozen=True)
+class ExportedModel:
+    """A model that `export model` or `fit` wrote, how it gets images, and what `model.json` says of it."""
+
+    program: Path
+    images: ImageSettings
+    about: dict[str, Any]
+
+    @classmethod
+    def read(cls, folder: Path) -> "ExportedModel":
+        """Read the folder; raise InputError if it is none."""
+        try:
+            about = json.loads(read_text(folder / "model.json"))
+            images = ImageSettings.model_validate(about["spec"]["conditions"]["images"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{folder / 'model.json'}: not written by `export model` or `fit`") from error
+        return cls(folder / "model.pt2", images, about)
+
+    def embed(self, data: TestData, device: torch.device) -> Tensor:
+        """Compute normalized embeddings (n, d)."""
+        try:
+            program = torch.export.load(self.program)
+            module = move_to_device_pass(program, device).module()
+            batches = evaluation_batches_of(data.images, self.images, device, keep=False).batches()
+            with torch.no_grad():  # Packed grey images have one channel.
+                return torch.cat([module(b.expand(-1, 3, -1, -1) if b.ndim == 4 else b) for b in batches])
+        except (OSError, RuntimeError, ValueError, AssertionError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise InputError(f"{self.program}: cannot embed these data ({reason})") from error
+
+    def has_seen(self, dataset: Dataset, data: TestData) -> bool:
+        """Whether the model was trained or chosen on a class that it is tested on."""
+        specs = [FoldSpec.model_validate(model["spec"]) for model in self.about.get("models", [])]
+        try:
+            for spec in specs:
+                if spec.data_fingerprint == dataset.fingerprint:
+                    data.check_unseen(spec)
+        except SplitError:
+            return True
+        return bool(self.about.get("trained_on", {}).get("data_fingerprint") == dataset.fingerprint)
+
+
+def data_of_split(dataset: Dataset, split: str | None) -> TestData:
+    """Return the test classes of a split; without one all classes, or those that the publisher's queries have."""
+    if split is None and dataset.is_query is None:
+        return TestData(dataset.images)
+    trainval, given = dataset.trainval_classes, dataset.are_test_classes_given
+    return test_data(dataset, named_split(split or "conventional", dataset.n_classes, trainval, test_given=given))
+
+
+def raw_rows(data: TestData) -> Tensor:
+    """Return features as they are, normalized (n, c)."""
+    rows = evaluation_batches_of(data.images, ImageSettings(), torch.device("cpu")).batches()
+    return normalized(torch.cat(list(rows)))
+
+
+def scores(embeddings: Tensor, data: TestData) -> dict[str, Interval]:
+    """Compute the metrics of MLRC, means over the queries, with 95 % intervals over the classes.
+
+    A mean over queries is a ratio of sums over classes. Its deviation is that of M + n_c (m_c - M) / mean of n, for
+    classes of n_c queries with mean m_c.
+    """
+    use_precision("float32")
+    labels = torch.from_numpy(data.images.labels)
+    counts, means = query_scores(*sides(embeddings, labels, data.is_query)).of_classes(labels.unique())
+    asked = counts > 0
+    counts, means = counts[asked].double()[:, None], means[asked].double()
+    mean = (counts * means).sum(0) / counts.sum()
+    parts = mean + counts / counts.mean() * (means - mean)
+    return {name: student_t_interval(parts[:, index].tolist()) for index, name in enumerate(METRICS)}

@@ -1,0 +1,58 @@
+"""The mean field losses against the authors' code, and where that code overflows."""
+
+import pytest
+import torch
+
+from losses import MeanFieldClassWiseMultiSimilarityLoss, MeanFieldContrastiveLoss
+from tests.support.golden_files import Case, case_name, golden
+
+CASES = golden("mean_field_contrastive") + golden("mean_field_cwms")
+
+
+def loss_of(case: Case, **changes: object) -> torch.nn.Module:
+    params = {"reg_weight": case.params["mf_reg"], "power": case.params["mf_power"], **case.params, **changes}
+    of_contrastive = case.name.startswith("mean_field_contrastive")
+    made = MeanFieldContrastiveLoss if of_contrastive else MeanFieldClassWiseMultiSimilarityLoss
+    loss = made(**{name: value for name, value in params.items() if not name.startswith("mf_")}).to(case.dtype)
+    case.load(loss.proxies, "class_vectors")
+    return loss
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_authors_loss_gradients_and_parts(case: Case) -> None:
+    loss, embeddings, labels = loss_of(case), case.leaf("embeddings"), case.tensor("labels")
+    value = loss(embeddings, labels)
+    value.backward()
+    case.check(value, case.arrays["loss"], "loss")
+    case.check_gradient(embeddings.grad, "grad_embeddings")
+    case.check_gradient(loss.proxies.grad, "grad_class_vectors")
+    parts = {name: part["losses"] for name, part in loss.compute_loss(embeddings, labels, None).items()}
+    regularizer = parts.pop("reg_loss", torch.zeros((), dtype=case.dtype))
+    case.check(regularizer, case.arrays["reg"], "reg")
+    if "pos_loss" in parts:
+        case.check(parts["pos_loss"], case.arrays["positive_part"], "positive_part")
+        case.check(parts["neg_loss"], case.arrays["negative_part"], "negative_part")
+    else:
+        case.check(parts["loss"].mean(), case.arrays["main_loss"], "main_loss")
+
+
+@pytest.mark.parametrize("case", golden("mean_field_contrastive"), ids=case_name)
+def test_the_mean_over_classes(case: Case) -> None:
+    loss, embeddings = loss_of(case, averaging="classes"), case.leaf("embeddings")
+    value = loss(embeddings, case.tensor("labels"))
+    value.backward()
+    case.check(value, case.arrays["loss_class_mean"], "loss_class_mean")
+    case.check_gradient(embeddings.grad, "grad_embeddings_class_mean")
+    case.check_gradient(loss.proxies.grad, "grad_class_vectors_class_mean")
+
+
+def test_sharp_settings_stay_finite_in_float32() -> None:
+    """The authors' code is NaN here: exp(beta (1 - base)) overflows for a sample at its own mean field."""
+    loss = MeanFieldClassWiseMultiSimilarityLoss(4, 3, beta=500.0, reg_weight=1.0)
+    embeddings = loss.proxies.detach()[[0, 0, 1, 2]].clone().requires_grad_()
+    value = loss(embeddings, torch.tensor([0, 0, 1, 2]))
+    value.backward()
+    expected = loss.double()(embeddings.detach().double(), torch.tensor([0, 0, 1, 2]))
+    torch.testing.assert_close(value, expected.float())
+    assert embeddings.grad is not None
+    assert embeddings.grad.isfinite().all()

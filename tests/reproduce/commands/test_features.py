@@ -1,0 +1,60 @@
+"""`reproduce features extract`: what it writes is a dataset of features, with the split of the images."""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from protocols.trunks.trunk_registry import trunk_entry
+from results.spec.trunk_spec import TrunkSpec
+from tests.support.command_line import ask
+from tests.support.feature_files import opened_features
+from tests.support.image_folders import make_folder
+
+
+@pytest.fixture
+def say(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
+
+
+def extract(say, trunk, *options):
+    common = ("--data", "images", "--to", "features", "--device", "cpu", "--cache", "cache")
+    return say("features", "extract", "--trunk", trunk, *common, *options)
+
+
+def test_features_of_a_folder_are_a_dataset_of_features(say, tmp_path):
+    make_folder(tmp_path / "images", classes=9)
+    sides = [f"class_{c},{'test' if c < 5 else 'train'}" for c in range(9)]
+    (tmp_path / "images" / "split.csv").write_text("\n".join(["class,split", *sides]))
+    options = ("--resize", "32", "--crop", "32")
+    answer = extract(say, "efficientnet_lite0", *options)
+    assert answer.code == 0, answer
+    assert "features: 18 rows of 1280 features, 9 classes, from efficientnet_lite0" in " ".join(answer.out.split())
+    dataset = opened_features(tmp_path / "features", tmp_path / "other_cache")
+    assert dataset.class_names == tuple(f"class_{c}" for c in (5, 6, 7, 8, 0, 1, 2, 3, 4))
+    assert dataset.trainval_classes == 4
+    before = np.load(tmp_path / "features" / "features.npy")
+    again = extract(say, "efficientnet_lite0", *options)
+    assert (again.code, "features: is there already; name a new or an empty folder with --to" in again.err) == (2, True)
+    shutil.rmtree(tmp_path / "features")
+    assert extract(say, "efficientnet_lite0", *options).code == 0
+    assert np.array_equal(np.load(tmp_path / "features" / "features.npy"), before)
+
+
+def test_what_cannot_be_is_refused_in_one_line(say, tmp_path):
+    make_folder(tmp_path / "images")
+    assert "--crop 224 is larger than --resize 32" in extract(say, "efficientnet_lite0", "--resize", "32").err
+    assert (
+        "no such folder" in say("features", "extract", "--trunk", "efficientnet_lite0", "--data", "no", "--to", "f").err
+    )
+
+
+def test_a_name_alone_is_one_of_timm(say, tmp_path):
+    pytest.importorskip("timm")
+    make_folder(tmp_path / "images")
+    torch.save(trunk_entry(TrunkSpec(name="timm:test_vit", weights="random")).build().state_dict(), "vit.pth")
+    answer = extract(say, "test_vit", "--weights", "vit.pth", "--resize", "160", "--crop", "160")
+    assert answer.code == 0, answer
+    assert "from timm:test_vit" in " ".join(answer.out.split())

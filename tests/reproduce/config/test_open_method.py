@@ -1,0 +1,99 @@
+"""A card opened for one experiment: published values, settings, ranges."""
+
+import pytest
+from optuna.distributions import FloatDistribution
+
+from reproduce.config.open_method import load_card, load_variant, open_method
+from reproduce.errors import InputError
+from results.spec.experiment_spec import Variant
+from tests.support.experiment_files import load_experiment
+from tests.support.panels import written
+
+
+def test_no_search_takes_the_published_values(tmp_path):
+    card = load_card("cosface")
+    birds = written(tmp_path, dataset={"name": "cub200"})
+    opened = open_method(birds, card)
+    assert opened.space == ()
+    assert opened.given == card.published["cub200"]
+    assert opened.method.loss.arguments["margin"] == card.published["cub200"]["loss.margin"]
+    glyphs = open_method(written(tmp_path), card)
+    assert glyphs.given == {}
+    assert glyphs.method.loss == card.loss
+
+
+def test_a_hyperparameter_with_a_setting_is_not_searched(tmp_path):
+    experiment = written(tmp_path, search={"trials": 2}, settings={"cosface": {"loss.margin": 0.25}})
+    opened = open_method(experiment, load_card("cosface"))
+    assert opened.method.loss.arguments["margin"] == 0.25
+    assert {parameter.target for parameter in opened.space} == {"loss_optimizer.lr", "loss.scale"}
+    assert opened.given == {"loss.margin": 0.25}
+
+
+@pytest.mark.parametrize("target", ["loss.marginn", "miner.epsilon", "loss_optimizer.momentum", "los.margin", "loss"])
+def test_a_setting_or_range_that_the_method_does_not_have_gives_one_line(tmp_path, target):
+    with pytest.raises(InputError, match="settings of method 'cosface': "):
+        open_method(written(tmp_path, settings={"cosface": {target: 1.0}}), load_card("cosface"))
+    search = {"trials": 2, "ranges": {"cosface": {target: {"low": 0.0, "high": 1.0}}}}
+    with pytest.raises(InputError, match=f"search.ranges of method 'cosface': there is no searched '{target}'"):
+        open_method(written(tmp_path, search=search), load_card("cosface"))
+
+
+def test_ranges_replace_the_cards_bounds(tmp_path):
+    search = {"trials": 2, "ranges": {"cosface": {"loss.scale": {"low": 1.0, "high": 2.0}}}}
+    space = {p.target: p for p in open_method(written(tmp_path, search=search), load_card("cosface")).space}
+    assert (space["loss.scale"].low, space["loss.scale"].high) == (1.0, 2.0)
+    assert (space["loss.margin"].low, space["loss.margin"].high) == (0.0, 1.0)
+    search["ranges"] = {"cosface": {"loss_optimizer.lr": {"low": 1e-4, "high": 1e-2}}}
+    space = {p.target: p for p in open_method(written(tmp_path, search=search), load_card("cosface")).space}
+    assert space["loss_optimizer.lr"].distribution() == FloatDistribution(1e-4, 1e-2, log=True), "the card's scale"
+
+
+def test_the_networks_learning_rate_is_searched_for_every_method_with_a_loss(tmp_path):
+    search = {"trials": 2, "network_lr": {"low": 1e-6, "high": 1e-3}}
+    experiment = written(tmp_path, search=search, settings={"cosface": {"optimizer.lr": 1e-4}})
+    (rate,) = (p for p in open_method(experiment, load_card("triplet")).space if p.target == "optimizer.lr")
+    assert rate.distribution() == FloatDistribution(1e-6, 1e-3, log=True)
+    assert open_method(experiment, load_card("untrained")).space == ()
+    fixed = open_method(experiment, load_card("cosface"))
+    assert fixed.method.lr == 1e-4
+    assert "optimizer.lr" not in {p.target for p in fixed.space}
+
+
+def test_a_variant_cannot_set_the_networks_learning_rate():
+    variant = Variant(of="triplet", key="fast", title="Fast", set={"optimizer.lr": 1e-3})
+    with pytest.raises(InputError, match=r"`with: \{fast: \{training\.optimizer\.lr"):
+        load_variant(variant)
+
+
+def test_the_learning_rate_of_proxies_is_a_multiple_of_the_networks_rate(tmp_path):
+    experiment = written(tmp_path, search={"trials": 2}, proxies={"lr_multiplier": 100.0, "warmup_passes": 1})
+    proxies, pairs = (open_method(experiment, load_card(name)) for name in ("proxy_anchor", "contrastive"))
+    assert proxies.method.loss_lr == pytest.approx(0.1)
+    assert proxies.method.warmup_passes == 1
+    assert "loss_optimizer.lr" not in {parameter.target for parameter in proxies.space}
+    assert pairs.method.loss_lr is None
+    assert pairs.method.warmup_passes is None
+
+
+def test_shuffled_images_and_classes_once_come_in_whole_passes(tmp_path):
+    def passes(**settings):
+        return open_method(written(tmp_path, settings={"cosface": settings}), card).method.whole_passes
+
+    card = load_card("cosface")
+    assert not passes()
+    assert passes(**{"batch.samples_per_class": 0})
+    once = card.model_copy(update={"batch": card.batch.model_copy(update={"classes": "once"})})
+    assert open_method(written(tmp_path), once).method.whole_passes
+
+
+@pytest.mark.parametrize("card", ["c1_ccp", "triplet_ccp"])
+def test_ccp_is_refused_under_standard_because_its_final_training_has_no_validation(card):
+    """CCP would stay in its first problem, so its row would show the proxy loss without CCP."""
+    under_mlrc = load_experiment("mlrc_cub200", {})
+    assert open_method(under_mlrc, load_card(card)).method.name == card
+    under_standard = under_mlrc.model_copy(update={"protocol": "standard"})
+    for other in ("nir_soft_triple", "c2_xbm"):
+        assert open_method(under_standard, load_card(other)).method.name == other
+    with pytest.raises(InputError, match=f"{card}.* acts on validation scores.* use protocol mlrc"):
+        open_method(under_standard, load_card(card))

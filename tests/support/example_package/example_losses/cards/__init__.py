@@ -1,1 +1,0 @@
-"""Method cards of the example."""
