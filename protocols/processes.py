@@ -78,6 +78,15 @@ def threads_per_training(device: str = "cpu") -> int:
     return GPU_THREADS if device.startswith("cuda") else max(1, granted_cores() // FOLDS)
 
 
+def set_variables(values: Mapping[str, str | None]) -> None:
+    """Set environment variables; None removes one."""
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
 @contextmanager
 def starting(threads: int | None = None) -> Iterator[None]:
     """Start processes within the block; without a number of threads each has `threads_per_training()` of a CPU.
@@ -99,11 +108,7 @@ def starting(threads: int | None = None) -> Iterator[None]:
             yield
         finally:
             program.update(origin)
-            for name, value in before.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
+            set_variables(before)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 

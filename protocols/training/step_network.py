@@ -27,9 +27,6 @@ class StepNetwork:
 
     Eager stay: a CPU, steps that freeze the trunk, chunks of the gradient cache, features, a loss that computes the
     network's gradients several times a step, and networks whose graphs have other gradients, as with dropout.
-
-    Attributes:
-        uses_graphs: Whether the steps are replayed.
     """
 
     def __init__(self, model: EmbeddingModel, settings: TrainingSettings, device: torch.device) -> None:
@@ -60,8 +57,8 @@ class StepNetwork:
             if self._graphs is None:
                 return self(images, warmup=warmup)
         self._backwards = 0
-        fits = self._graphs is not None and self._graphs.takes(images)
-        embeddings: Tensor = self._graphs(images) if fits and self._graphs is not None else self._model(images)
+        replays = self._graphs is not None and self._graphs.shape == images.shape
+        embeddings: Tensor = self._graphs(images) if replays and self._graphs is not None else self._model(images)
         if embeddings.requires_grad:
             embeddings.register_hook(self._count_backward)
         # A copy, since the next step writes to the memory of the graphs, and a loss may keep embeddings.
@@ -121,12 +118,9 @@ class _Step(nn.Module):
 
 class _Graphs:
     def __init__(self, model: EmbeddingModel, images: Tensor) -> None:
-        self._model, self._shape = model, images.shape
+        self._model, self.shape = model, images.shape
         step: Any = _Step(model).train()
         self._replay: Any = torch.cuda.make_graphed_callables(step, (images.clone(),), allow_unused_input=True)
-
-    def takes(self, images: Tensor) -> bool:
-        return images.shape == self._shape
 
     def __call__(self, images: Tensor) -> Tensor:
         embeddings: Tensor = self._replay(images)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 import torch
 
 from protocols.images.batch_source import share_gpu
-from protocols.processes import GPU_THREADS, threads_per_training
+from protocols.processes import GPU_THREADS, set_variables, threads_per_training
 from reproduce.errors import InputError
 from results.records.provenance import granted_cores
 from results.spec.mlrc_constants import FOLDS
@@ -177,7 +177,7 @@ def multi_process_service(try_out: Callable[[], str | None]) -> Iterator[bool]:
     )
     try:
         if reason is not None:
-            _restore(before)
+            set_variables(before)
             _LOG.warning(
                 "trainings on one GPU take turns, since MPS does not run (%s); if you may, start it with `%s -d` "
                 "before the run; no result depends on it",
@@ -187,16 +187,8 @@ def multi_process_service(try_out: Callable[[], str | None]) -> Iterator[bool]:
             keeper.communicate()
         yield reason is None
     finally:
-        _restore(before)
+        set_variables(before)
         keeper.communicate()
-
-
-def _restore(variables: Mapping[str, str | None]) -> None:
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
 
 
 def _failure(command: Sequence[str], environment: Mapping[str, str], text: str = "") -> str | None:
