@@ -26,6 +26,7 @@ from protocols.images.decoding import BrokenImageError, decoded, is_constant
 from protocols.images.packed_images import INDEX, INDEX_DTYPE, PIXELS, PackedImages
 from protocols.progress import Progress
 from results.atomic_files import make_folder, put_in_place
+from results.records.provenance import granted_cores
 
 _PACK_FORMAT = 5
 """Raise it with a change of the pixels or of the files of a pack. Packs of other formats are not opened."""
@@ -175,7 +176,7 @@ def _write(files: _Files, folder: Path, pack: Path, skip_broken: bool, progress:
         index.truncate(done * INDEX_DTYPE.itemsize)
         pixels.truncate(int(PackedImages(partial).index["stored"].prod(axis=1).sum()))
         rows, entries = range(done, len(files.names)), list[bytes]()
-        for entry, image in done_ahead(lambda row: files.packed(row, skip_broken), rows, os.cpu_count() or 1):
+        for entry, image in done_ahead(lambda row: files.packed(row, skip_broken), rows, granted_cores()):
             pixels.write(image.data)
             entries.append(entry.tobytes())
             done += 1

@@ -50,12 +50,10 @@ class StepNetwork:
         Returns:
             Raw embeddings (n, d).
         """
+        if not (self._eager or warmup) and self._graphs is None and self._backwards is not None:
+            self._capture(images)
         if self._eager or warmup:
             return embed_in_chunks(self._model, images, self._settings.gradient_cache)
-        if self._graphs is None and self._backwards is not None:
-            self._capture(images)
-            if self._graphs is None:
-                return self(images, warmup=warmup)
         self._backwards = 0
         replays = self._graphs is not None and self._graphs.shape == images.shape
         embeddings: Tensor = self._graphs(images) if replays and self._graphs is not None else self._model(images)

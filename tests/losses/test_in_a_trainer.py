@@ -11,12 +11,10 @@ from torch import nn
 from losses import Schedule
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.spec.conditions import TrainingSettings
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.training_spec import Component
 from results.values import derive_seed
 from tests.support.documentation import ROOT, blocks
-from tests.support.plain_loop import parts_of_training
-from tests.support.small_setup import small_setup
+from tests.support.plain_loop import five_epochs, parts_of_training
 
 METHODS = {
     "ProxyISALoss": {"memory_size": 24, "memory_start_pass": 1, "filter_start_pass": 2},
@@ -68,13 +66,7 @@ def documented_trainer() -> Any:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_values_are_those_of_the_suite_s_loop(name: str, tmp_path: Path) -> None:
-    settings = TrainingSettings.model_validate(
-        {**dict(small_setup(tmp_path).conditions.training), "max_epochs": 5, "patience": 9}
-    )
-    setup = small_setup(tmp_path, training=settings)
-    method = MethodSpec(name="own", loss=Component(name=name, arguments=METHODS[name]), loss_lr=0.01)
-    spec = setup.fold_specs(method, "reproduction", 0)[0]
-    data = setup.training_data(spec)
+    spec, data = five_epochs(Component(name=name, arguments=METHODS[name]), tmp_path)
     suite = train_fold(spec, data).result
     model, built, optimizer, source, rows = parts_of_training(spec, data)
     dataset = Crops(source, data.train_targets, [next(rows) for _ in range(15)], derive_seed("crops", spec.seed))

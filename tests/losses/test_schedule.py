@@ -14,10 +14,8 @@ from losses import CCPLoss, HierarchicalProxyLoss, ProxyISALoss, Schedule
 from losses.plugin import Clock, TrainingPlugin
 from losses.schedule import CALLS
 from protocols.training.train_fold import train_fold
-from results.spec.conditions import TrainingSettings
-from results.spec.training_spec import Component, MethodSpec
-from tests.support.plain_loop import losses_of_plain_loop
-from tests.support.small_setup import small_setup
+from results.spec.training_spec import Component
+from tests.support.plain_loop import five_epochs, losses_of_plain_loop
 
 METHODS = {
     "ProxyISALoss": {"memory_size": 24, "memory_start_pass": 1, "filter_start_pass": 2},
@@ -29,13 +27,7 @@ METHODS = {
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_values_are_those_of_the_suite_s_loop(name: str, tmp_path: Path) -> None:
-    settings = TrainingSettings.model_validate(
-        {**dict(small_setup(tmp_path).conditions.training), "max_epochs": 5, "patience": 9}
-    )
-    setup = small_setup(tmp_path, training=settings)
-    method = MethodSpec(name="own", loss=Component(name=name, arguments=METHODS[name]), loss_lr=0.01)
-    spec = setup.fold_specs(method, "reproduction", 0)[0]
-    data = setup.training_data(spec)
+    spec, data = five_epochs(Component(name=name, arguments=METHODS[name]), tmp_path)
     suite = train_fold(spec, data).result
     values = losses_of_plain_loop(spec, data, suite)
     assert len(values) == 5

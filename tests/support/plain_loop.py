@@ -1,5 +1,6 @@
 """A training without the suite's loop: the same network, loss and batches, and a `Schedule` that calls the hooks."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,8 +13,10 @@ from protocols.training.fold_data import FoldData
 from protocols.training.optimizer import build_optimizer
 from protocols.trunks.embedding_model import model_of
 from results.records.records import FoldResult
-from results.spec.training_spec import FoldSpec
+from results.spec.conditions import TrainingSettings
+from results.spec.training_spec import Component, FoldSpec, MethodSpec
 from results.values import derive_seed
+from tests.support.small_setup import small_setup
 
 
 def parts_of_training(spec: FoldSpec, data: FoldData) -> tuple[Any, Any, Any, Any, Any]:
@@ -69,3 +72,11 @@ def losses_of_plain_loop(spec: FoldSpec, data: FoldData, suite: FoldResult) -> l
         means.append(sum(values) / len(values))
         schedule.evaluated({"map_at_r": point.map_at_r})
     return means
+
+
+def five_epochs(loss: Component, folder: Path) -> tuple[FoldSpec, FoldData]:
+    """A fold's training of a loss over five epochs, and its images."""
+    settings = {**dict(small_setup(folder).conditions.training), "max_epochs": 5, "patience": 9}
+    setup = small_setup(folder, training=TrainingSettings.model_validate(settings))
+    spec = setup.fold_specs(MethodSpec(name="own", loss=loss, loss_lr=0.01), "reproduction", 0)[0]
+    return spec, setup.training_data(spec)
