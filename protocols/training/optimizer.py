@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import torch
 from pydantic import JsonValue
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import lr_scheduler
 
 from losses.plugin import TrainingPlugin
@@ -109,6 +109,80 @@ def _fused(
     devices = {parameter.device.type for group in groups for parameter in group["params"]}
     offered = "fused" in inspect.signature(cls).parameters and devices <= {"cpu", "cuda"}
     return {"fused": True} if offered and not {"foreach", "differentiable"} & arguments.keys() else {}
+
+
+_ELEMENTWISE = ("ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD")
+"""Optimizers of torch that compute each number of a parameter from that number, its gradient and its state alone."""
+
+
+class JoinedParameters:
+    """Parameters of a network as parts of a few large ones, for which an optimizer starts much less work.
+
+    A host needed 5 to 8 ms to start RMSprop's step on the 278 parameters of BN-Inception, as long as the GPU needs for
+    forward and backward. The optimizer computes the same numbers.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self._optimizer = optimizer
+        self._joined: list[tuple[nn.Parameter, list[nn.Parameter]]] = []
+
+    def join(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Join those parameters that have a gradient, after a step. This moves them to other memory."""
+        if type(self._optimizer).__name__ not in _ELEMENTWISE:
+            return
+        wanted = {parameter for parameter in parameters if parameter.grad is not None}
+        for group in self._optimizer.param_groups:
+            kinds: dict[tuple[torch.dtype, float], list[nn.Parameter]] = {}
+            for parameter in group["params"]:
+                if parameter in wanted:
+                    steps = float(self._optimizer.state[parameter].get("step", 0))
+                    kinds.setdefault((parameter.dtype, steps), []).append(parameter)
+            others = [parameter for parameter in group["params"] if parameter not in wanted]
+            group["params"] = [*map(self._join, kinds.values()), *others]
+
+    def _join(self, members: list[nn.Parameter]) -> nn.Parameter:
+        whole = nn.Parameter(_line(members, members))
+        parts = whole.detach().split([parameter.numel() for parameter in members])
+        states = [self._optimizer.state.pop(parameter) for parameter in members]
+        for key, value in states[0].items():
+            each = key != "step" and isinstance(value, Tensor) and value.shape == members[0].shape
+            self._optimizer.state[whole][key] = _line([state[key] for state in states], members) if each else value
+        for parameter, part in zip(members, parts, strict=True):
+            if _channels_last(parameter):
+                n, channels, *sides = parameter.shape
+                parameter.data = part.view(n, *sides, channels).permute(0, 3, 1, 2)
+            else:
+                parameter.data = part.view(parameter.shape)
+        self._joined.append((whole, members))
+        return whole
+
+    def clear_gradients(self) -> None:
+        """Forget the gradients of the joined parameters, as the optimizer does with those that it knows."""
+        for _, members in self._joined:
+            for parameter in members:
+                parameter.grad = None
+
+    def gather_gradients(self) -> None:
+        """Give the optimizer the gradients of the joined parameters, before they are clipped."""
+        for whole, members in self._joined:
+            gradients = [parameter.grad for parameter in members]
+            if any(gradient is not None for gradient in gradients):
+                found = zip(gradients, members, strict=True)
+                whole.grad = _line([torch.zeros_like(p) if g is None else g for g, p in found], members)
+
+
+def _line(tensors: Sequence[Tensor], parameters: Sequence[nn.Parameter]) -> Tensor:
+    """The numbers of tensors one after another, in the order in which their parameters lie in memory."""
+    return torch.cat(
+        [
+            (tensor.detach().permute(0, 2, 3, 1) if _channels_last(parameter) else tensor.detach()).reshape(-1)
+            for tensor, parameter in zip(tensors, parameters, strict=True)
+        ]
+    )
+
+
+def _channels_last(parameter: Tensor) -> bool:
+    return parameter.ndim == 4 and parameter.is_contiguous(memory_format=torch.channels_last)
 
 
 class LearningRates:

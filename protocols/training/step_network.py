@@ -40,6 +40,11 @@ class StepNetwork:
         """Whether the steps are replayed."""
         return self._graphs is not None
 
+    @property
+    def records_next(self) -> bool:
+        """Whether the next step is recorded, unless it freezes the trunk."""
+        return not self._eager and self._graphs is None and self._backwards == 1
+
     def __call__(self, images: Tensor, *, warmup: bool) -> Tensor:
         """Embed a batch in training mode.
 

@@ -19,7 +19,7 @@ from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, refusals
 from protocols.training.fold_data import FoldData
-from protocols.training.optimizer import LearningRates, build_optimizer
+from protocols.training.optimizer import JoinedParameters, LearningRates, build_optimizer
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
 from protocols.training.step_network import StepNetwork
@@ -193,6 +193,7 @@ class _Training:
         with self._refusals():
             self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
             self.learning_rates = LearningRates(self.settings.schedule, self.optimizer)
+            self.joined = JoinedParameters(self.optimizer)
         source = training_batches_of(self.data.train, spec.conditions.images, self.device)
         draws = derive_seed("batches", spec.seed)
         with self._refusals():
@@ -251,6 +252,7 @@ class _Training:
             plugin.on_step_start(clock)
         images, labels = next(self.batches)
         self.optimizer.zero_grad(set_to_none=True)
+        self.joined.clear_gradients()
         embeddings = self.network(images, warmup=clock.warmup)
         self.monitor.add_embeddings(embeddings, self.iterations)
         # The labels are 0..C-1 by construction, and the monitor watches the embeddings.
@@ -261,8 +263,12 @@ class _Training:
             # A method can skip steps with gradients that are not finite, as the gradient scaler of its authors does.
             if plugin.on_gradients(clock):
                 self.monitor.add_loss(loss, self.iterations)
+                self.joined.gather_gradients()
                 clip_gradients(self.optimizer, self.settings)
                 self.optimizer.step()
+                if self.network.records_next:
+                    # Here, since graphs keep the places of parameters in memory.
+                    self.joined.join(self.model.parameters())
         self.learning_rates.after("step")
         self.iterations += 1
 

@@ -4,8 +4,9 @@ Keys and shapes are those of the ImageNet weights of the Python package pretrain
 So all layers have one flat level of names, convolutions before batch normalisation have a bias, and pooling rounds up.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -37,6 +38,11 @@ class _Block(NamedTuple):
     @property
     def stride(self) -> int:
         return 1 if self.conv1x1 else 2
+
+    @property
+    def averages(self) -> bool:
+        """Whether the pool before the projection is an average."""
+        return self.projection > 0 and self.pool == "average"
 
     @property
     def outputs(self) -> int:
@@ -73,6 +79,7 @@ class BNInception(nn.Module):
     """
 
     features = 1024
+    weights_per_channel: Tensor
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,6 +91,9 @@ class BNInception(nn.Module):
         for block in _BLOCKS:
             self._add_block(block, inputs)
             inputs = block.outputs + (0 if block.projection else inputs)
+        weights: Any = [self.get_submodule(name).weight for group in _MERGED for name in group]
+        per_channel = [torch.full(weight.shape[:1], weight[0].numel()) for weight in weights]
+        self.register_buffer("weights_per_channel", torch.cat(per_channel), persistent=False)
 
     def _add(self, name: str, inputs: int, outputs: int, kernel: int, stride: int = 1) -> None:
         self.add_module(name, nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2))
@@ -136,65 +146,140 @@ class BNInception(nn.Module):
 
 
 class _Folded(NamedTuple):
-    """A convolution's weight and bias with its batch norm in them."""
+    """Convolutions of one map as one: weight and bias with their batch norms in them, output channels of each."""
 
     weight: Tensor
     bias: Tensor
-    stride: tuple[int, ...]
-    padding: str | tuple[int, ...]
+    channels: list[int]
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return functional.relu(functional.conv2d(x, self.weight, self.bias, self.stride, self.padding))
+
+def _first_layers(block: _Block) -> list[str]:
+    """The 1x1 convolutions that read a block's input; the projection of an average pool is the last of them."""
+    kinds = [*["1x1"] * bool(block.conv1x1), "3x3_reduce", "double_3x3_reduce"]
+    return [f"inception_{block.name}_{kind}" for kind in (*kinds, *["pool_proj"] * block.averages)]
+
+
+def _merged() -> list[list[str]]:
+    """All convolutions in the order of their weights in one tensor, those together that are computed together."""
+    groups = [["conv1_7x7_s2"], ["conv2_3x3_reduce"], ["conv2_3x3"]]
+    for block in _BLOCKS:
+        kinds = ["3x3", "double_3x3_1", "double_3x3_2", *["pool_proj"] * (block.projection > 0 and not block.averages)]
+        groups += [_first_layers(block), *([f"inception_{block.name}_{kind}"] for kind in kinds)]
+    return groups
+
+
+_MERGED = _merged()
+_Pair = tuple[int, int]
 
 
 def merged_layers(network: BNInception, images: Tensor) -> Tensor:
     """Compute what a network with fixed batch norms computes, up to rounding, in fewer and smaller operations.
 
-    - Batch norms are multiplied into the weights of their convolutions, anew each time, since these are trained.
+    - Batch norms are multiplied into the weights of their convolutions, anew each time, since these are trained. The
+      weights of all layers are one tensor for that: one by one they would be ten small operations for each.
     - The 1x1 convolutions of a block that read the same map are one convolution.
     - An average pool comes behind its projection, which leaves fewer channels. Both are linear.
     """
-    layers = _folded_layers(network)
-    x = _halved(layers["conv1_7x7_s2"](images))
-    x = _halved(layers["conv2_3x3"](layers["conv2_3x3_reduce"](x)))
+    folded = _folded_layers(network, _convolution_type(images))
+
+    def layer(name: str, x: Tensor) -> Tensor:
+        convolution: Any = network.get_submodule(name)
+        weight, bias, _ = folded[name]
+        if x.is_cuda:
+            rectify: Any = _ConvolutionRelu.apply
+            rectified: Tensor = rectify(x, weight, bias, convolution.stride, convolution.padding)
+            return rectified
+        return functional.relu(functional.conv2d(x, weight, bias, convolution.stride, convolution.padding))
+
+    x = _halved(layer("conv1_7x7_s2", images))
+    x = _halved(layer("conv2_3x3", layer("conv2_3x3_reduce", x)))
     for block in _BLOCKS:
-        x = _merged_block(block, x, layers)
+        x = _merged_block(block, x, folded[_first_layers(block)[0]], layer)
     return x
 
 
-def _folded_layers(network: BNInception) -> dict[str, _Folded]:
-    convolutions = {name: layer for name, layer in network.named_children() if isinstance(layer, nn.Conv2d)}
-    norms = [layer for layer in network.children() if isinstance(layer, nn.BatchNorm2d)]
-    # All norms at once: one by one they would be six small operations for every convolution.
-    weights, biases, means, variances = (
+def _convolution_type(images: Tensor) -> torch.dtype:
+    kind = images.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else images.dtype
+
+
+def _folded_layers(network: BNInception, kind: torch.dtype) -> dict[str, _Folded]:
+    names = [name for group in _MERGED for name in group]
+    convolutions: Any = [network.get_submodule(name) for name in names]
+    norms: Any = [network.get_submodule(f"{name}_bn") for name in names]
+    gains, shifts, means, variances = (
         torch.cat([getattr(norm, key) for norm in norms]) for key in ("weight", "bias", "running_mean", "running_var")
     )
-    scales = weights * torch.rsqrt(variances + norms[0].eps)
-    sizes = [norm.num_features for norm in norms]
-    parts = zip(convolutions.items(), scales.split(sizes), (biases - means * scales).split(sizes), strict=True)
+    scales = gains * torch.rsqrt(variances + norms[0].eps)
+    biases = torch.addcmul(shifts - means * scales, torch.cat([layer.bias for layer in convolutions]), scales)
+    # The channels last, as on a GPU, where nothing is copied then.
+    kernels = {name: layer.weight.permute(0, 2, 3, 1) for name, layer in zip(names, convolutions, strict=True)}
+    shapes = [[kernels[name].shape for name in group] for group in _MERGED]
+    channels = [[shape[0] for shape in group] for group in shapes]
+    weights = torch.cat([kernel.flatten() for kernel in kernels.values()])
+    scale: Any = _Scaled.apply
+    weights = scale(weights, scales, network.weights_per_channel)
+    parts = zip(
+        weights.to(kind).split([sum(map(math.prod, group)) for group in shapes]),
+        biases.to(kind).split([sum(group) for group in channels]),
+        strict=True,
+    )
     folded = {}
-    for (name, layer), scale, shift in parts:
-        assert layer.bias is not None
-        weight, bias = layer.weight * scale[:, None, None, None], torch.addcmul(shift, layer.bias, scale)
-        folded[name] = _Folded(weight, bias, layer.stride, layer.padding)
+    for (weight, bias), group, shape, sizes in zip(parts, _MERGED, shapes, channels, strict=True):
+        folded[group[0]] = _Folded(weight.view(-1, *shape[0][1:]).permute(0, 3, 1, 2), bias, sizes)
     return folded
 
 
-def _merged_block(block: _Block, x: Tensor, layers: Mapping[str, _Folded]) -> Tensor:
+class _ConvolutionRelu(torch.autograd.Function):
+    """A convolution with bias and ReLU in one kernel of cuDNN, which torch has without a gradient."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, weight: Tensor, bias: Tensor, stride: _Pair, padding: _Pair) -> Tensor:
+        x = x.to(weight.dtype)
+        output: Tensor = torch.cudnn_convolution_relu(x, weight, bias, stride, padding, (1, 1), 1)
+        context.save_for_backward(x, weight, output)
+        context.stride, context.padding = stride, padding
+        return output
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None, None]:
+        x, weight, output = context.saved_tensors
+        gradient = torch.ops.aten.threshold_backward(gradient, output, 0)
+        sizes, wanted = [len(weight)], [context.needs_input_grad[0], True, True]
+        how = (context.stride, context.padding, (1, 1), False, (0, 0), 1, wanted)
+        of_x, of_weight, of_bias = torch.ops.aten.convolution_backward(gradient, x, weight, sizes, *how)
+        return of_x, of_weight, of_bias, None, None
+
+
+class _Scaled(torch.autograd.Function):
+    """Weights times the scales of their output channels; torch's own gradient of the scales would sort all weights."""
+
+    @staticmethod
+    def forward(context: Any, weights: Tensor, scales: Tensor, per_channel: Tensor) -> Tensor:
+        each = scales.repeat_interleave(per_channel, output_size=len(weights))
+        context.save_for_backward(weights, each, per_channel)
+        return weights * each
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        weights, each, per_channel = context.saved_tensors
+        of_scales = None
+        if context.needs_input_grad[1]:
+            of_scales = torch.segment_reduce(gradient * weights, "sum", lengths=per_channel, unsafe=True)
+        return gradient * each, of_scales, None
+
+
+def _merged_block(block: _Block, x: Tensor, first: _Folded, layer: Callable[[str, Tensor], Tensor]) -> Tensor:
     name = f"inception_{block.name}"
-    kinds = [*["1x1"] * bool(block.conv1x1), "3x3_reduce", "double_3x3_reduce"]
-    averages = block.stride == 1 and block.pool == "average"
-    first = [layers[f"{name}_{kind}"] for kind in (*kinds, *["pool_proj"] * averages)]
-    biases = [layer.bias for layer in first]
-    if averages:
-        biases[-1] = torch.zeros_like(biases[-1])
-    maps = functional.conv2d(x, torch.cat([layer.weight for layer in first]), torch.cat(biases))
-    parts = maps.split([len(layer.bias) for layer in first], dim=1)
-    if averages:
+    behind = first.channels[-1] if block.averages else 0
+    bias, bias_behind = first.bias.split([sum(first.channels) - behind, behind])
+    maps = functional.conv2d(x, first.weight, functional.pad(bias, (0, behind)))
+    parts = maps.split(first.channels, dim=1)
+    if block.averages:
         pooled = functional.avg_pool2d(parts[-1], 3, 1, 1, count_include_pad=True)
-        pooled = functional.relu(pooled + first[-1].bias.to(pooled.dtype)[:, None, None])
+        pooled, parts = functional.relu(pooled + bias_behind[:, None, None]), parts[:-1]
     else:
-        pooled = _halved(x) if block.stride == 2 else layers[f"{name}_pool_proj"](functional.max_pool2d(x, 3, 1, 1))
-    *one, reduced, double = (functional.relu(part) for part in parts[: len(kinds)])
-    double = layers[f"{name}_double_3x3_2"](layers[f"{name}_double_3x3_1"](double))
-    return torch.cat([*one, layers[f"{name}_3x3"](reduced), double, pooled], 1)
+        pooled = _halved(x) if block.stride == 2 else layer(f"{name}_pool_proj", functional.max_pool2d(x, 3, 1, 1))
+    *one, reduced, double = (functional.relu(part) for part in parts)
+    double = layer(f"{name}_double_3x3_2", layer(f"{name}_double_3x3_1", double))
+    return torch.cat([*one, layer(f"{name}_3x3", reduced), double, pooled], 1)

@@ -132,6 +132,9 @@ class _Constructors(TorchFunctionMode):
             return func(*args, **kwargs).to(_inside(device))
         if func is Tensor.__getitem__ and isinstance(args[1], list):
             args = (args[0], torch.tensor(args[1]))
+        if func == Tensor.data.__set__ and isinstance(args[0], PretendedTensor):  # type: ignore[attr-defined]
+            args[0].held = args[1].held
+            return None
         if func is Tensor.tolist and isinstance(args[0], PretendedTensor):
             return args[0].cpu().tolist()
         if func is Tensor.to:

@@ -8,7 +8,7 @@ from torch import nn
 from torch.optim import lr_scheduler
 
 from protocols.training.build_method import build_method
-from protocols.training.optimizer import LearningRates, build_optimizer, layer_factors
+from protocols.training.optimizer import JoinedParameters, LearningRates, build_optimizer, layer_factors
 from results.spec.conditions import OptimizerSettings, RateSchedule
 from results.spec.training_spec import Component, MethodSpec
 
@@ -131,3 +131,43 @@ def test_a_schedule_of_torch_by_its_name_is_torchs(schedule: dict[str, Any], by_
         rates.after("step")
         scheduler.step()
     assert len(set(seen)) > 2
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "left"),
+    [
+        # Layers that were frozen for a step have made fewer steps than the others; SGD does not count steps.
+        ("RMSprop", {"momentum": 0.9}, 3),
+        ("SGD", {}, 2),
+        ("SGD", {"momentum": 0.9}, 2),
+        ("Adam", {}, 3),
+        ("Rprop", {}, 3),
+        ("Adafactor", {}, 7),
+    ],
+)
+def test_joined_parameters_are_trained_to_the_same_numbers(name: str, arguments: dict[str, Any], left: int) -> None:
+    def trained(joins: bool) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Conv2d(4, 5, 1), nn.Flatten(), nn.Linear(80, 6))
+        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        unused = nn.Parameter(torch.ones(2))
+        optimizer: Any = getattr(torch.optim, name)([*network.parameters(), unused], lr=0.01, **arguments)
+        joined = JoinedParameters(optimizer)
+        rates = LearningRates(RateSchedule(name="StepLR", arguments={"step_size": 2}, every="step"), optimizer)
+        for step in range(6):
+            # The first layers are frozen at first, as in a warm-up.
+            network[:2].requires_grad_(step > 0)
+            optimizer.zero_grad(set_to_none=True)
+            joined.clear_gradients()
+            network(torch.randn(2, 3, 6, 6)).square().sum().backward()
+            joined.gather_gradients()
+            nn.utils.clip_grad_value_([p for group in optimizer.param_groups for p in group["params"]], 0.5)
+            optimizer.step()
+            rates.after("step")
+            if joins and step == 2:
+                joined.join(network.parameters())
+        assert len(optimizer.param_groups[0]["params"]) == (left if joins else 7)
+        return [*network.parameters(), unused]
+
+    for one, other in zip(trained(True), trained(False), strict=True):
+        assert torch.equal(one, other)
