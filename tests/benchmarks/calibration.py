@@ -293,7 +293,7 @@ def tuning(number: int, methods: int, searches: int, gain: float, tables: int) -
 
 
 def until_decided(number: int, methods: int, kind: Kind, gap: float, tables: int) -> dict[str, Any]:
-    """Simulate planned looks; neighbours differ by `gap`. Wrong: the worst of no difference and halves at two margins."""
+    """Simulate planned looks; neighbours differ by `gap`. Wrong is the worst of no difference and two margins."""
     values = search_means(Cell(methods, LOOKS[-1], 1, 1e9, kind), tables, np.random.default_rng([15, number]))
     worst = max(_wrong_at_a_look(values, halves(methods, margin), margin or 1.0) for margin in (0.0, 1.0, 5.0))
     values += -gap * np.arange(methods)[:, None]
