@@ -47,7 +47,8 @@ class SearchHistory:
     """The search of one method.
 
     Attributes:
-        importances: Share of each hyperparameter in what separates the best trials from the others; empty if unknown.
+        importances: Share of each hyperparameter in what separates the best trials from the others, over all searches
+            of the method; empty if unknown.
     """
 
     trials: tuple[TrialPoint, ...]
@@ -141,7 +142,7 @@ def caption(search: SearchHistory) -> str:
         text += " estimate."
     if search.importances:
         shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in search.importances.items())
-        text += f" What separates the best quarter of the whole trials from the others (PED-ANOVA): {shares}."
+        text += f" What separates the best quarter of the whole trials of all searches (PED-ANOVA): {shares}."
     failed: dict[str, list[str]] = {}
     for trial in search.trials:
         if trial.reason is not None:

@@ -10,6 +10,7 @@ import hashlib
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -128,9 +129,13 @@ def repository_address(checkout: Path = _ROOT) -> str:
 def histories(
     studies: Mapping[tuple[str, int], StoredStudy], methods: Mapping[str, str], budget: int
 ) -> dict[str, SearchHistory]:
-    """Return the first search of each method that has finished trials, by the method's key."""
+    """Return the first search of each method that has finished trials, with the importances over all its searches."""
+    from reproduce.outputs.export_studies import importances  # Imports Optuna.
+
     first = {method: study for (method, search), study in studies.items() if search == 0 and method in methods}
-    return {method: _history(study, budget) for method, study in first.items() if study.finished(budget)}
+    shown = {method: _history(study, budget) for method, study in first.items() if study.finished(budget)}
+    own = {key: [study for (method, _), study in studies.items() if method == key] for key in shown}
+    return {key: replace(history, importances=importances(own[key])) for key, history in shown.items()}
 
 
 def _history(study: StoredStudy, budget: int) -> SearchHistory:
@@ -147,9 +152,7 @@ def _history(study: StoredStudy, budget: int) -> SearchHistory:
         )
         for trial in study.finished(budget)
     ]
-    from reproduce.outputs.export_studies import importances  # Imports Optuna.
-
-    return SearchHistory(tuple(points), parameters, importances(study))
+    return SearchHistory(tuple(points), parameters)
 
 
 def drawn_line(origin: str = "") -> str:
