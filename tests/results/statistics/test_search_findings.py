@@ -175,6 +175,8 @@ def test_what_tuning_bought_on_the_kept_records_is_what_the_docs_say(data):
     tuned, default = (MeasuredExperiment.kept(f"{name}_{data}") for name in ("search_variance", "defaults"))
     assert tuned.summary.experiment.conditions == default.summary.experiment.conditions
     page = (Path(__file__).parents[3] / "docs" / "comparisons.md").read_text(encoding="utf-8")
-    for one in gains_over(tuned, default):
+    found = gains_over(tuned, default)
+    assert len(found) == 8
+    for one in found:
         star = "*" if one.p < 0.05 else ""
         assert f"| {100 * one.gain:+.1f} ± {100 * one.half_width:.1f}{star} | {one.below} of {one.searches} |" in page
