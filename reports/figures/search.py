@@ -65,12 +65,6 @@ class SearchHistory:
         """The trials that have a value."""
         return [trial for trial in self.trials if trial.value is not None]
 
-    @property
-    def best(self) -> TrialPoint:
-        """The trial with the highest value, the first of equal ones."""
-        values = self.values
-        return next(trial for trial in self.trials if trial.value == max(values.values()))
-
 
 @styled
 def search_history(search: SearchHistory) -> Figure:
@@ -118,16 +112,9 @@ def _empty(search: SearchHistory) -> tuple[Figure, Axes]:
 
 
 def strongest_pair(search: SearchHistory) -> tuple[str, str]:
-    """Return the two parameters with the strongest rank correlation with the values, the strongest first."""
-    from scipy.stats import spearmanr
-
-    def strength(name: str) -> float:
-        done = [one for one in search.done if name in one.parameters]
-        chosen = [one.parameters[name] for one in done]
-        return abs(spearmanr(chosen, [one.value for one in done]).statistic) if len(set(chosen)) > 1 else 0.0
-
-    first, second = sorted((one.name for one in search.parameters), key=strength, reverse=True)[:2]
-    return first, second
+    """Return the two parameters of the largest importance, the largest first."""
+    names = sorted((one.name for one in search.parameters), key=lambda name: -search.importances.get(name, 0.0))
+    return names[0], names[1]
 
 
 def caption(search: SearchHistory) -> str:

@@ -195,7 +195,7 @@ def _values(
 ) -> Iterator[tuple[Value, ...]]:
     """Return the sheet's rows of a method, without those that have no value."""
     models, dimensions, primary = len(own[0].fold_fingerprints), own[0].dimensions, primary_score(measured)
-    unit = "search" if _is_by_search(measured, own[0].method) else "run"
+    unit = "search" if is_by_search(measured, own[0].method) else "run"
     for one in scores:
         if interval := one.intervals.get(own[0].method):
             size = dimensions * (models if one.variant == "concatenated" else 1)
@@ -214,7 +214,7 @@ def _units(measured: MeasuredExperiment) -> dict[str, MethodValues]:
     return unit_values(measured, measured.values(score.metric, score.embeddings))
 
 
-def _is_by_search(measured: MeasuredExperiment, key: str) -> bool:
+def is_by_search(measured: MeasuredExperiment, key: str) -> bool:
     """Whether a method's values are means of searches."""
     summary = measured.summary
     whole = summary.experiment.search.searches * summary.reproductions
@@ -223,7 +223,7 @@ def _is_by_search(measured: MeasuredExperiment, key: str) -> bool:
 
 def _count(measured: MeasuredExperiment, key: str, own: MethodValues) -> Cell:
     """The number of runs; of complete searches and their runs as in `3 × 5` if searches are repeated."""
-    if _is_by_search(measured, key):
+    if is_by_search(measured, key):
         return Cell(len(own.units), written=f"{len(own.units)} × {measured.summary.reproductions}")
     return Cell(own.runs, written=counted(own.runs, "run") if unit_of(measured.summary.experiment) == "search" else "")
 

@@ -58,10 +58,9 @@ def export_studies(store: Store, experiment: NamedExperiment, file: Path) -> lis
 
 
 def importances(searches: Sequence[StoredStudy]) -> dict[str, float]:
-    """Return how much each hyperparameter separates the best quarter of the trials of searches, by PED-ANOVA.
+    """Return how much each hyperparameter separates the best quarter of a method's trials, of all its searches.
 
-    The trials of all searches of a method count together. The sum is 1. The result is empty for fewer than four whole
-    trials, and where nothing separates them.
+    By PED-ANOVA; the sum is 1. The result is empty for fewer than four whole trials, and where nothing separates them.
     """
     whole = [trial for one in searches for trial in _trials(one) if trial.state == TrialState.COMPLETE]
     if len(whole) < _FEWEST_FOR_IMPORTANCE or len({trial.value for trial in whole}) == 1:

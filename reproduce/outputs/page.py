@@ -10,7 +10,6 @@ import hashlib
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -40,7 +39,6 @@ _PUBLIC = re.compile(r"https://(?:www\.)?(?:github\.com|gitlab\.com|codeberg\.or
 """Addresses whose commits have pages at ADDRESS/commit/COMMIT. None of them has a name or a password in it."""
 _PAGE = "index.html"
 _SCALES: dict[str, Literal["linear", "log", "int"]] = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
 def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
@@ -108,7 +106,7 @@ def _loaded(paths: Mapping[str, Path]) -> tuple[dict[str, FigureData], list[str]
         if path.exists():
             try:
                 found[method] = FigureData.load(path)
-            except _UNREADABLE:
+            except (OSError, ValueError, KeyError, EOFError, BadZipFile):
                 unreadable.append(path.name)
     return found, unreadable
 
@@ -130,29 +128,27 @@ def histories(
     studies: Mapping[tuple[str, int], StoredStudy], methods: Mapping[str, str], budget: int
 ) -> dict[str, SearchHistory]:
     """Return the first search of each method that has finished trials, with the importances over all its searches."""
-    from reproduce.outputs.export_studies import importances  # Imports Optuna.
-
     first = {method: study for (method, search), study in studies.items() if search == 0 and method in methods}
-    shown = {method: _history(study, budget) for method, study in first.items() if study.finished(budget)}
-    own = {key: [study for (method, _), study in studies.items() if method == key] for key in shown}
-    return {key: replace(history, importances=importances(own[key])) for key, history in shown.items()}
+    own = {key: [study for (method, _), study in studies.items() if method == key] for key in first}
+    return {key: _history(study, own[key], budget) for key, study in first.items() if study.finished(budget)}
 
 
-def _history(study: StoredStudy, budget: int) -> SearchHistory:
+def _history(study: StoredStudy, searches: Sequence[StoredStudy], budget: int) -> SearchHistory:
     numeric = [parameter for parameter in study.identity["space"] if parameter["scale"] in _SCALES]
     parameters = tuple(Parameter(parameter["target"], _SCALES[parameter["scale"]]) for parameter in numeric)
-    names = [parameter.name for parameter in parameters]
     points = [
         TrialPoint(
             trial.number,
-            {name: value for name in names if isinstance(value := trial.setting[name], float | int)},
+            {one.name: value for one in parameters if isinstance(value := trial.setting[one.name], float | int)},
             trial.score,
             raced=trial.state == "raced",
             reason=trial.reason if trial.state == "failed" else None,
         )
         for trial in study.finished(budget)
     ]
-    return SearchHistory(tuple(points), parameters)
+    from reproduce.outputs.export_studies import importances  # Imports Optuna.
+
+    return SearchHistory(tuple(points), parameters, importances(searches))
 
 
 def drawn_line(origin: str = "") -> str:
