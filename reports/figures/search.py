@@ -47,7 +47,8 @@ class SearchHistory:
     """The search of one method.
 
     Attributes:
-        importances: Share of each hyperparameter in what separates the best trials from the others; empty if unknown.
+        importances: Share of each hyperparameter in what separates the best trials from the others, over all searches
+            of the method; empty if unknown.
     """
 
     trials: tuple[TrialPoint, ...]
@@ -63,12 +64,6 @@ class SearchHistory:
     def done(self) -> list[TrialPoint]:
         """The trials that have a value."""
         return [trial for trial in self.trials if trial.value is not None]
-
-    @property
-    def best(self) -> TrialPoint:
-        """The trial with the highest value, the first of equal ones."""
-        values = self.values
-        return next(trial for trial in self.trials if trial.value == max(values.values()))
 
 
 @styled
@@ -117,16 +112,9 @@ def _empty(search: SearchHistory) -> tuple[Figure, Axes]:
 
 
 def strongest_pair(search: SearchHistory) -> tuple[str, str]:
-    """Return the two parameters with the strongest rank correlation with the values, the strongest first."""
-    from scipy.stats import spearmanr
-
-    def strength(name: str) -> float:
-        done = [one for one in search.done if name in one.parameters]
-        chosen = [one.parameters[name] for one in done]
-        return abs(spearmanr(chosen, [one.value for one in done]).statistic) if len(set(chosen)) > 1 else 0.0
-
-    first, second = sorted((one.name for one in search.parameters), key=strength, reverse=True)[:2]
-    return first, second
+    """Return the two parameters of the largest importance, the largest first."""
+    names = sorted((one.name for one in search.parameters), key=lambda name: -search.importances.get(name, 0.0))
+    return names[0], names[1]
 
 
 def caption(search: SearchHistory) -> str:
@@ -141,7 +129,7 @@ def caption(search: SearchHistory) -> str:
         text += " estimate."
     if search.importances:
         shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in search.importances.items())
-        text += f" What separates the best quarter of the whole trials from the others (PED-ANOVA): {shares}."
+        text += f" What separates the best quarter of the whole trials of all searches (PED-ANOVA): {shares}."
     failed: dict[str, list[str]] = {}
     for trial in search.trials:
         if trial.reason is not None:

@@ -177,7 +177,7 @@ def _search(material: Material, key: str) -> Iterator[Drawn]:
     history, title = material.searches[key], material.titles[key]
     if not history.values:
         return
-    name, fold = f"search_{file_name(key)}", "Searches"
+    name, fold = f"search_{file_name(key)}", "The search"
     draw = partial(search.search_history, history)
     yield from _drawn(f"{name}_history", f"{title}: trials", draw, search.caption(history), fold)
     if len(history.parameters) > 1:

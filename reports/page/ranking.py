@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from reports.page.material import Material
 from reports.tables.differences import leading
+from reports.tables.result_table import is_by_search
 from results.statistics.comparison import ComparisonResult, rank_words
 from results.statistics.findings import missing_units
 from results.statistics.intervals import Interval
@@ -77,7 +78,7 @@ def ranking(material: Material) -> Ranking | None:
             title=material.titles[key],
             mean=f"{100 * intervals[key].mean:.2f}",
             spread="" if (half := intervals[key].half_width) is None else f"± {100 * half:.2f}",
-            count=missing[key].rpartition(" ")[0] if key in missing else str(len(points[key])),
+            count=missing[key].rpartition(" ")[0] if key in missing else _count(material, key),
             drawn=_drawn(intervals[key], points[key], axis) if math.isfinite(intervals[key].mean) else None,
             rank=ranks.get(key, ""),
             sign=left_out[key].sign if key in left_out else "",
@@ -88,6 +89,14 @@ def ranking(material: Material) -> Ranking | None:
     ]
     rows += [RankedRow(title) for key, title in material.titles.items() if key not in material.records]
     return Ranking(tuple(rows), (f"{100 * axis[0]:.1f}", f"{100 * axis[1]:.1f}"), bool(ranks))
+
+
+def _count(material: Material, key: str) -> str:
+    """The number of searches or runs; runs are named where the others have searches."""
+    count = len(material.values[key].units)
+    if material.unit == "run" or is_by_search(material.measured, key):
+        return str(count)
+    return counted(count, "run")
 
 
 def _ranks(comparison: ComparisonResult | None) -> dict[str, str]:

@@ -16,7 +16,7 @@ from reports.tables.table import (
     mean_and_half_width,
     measured_cell,
 )
-from results.records.experiment_summary import ExperimentSummary
+from results.records.experiment_summary import ExperimentSummary, LeftOut
 from results.records.records import RunRecord
 from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
@@ -34,7 +34,7 @@ from results.statistics.primary_comparison import (
 )
 from results.store.experiment_results import MeasuredExperiment
 from results.store.frame import EMBEDDING_KINDS, EmbeddingKind
-from results.wording import counted
+from results.wording import counted, joined
 
 ResultColumn = tuple[EmbeddingKind, str]
 """Kind of embeddings, and metric."""
@@ -97,19 +97,20 @@ def table_of(measured: MeasuredExperiment) -> Table:
     scores = [*_headline_scores(measured), *_last_epoch_scores(measured), *_further_scores(measured, further)]
     last_epoch = any(one.variant == "last_epoch" for one in scores)
     rows: list[Row] = []
-    notes: list[str] = []
+    left_out: dict[LeftOut, list[str]] = {}
     values: list[tuple[Value, ...]] = []
     for key in summary.methods:
         own = [record for record in records if record.method == key]
         if not own:
             continue
         suffix = "" if own[0].dimensions == _trained_dimensions(records) else f" ({own[0].dimensions}-dim)"
-        sign = summary.left_out[key].sign if key in summary.left_out else ""
+        reason = summary.left_out.get(key)
         flagged = "*" if any(run.flags for run in own) else ""
         cells = [_score_cell(measured, one, own, comparison) for one in scores]
-        row = Row(titles[key] + suffix, (_count(measured, key, units[key]), *cells), key, sign + flagged)
-        rows.append(row)
-        notes += [f"{sign} {row.head}: {summary.left_out[key].note}"] if sign else []
+        sign = reason.sign if reason else ""
+        rows.append(Row(titles[key] + suffix, (_count(measured, key, units[key]), *cells), key, sign + flagged))
+        if reason:
+            left_out.setdefault(reason, []).append(rows[-1].head)
         values += _values(measured, own, scores, _ranks(comparison).get(key, (None, None)))
     count = "searches × runs" if unit_of(summary.experiment) == "search" else "n"
     return Table(
@@ -119,7 +120,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
         rows=tuple(rows),
         own_sheet=Sheet(_HEADER, tuple(values)),
         notes=(
-            *notes,
+            *(f"{reason.sign} {joined(heads)}: {reason.note}" for reason, heads in left_out.items()),
             *(finding.sentences for finding in findings if finding.level != "note"),
             *_single_searches(measured, comparison),
         ),
@@ -195,7 +196,7 @@ def _values(
 ) -> Iterator[tuple[Value, ...]]:
     """Return the sheet's rows of a method, without those that have no value."""
     models, dimensions, primary = len(own[0].fold_fingerprints), own[0].dimensions, primary_score(measured)
-    unit = "search" if _is_by_search(measured, own[0].method) else "run"
+    unit = "search" if is_by_search(measured, own[0].method) else "run"
     for one in scores:
         if interval := one.intervals.get(own[0].method):
             size = dimensions * (models if one.variant == "concatenated" else 1)
@@ -214,7 +215,7 @@ def _units(measured: MeasuredExperiment) -> dict[str, MethodValues]:
     return unit_values(measured, measured.values(score.metric, score.embeddings))
 
 
-def _is_by_search(measured: MeasuredExperiment, key: str) -> bool:
+def is_by_search(measured: MeasuredExperiment, key: str) -> bool:
     """Whether a method's values are means of searches."""
     summary = measured.summary
     whole = summary.experiment.search.searches * summary.reproductions
@@ -223,7 +224,7 @@ def _is_by_search(measured: MeasuredExperiment, key: str) -> bool:
 
 def _count(measured: MeasuredExperiment, key: str, own: MethodValues) -> Cell:
     """The number of runs; of complete searches and their runs as in `3 × 5` if searches are repeated."""
-    if _is_by_search(measured, key):
+    if is_by_search(measured, key):
         return Cell(len(own.units), written=f"{len(own.units)} × {measured.summary.reproductions}")
     return Cell(own.runs, written=counted(own.runs, "run") if unit_of(measured.summary.experiment) == "search" else "")
 

@@ -1,6 +1,7 @@
 """Writes the searches of an experiment as studies of Optuna, for its plots and the dashboard."""
 
 import warnings
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -56,12 +57,12 @@ def export_studies(store: Store, experiment: NamedExperiment, file: Path) -> lis
     return names
 
 
-def importances(stored: StoredStudy) -> dict[str, float]:
-    """Return how much each hyperparameter separates the best quarter of a search's trials, by PED-ANOVA.
+def importances(searches: Sequence[StoredStudy]) -> dict[str, float]:
+    """Return how much each hyperparameter separates the best quarter of a method's trials, of all its searches.
 
-    The sum is 1. The result is empty for fewer than four whole trials, and where nothing separates them.
+    By PED-ANOVA; the sum is 1. The result is empty for fewer than four whole trials, and where nothing separates them.
     """
-    whole = [trial for trial in _trials(stored) if trial.state == TrialState.COMPLETE]
+    whole = [trial for one in searches for trial in _trials(one) if trial.state == TrialState.COMPLETE]
     if len(whole) < _FEWEST_FOR_IMPORTANCE or len({trial.value for trial in whole}) == 1:
         return {}
     optuna.logging.set_verbosity(optuna.logging.WARNING)

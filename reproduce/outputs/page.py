@@ -39,7 +39,6 @@ _PUBLIC = re.compile(r"https://(?:www\.)?(?:github\.com|gitlab\.com|codeberg\.or
 """Addresses whose commits have pages at ADDRESS/commit/COMMIT. None of them has a name or a password in it."""
 _PAGE = "index.html"
 _SCALES: dict[str, Literal["linear", "log", "int"]] = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
 def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
@@ -107,7 +106,7 @@ def _loaded(paths: Mapping[str, Path]) -> tuple[dict[str, FigureData], list[str]
         if path.exists():
             try:
                 found[method] = FigureData.load(path)
-            except _UNREADABLE:
+            except (OSError, ValueError, KeyError, EOFError, BadZipFile):
                 unreadable.append(path.name)
     return found, unreadable
 
@@ -128,19 +127,19 @@ def repository_address(checkout: Path = _ROOT) -> str:
 def histories(
     studies: Mapping[tuple[str, int], StoredStudy], methods: Mapping[str, str], budget: int
 ) -> dict[str, SearchHistory]:
-    """Return the first search of each method that has finished trials, by the method's key."""
+    """Return the first search of each method that has finished trials, with the importances over all its searches."""
     first = {method: study for (method, search), study in studies.items() if search == 0 and method in methods}
-    return {method: _history(study, budget) for method, study in first.items() if study.finished(budget)}
+    own = {key: [study for (method, _), study in studies.items() if method == key] for key in first}
+    return {key: _history(study, own[key], budget) for key, study in first.items() if study.finished(budget)}
 
 
-def _history(study: StoredStudy, budget: int) -> SearchHistory:
+def _history(study: StoredStudy, searches: Sequence[StoredStudy], budget: int) -> SearchHistory:
     numeric = [parameter for parameter in study.identity["space"] if parameter["scale"] in _SCALES]
     parameters = tuple(Parameter(parameter["target"], _SCALES[parameter["scale"]]) for parameter in numeric)
-    names = [parameter.name for parameter in parameters]
     points = [
         TrialPoint(
             trial.number,
-            {name: value for name in names if isinstance(value := trial.setting[name], float | int)},
+            {one.name: value for one in parameters if isinstance(value := trial.setting[one.name], float | int)},
             trial.score,
             raced=trial.state == "raced",
             reason=trial.reason if trial.state == "failed" else None,
@@ -149,7 +148,7 @@ def _history(study: StoredStudy, budget: int) -> SearchHistory:
     ]
     from reproduce.outputs.export_studies import importances  # Imports Optuna.
 
-    return SearchHistory(tuple(points), parameters, importances(study))
+    return SearchHistory(tuple(points), parameters, importances(searches))
 
 
 def drawn_line(origin: str = "") -> str:

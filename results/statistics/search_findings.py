@@ -86,8 +86,8 @@ def _looks(measured: MeasuredExperiment, comparison: ComparisonResult, level: fl
     planned = f"looks were planned after {listed([str(look) for look in LOOKS])}"
     outcome = "Decided" if comparison.decided else "Not decided"
     detail = (
-        f"At this look a verdict has a level of {100 * level:.1f} %, over all looks of {100 * comparison.alpha:g} %, "
-        "whatever ends the run."
+        f"A verdict of this look has a level of {100 * level:.1f} %. Over all looks the level is "
+        f"{100 * comparison.alpha:g} %, whatever ends the run."
     )
     claimed = [abs(pair.difference) for pair in comparison.pairs if pair.better]
     between = search_deviation(measured, score)
@@ -101,23 +101,16 @@ def _looks(measured: MeasuredExperiment, comparison: ComparisonResult, level: fl
     return Finding("note", f"{outcome} after {searches} searches of each method; {planned}.", "search", detail)
 
 
-def tuning_gains(measured: MeasuredExperiment) -> list[Gain]:
-    """Return what tuning gained, for the methods whose searches and defaults are there, two of each or more."""
-    return gains_over(measured, measured, measured.summary.defaults)
+def gains_over(tuned: MeasuredExperiment, default: MeasuredExperiment, rows: Mapping[str, str]) -> list[Gain]:
+    """Return what searches gained over runs of default settings, of methods with two of each or more.
 
-
-def gains_over(
-    tuned: MeasuredExperiment, default: MeasuredExperiment, rows: Mapping[str, str] | None = None
-) -> list[Gain]:
-    """Return what the searches of an experiment gained over runs of default settings, which another one may have.
-
-    `rows` has the method of each row of defaults, by its key; None is for rows that are called as the methods.
+    The defaults may be those of another experiment. `rows` has the method of each row of defaults, by its key.
     """
     score = primary_score(tuned)
     own, theirs = (unit_values(one, one.values(score.metric, score.embeddings)) for one in (tuned, default))
     both = {
         method: (own[method].units, theirs[row].units)
-        for row, method in (dict(zip(theirs, theirs, strict=True)) if rows is None else rows).items()
+        for row, method in rows.items()
         if method in own and not any(one.missing or len(one.units) < 2 for one in (own[method], theirs[row]))
     }
     searches, runs = ({key: pair[place] for key, pair in both.items()} for place in (0, 1))
@@ -126,8 +119,11 @@ def gains_over(
 
 def _tuning(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:
     """Say what tuning bought, and where a setting found is below the default."""
-    found = tuning_gains(measured)
+    found = gains_over(measured, measured, measured.summary.defaults)
     if not found:
+        if measured.summary.defaults:
+            detail = "It takes two searches and two runs of the default of a method, or more."
+            yield Finding("note", "What tuning gained is not known.", "search", detail)
         return
     named = [
         f"{titles[one.method]} {100 * one.gain:+.1f} ± {100 * one.half_width:.1f}{'*' if one.p < ALPHA else ''}"

@@ -58,8 +58,8 @@ GAPS = (4.0, 8.0)
 RATIOS = (0.5, 1.0, 2.0)
 """True deviation of a search in those of the record, with one search each."""
 DEGREES_OF_RECORD = 11
-UNEQUAL = (7.66, 1.14, 1.59, 0.63, 1.62, 2.58, 1.23, 0.73)
-"""Deviations of the losses of search_variance_handwriting, for methods as unequal as those of a record."""
+UNEQUAL, DEGREES_OF_UNEQUAL = (7.66, 1.14, 1.59, 0.63, 1.62, 2.58, 1.23, 0.73), 40
+"""Deviations of the losses of search_variance_handwriting, for methods as unequal as those of a record; its degrees."""
 FIXED = (3, 5, 8)
 """Numbers of searches that a run until decided is compared with."""
 _PAIRS_AT_ONCE = 400_000
@@ -266,15 +266,15 @@ def assumed(number: int, methods: int, ratio: float, tables: int, *, unequal: bo
 def _single_searches(
     truth: Numbers, ratio: float, tables: int, generator: np.random.Generator, *, unequal: bool
 ) -> PairDifferences:
-    shape = (tables, len(truth))
-    record = np.sqrt(generator.chisquare(DEGREES_OF_RECORD, (tables, 1)) / DEGREES_OF_RECORD) / ratio
+    shape, degrees = (tables, len(truth)), DEGREES_OF_UNEQUAL if unequal else DEGREES_OF_RECORD
+    record = np.sqrt(generator.chisquare(degrees, (tables, 1)) / degrees) / ratio
     of_methods = np.array(UNEQUAL) / np.sqrt(np.mean(np.square(UNEQUAL)))
     scale = generator.choice(of_methods, shape) if unequal else 1.0
     searches = truth + scale * generator.standard_normal(shape)
     runs = searches[..., None] + 0.5 * generator.standard_normal((*shape, 5))
     widened = np.broadcast_to(WIDENING * record, shape)
     counts = np.full(shape, 5.0)
-    return with_assumed_search(runs.mean(axis=-1), runs.var(axis=-1, ddof=1), counts, widened, DEGREES_OF_RECORD)
+    return with_assumed_search(runs.mean(axis=-1), runs.var(axis=-1, ddof=1), counts, widened, degrees)
 
 
 def tuning(number: int, methods: int, searches: int, gain: float, tables: int) -> dict[str, Any]:
@@ -293,31 +293,35 @@ def tuning(number: int, methods: int, searches: int, gain: float, tables: int) -
 
 
 def until_decided(number: int, methods: int, kind: Kind, gap: float, tables: int) -> dict[str, Any]:
-    """Simulate planned looks; neighbours differ by `gap`, and without a gap every claim is wrong."""
-    generator = np.random.default_rng([15, number])
-    truth = -gap * np.arange(methods)
-    first, second = pairs_of(methods)
-    cell = Cell(methods, LOOKS[-1], 1, 1e9, kind)
-    values = search_means(cell, tables, generator) + truth[:, None]
-    any_wrong = np.zeros(tables, dtype=bool)
-    claimed = np.zeros((tables, len(first)), dtype=bool)
+    """Simulate planned looks; neighbours differ by `gap`. Wrong is the worst of no difference and two margins."""
+    values = search_means(Cell(methods, LOOKS[-1], 1, 1e9, kind), tables, np.random.default_rng([15, number]))
+    worst = max(_wrong_at_a_look(values, halves(methods, margin), margin or 1.0) for margin in (0.0, 1.0, 5.0))
+    values += -gap * np.arange(methods)[:, None]
+    claimed = np.zeros((tables, len(pairs_of(methods)[0])), dtype=bool)
     cost = np.full(tables, float(LOOKS[-1]))
     for look in LOOKS:
-        level = ALPHA * look / sum(LOOKS)
-        found = _at(values[..., :look], level)
-        any_wrong |= wrong(found, truth[first] - truth[second], 1.0).any(axis=-1)
-        was_decided = claimed.all(axis=-1)
+        found, was_decided = _at(values[..., :look], ALPHA * look / sum(LOOKS)), claimed.all(axis=-1)
         claimed |= found.better
         cost[claimed.all(axis=-1) & ~was_decided] = look
     fixed = {str(count): float(_at(values[..., :count], ALPHA).better.all(axis=-1).mean()) for count in FIXED}
     return {
-        **{"methods": methods, "kind": kind, "gap": gap, "wrong": float(any_wrong.mean())},
+        **{"methods": methods, "kind": kind, "gap": gap, "wrong": worst},
         **{"decided": float(claimed.all(axis=-1).mean()), "searches": float(cost.mean()), "fixed": fixed},
     }
 
 
-def _at(values: Numbers, level: float) -> Claims:
-    return claims(values.mean(axis=-1), values.var(axis=-1, ddof=1), values.shape[-1], "all", 1.0, level)
+def _wrong_at_a_look(values: Numbers, truth: Numbers, margin: float) -> float:
+    """The share of tables with a wrong claim at any look, if `truth` is added to the values."""
+    first, second = pairs_of(len(truth))
+    any_wrong = np.zeros(len(values), dtype=bool)
+    for look in LOOKS:
+        found = _at((values + truth[:, None])[..., :look], ALPHA * look / sum(LOOKS), margin)
+        any_wrong |= wrong(found, truth[first] - truth[second], margin).any(axis=-1)
+    return float(any_wrong.mean())
+
+
+def _at(values: Numbers, level: float, margin: float = 1.0) -> Claims:
+    return claims(values.mean(axis=-1), values.var(axis=-1, ddof=1), values.shape[-1], "all", margin, level)
 
 
 def simulate(tables: int, processes: int) -> dict[str, list[dict[str, Any]]]:

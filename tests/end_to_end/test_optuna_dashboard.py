@@ -93,7 +93,9 @@ def test_importances_find_the_hyperparameter_that_decides():
         Trial(number=n, setting={"loss.a": a, "loss.b": b}, state="complete", score=a / 2, fold_scores=(a / 2,))
         for n, (a, b) in enumerate(values)
     )
-    found = importances(StoredStudy("f", {"space": space}, trials))
+    found = importances([StoredStudy("f", {"space": space}, trials)])
     assert found["loss.a"] > 0.9
     assert sum(found.values()) == pytest.approx(1)
-    assert importances(StoredStudy("f", {"space": space}, trials[:3])) == {}
+    assert importances([StoredStudy("f", {"space": space}, trials[:3])]) == {}
+    parts = [StoredStudy("f", {"space": space}, trials[start::11]) for start in range(11)]
+    assert importances(parts) == pytest.approx(found)

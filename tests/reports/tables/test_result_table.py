@@ -59,6 +59,11 @@ def test_means_and_intervals_are_those_computed_by_hand():
     assert cell_of(table(), "triplet", "separated", "r_precision").value == pytest.approx(0.55 / 2)
 
 
+def test_rows_that_are_not_compared_for_one_reason_share_a_note():
+    notes = table(defaults={"triplet": "a", "untrained": "b"}, methods={"triplet": "A", "untrained": "B"}).notes
+    assert notes[0].startswith("§ A, B (1280-dim): The card's own settings")
+
+
 def test_a_table_without_any_run_says_so():
     empty = table(given=[])
     assert empty.rows == ()

@@ -15,7 +15,6 @@ from results.statistics.search_findings import (
     gains_over,
     range_ends,
     search_findings,
-    tuning_gains,
     validation_scores,
 )
 from results.store.experiment_results import MeasuredExperiment
@@ -145,7 +144,7 @@ def test_planned_looks_say_what_the_answer_cost_and_what_a_fixed_plan_would_cost
     world = searched(values, runs=1, search=search)
     (found,) = (one for one in search_findings(world, primary_comparison(world)) if "looks" in one.text)
     assert found.text == f"{outcome} after 3 searches of each method; looks were planned after 3, 4, 5, 6 and 8."
-    assert found.detail.startswith("At this look a verdict has a level of 0.6 %, over all looks of 5 %")
+    assert found.detail.startswith("A verdict of this look has a level of 0.6 %. Over all looks the level is 5 %")
     fixed = "smallest of these differences, 10.0 points, with a probability of 80 % takes 2 searches of each."
     assert (fixed in found.detail) == (outcome == "Decided")
 
@@ -161,13 +160,16 @@ def test_tuning_is_compared_with_the_defaults_of_each_method():
     runs = {"a": 6, "b": 6, "a_default": 2, "b_default": 2}
     defaults = {"a_default": "a", "b_default": "b"}
     world = replace(world, summary=world.summary.model_copy(update={"runs": runs, "defaults": defaults}))
-    first, second = tuning_gains(world)
+    first, second = gains_over(world, world, defaults)
     assert (first.gain, second.gain, first.below, second.below) == pytest.approx((0.1, 0, 0, 1))
     assert first.p < 0.05 < second.p
     (found,) = (one for one in search_findings(world, primary_comparison(world)) if "Tuning" in one.text)
     assert found.text.startswith("Tuning gained, over the cards' own settings, in points: A +10.0 ± ")
     assert found.detail.endswith("Searches whose setting is below the default: B 1 of 3.")
     assert [(pair.a, pair.b) for pair in primary_comparison(world).pairs] == [("a", "b")]
+    few = searched({**values, "a_default": [[0.1]], "b_default": [[0.1]]})
+    few = replace(few, summary=world.summary.model_copy(update={"runs": {**runs, "a_default": 1, "b_default": 1}}))
+    assert "What tuning gained is not known." in [one.text for one in search_findings(few, primary_comparison(few))]
 
 
 @pytest.mark.parametrize("data", ["glyphs", "handwriting"])
@@ -175,6 +177,8 @@ def test_what_tuning_bought_on_the_kept_records_is_what_the_docs_say(data):
     tuned, default = (MeasuredExperiment.kept(f"{name}_{data}") for name in ("search_variance", "defaults"))
     assert tuned.summary.experiment.conditions == default.summary.experiment.conditions
     page = (Path(__file__).parents[3] / "docs" / "comparisons.md").read_text(encoding="utf-8")
-    for one in gains_over(tuned, default):
+    found = gains_over(tuned, default, {key: key for key in default.summary.methods})
+    assert len(found) == 8
+    for one in found:
         star = "*" if one.p < 0.05 else ""
         assert f"| {100 * one.gain:+.1f} ± {100 * one.half_width:.1f}{star} | {one.below} of {one.searches} |" in page
