@@ -36,7 +36,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "r must be in": lambda: losses.ProxyGMLLoss(4, 2, r=1.01),
     "V must be at least 1 and tau positive": lambda: losses.ProxyISALoss(3, 4, V=0.5),
     "unknown positive_penalty 'w'": lambda: losses.ProxyISALoss(3, 4, positive_penalty="w"),  # type: ignore[arg-type]
-    "takes softmax_scale, not smoothing_const": lambda: losses.ProxyNCALoss(3, 4, smoothing_const=0.1),
+    "takes softmax_scale, not alpha": lambda: losses.ProxyNCALoss(3, 4, alpha=32.0),
     "variant must be one of prob": lambda: losses.ProxyNCALoss(3, 4, "probability"),  # type: ignore[arg-type]
     "needs two classes, got 1": lambda: losses.ProxyNCALoss(1, 4, "classic"),
     "proxy_init or weight_init_func, not both": lambda: losses.ProxyNCALoss(

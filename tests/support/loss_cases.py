@@ -177,7 +177,6 @@ CASES = [
     LossCase("soft_triple", _soft_triple, proxies=_centers),
     LossCase("proxy_nca_prob", _nca("prob")),
     LossCase("proxy_nca_classic", _nca("classic"), positive=False),
-    LossCase("proxy_nca_port", _nca("port")),
     LossCase("proxy_nca_anchor_form", _nca("anchor_form")),
     LossCase("recall_at_k", _ranking(RecallAtKLoss, rank_temperature=0.1), **_OF_RANKS),
     LossCase("roadmap", _ranking(RoadmapLoss, tau=0.1), **_OF_RANKS),
