@@ -41,7 +41,7 @@ FILES = sorted({*TABLES, *FIGURES})
 
 
 # Precision@1, R-precision and MAP@R are always measured.
-METRICS = r"recall@\d+|nmi|map@1000|spectral_decay|density|uniformity|class_concentration_variance|covering_radius"
+METRICS = r"recall@\d+|nmi|map@1000|spectral_decay|density|uniformity|class_concentration_variance"
 
 MLRC_LOSSES = {
     *("contrastive", "triplet", "ntxent", "proxy_nca", "margin", "margin_class", "normalized_softmax"),
