@@ -5,7 +5,6 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from protocols.progress import Progress
 from protocols.trunks import efficientnet_lite
 from protocols.trunks.bn_inception import BN_INCEPTION_FILE, BNInception
 from protocols.trunks.efficientnet_lite import EfficientNetLite0
@@ -108,7 +107,7 @@ def _with_hash(name: str) -> str:
         raise TrunkError(f"trunk {name}: {error}") from error
 
 
-def identified_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Progress | None = None) -> TrunkSpec:
+def identified_trunk(spec: TrunkSpec, weights: Path | None = None) -> TrunkSpec:
     """Check the weights of a trunk, and download them if they are missing. Call this before any training.
 
     Trainings only read the weights, so an error about missing or wrong weights comes before any work.
@@ -135,4 +134,4 @@ def identified_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Pro
     if file is None or spec.weights == RANDOM or tag_of(spec.weights):
         return spec
     wanted = spec.weights if names_own_file(spec.weights) else IMAGENET
-    return spec.model_copy(update={"weights": identify_weights(file, wanted, shapes, progress)})
+    return spec.model_copy(update={"weights": identify_weights(file, wanted, shapes)})
