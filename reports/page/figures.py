@@ -173,17 +173,13 @@ def _test_scores(material: Material, metric: str, fingerprint: str) -> dict[int,
 
 
 def _search(material: Material, key: str) -> Iterator[Drawn]:
-    """Draw a method's search; with two or more hyperparameters also the two that matter most."""
+    """Draw a method's search."""
     history, title = material.searches[key], material.titles[key]
     if not history.values:
         return
     name, fold = f"search_{file_name(key)}", "Searches"
     draw = partial(search.search_history, history)
     yield from _drawn(f"{name}_history", f"{title}: trials", draw, search.caption(history), fold)
-    if len(history.parameters) > 1:
-        x, y = search.strongest_pair(history)
-        draw = partial(search.search_plane, history, x, y)
-        yield from _drawn(f"{name}_plane", f"{title}: {x} and {y}", draw, search.CAPTION_OF_PAIR, fold)
 
 
 def _embeddings(material: Material) -> Iterator[Drawn]:

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
-from reports.figures.search import Parameter, SearchHistory, TrialPoint
+from reports.figures.search import SearchHistory
 from reports.page.material import Material, MethodSource
 from reproduce.config.deviations import deviations, mlrc_experiment
 from reproduce.config.method_card import suite_card
@@ -38,7 +38,6 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PUBLIC = re.compile(r"https://(?:www\.)?(?:github\.com|gitlab\.com|codeberg\.org)/[\w./-]+")
 """Addresses whose commits have pages at ADDRESS/commit/COMMIT. None of them has a name or a password in it."""
 _PAGE = "index.html"
-_SCALES: dict[str, Literal["linear", "log", "int"]] = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
@@ -129,27 +128,13 @@ def histories(
     studies: Mapping[tuple[str, int], StoredStudy], methods: Mapping[str, str], budget: int
 ) -> dict[str, SearchHistory]:
     """Return the first search of each method that has finished trials, by the method's key."""
-    first = {method: study for (method, search), study in studies.items() if search == 0 and method in methods}
-    return {method: _history(study, budget) for method, study in first.items() if study.finished(budget)}
-
-
-def _history(study: StoredStudy, budget: int) -> SearchHistory:
-    numeric = [parameter for parameter in study.identity["space"] if parameter["scale"] in _SCALES]
-    parameters = tuple(Parameter(parameter["target"], _SCALES[parameter["scale"]]) for parameter in numeric)
-    names = [parameter.name for parameter in parameters]
-    points = [
-        TrialPoint(
-            trial.number,
-            {name: value for name in names if isinstance(value := trial.setting[name], float | int)},
-            trial.score,
-            raced=trial.state == "raced",
-            reason=trial.reason if trial.state == "failed" else None,
-        )
-        for trial in study.finished(budget)
-    ]
     from reproduce.outputs.export_studies import importances  # Imports Optuna.
 
-    return SearchHistory(tuple(points), parameters, importances(study))
+    return {
+        method: SearchHistory(trials, importances(study))
+        for (method, search), study in studies.items()
+        if search == 0 and method in methods and (trials := study.finished(budget))
+    }
 
 
 def drawn_line(origin: str = "") -> str:

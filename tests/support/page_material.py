@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from reports.figures.search import Parameter, SearchHistory, TrialPoint
+from reports.figures.search import SearchHistory
 from reports.page.material import Material
 from results.records.artifacts import FigureData
+from results.records.trials import Trial
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
 from tests.support.sample_records import changed_run, some_run, some_summary
@@ -74,7 +75,8 @@ def figure_data():
     )
 
 
-def search(*names):
-    parameters = tuple(Parameter(name) for name in names)
-    trials = tuple(TrialPoint(n, dict.fromkeys(names, n * 0.1), 0.1 + 0.01 * n) for n in range(4))
-    return SearchHistory(trials, parameters)
+def search():
+    scores = [0.1 + 0.01 * number for number in range(4)]
+    return SearchHistory(
+        tuple(Trial(number=n, setting={}, state="complete", score=score) for n, score in enumerate(scores))
+    )
