@@ -158,21 +158,20 @@ def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
             path.unlink()
 
 
-def draw_figures(experiments: Sequence[NamedExperiment], store: Store, folder: Path) -> Iterator[tuple[Path, str]]:
-    """Draw the figures of experiments, and those over the panels of a file; yield each PNG file with its title."""
-    from reports.page.figures import page_figures, sweep_figures
+def write_sweeps(experiments: Sequence[NamedExperiment], store: Store, folder: Path) -> Iterator[tuple[Path, str]]:
+    """Draw the scores against the numbers in which the panels of a file differ; yield each PNG file with its title."""
+    from reports.page.figures import sweep_figures
 
-    found = {one.name: gather(one.name, one.fingerprint, store) for one in experiments}
-    drawn = {name: tuple(page_figures(material)) for name, material in found.items()}
-    if len(found) > 1:
-        drawn[next(iter(found)).partition("/")[0]] = tuple(sweep_figures(list(found.values())))
-    for name, figures in drawn.items():
-        own = folder / latest_name(name)
-        for figure in figures:
-            if figure.files:
-                with writing_to(own):
-                    figure.save(own)
-                yield own / f"{figure.name}.png", figure.title
+    files: dict[str, list[NamedExperiment]] = {}
+    for one in experiments:
+        files.setdefault(one.name.partition("/")[0], []).append(one)
+    for name, panels in files.items():
+        place = folder / latest_name(name) / "figures"
+        materials = [gather(one.name, one.fingerprint, store) for one in panels]
+        for drawn in sweep_figures(materials) if len(materials) > 1 else ():
+            with writing_to(place):
+                drawn.save(place)
+            yield place / f"{drawn.name}.png", drawn.title
 
 
 def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path) -> list[str]:
