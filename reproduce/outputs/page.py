@@ -18,7 +18,7 @@ from zipfile import BadZipFile
 
 from reports.figures.search import SearchHistory
 from reports.page.material import Material, MethodSource
-from reproduce.config.deviations import deviations, mlrc_experiment
+from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_card
 from reproduce.errors import writing_to
 from reproduce.outputs.find_runs import NamedExperiment
@@ -92,7 +92,6 @@ def gather(name: str, fingerprint: str, store: Store) -> Material:
         commands=rerun_commands(name, measured),
         published_names=published_names(measured),
         deviations=deviations(name, summary),
-        mlrc=mlrc_experiment(summary.dataset),
         sources={key: MethodSource(card.source, card.papers) for key, card in cards.items()},
         repository=repository_address(),
         made=drawn_line(f" from experiment {fingerprint} of the store"),

@@ -21,7 +21,7 @@ from reports.tables.formats import WRITERS
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
-from reproduce.config.deviations import deviations, mlrc_experiment
+from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError, writing_to
 from reproduce.outputs.find_runs import find_experiments
@@ -49,8 +49,7 @@ def stored_experiments(store: Store, table: PublishedTable | None = None) -> lis
         name, summary = start.name, start.summary
         if table is None or concerns(table, name, summary):
             measured = MeasuredExperiment.of_all_starts(store, start.fingerprint)
-            mlrc = mlrc_experiment(summary.dataset)
-            stored.append(StoredExperiment(name, measured, deviations(name, summary), mlrc))
+            stored.append(StoredExperiment(name, measured, deviations(name, summary)))
     return stored
 
 
@@ -59,8 +58,7 @@ def kept_experiments() -> list[StoredExperiment]:
     stored = []
     for file in sorted(FOLDER.glob("*.json.xz")):
         name, measured = file.name.partition(".")[0], MeasuredExperiment.from_file(file)
-        mlrc = mlrc_experiment(measured.summary.dataset)
-        stored.append(StoredExperiment(name, measured, deviations(name, measured.summary), mlrc))
+        stored.append(StoredExperiment(name, measured, deviations(name, measured.summary)))
     return stored
 
 

@@ -17,7 +17,6 @@ from reports.page.figures import Drawn
 from reports.page.page import MOST_PAIRS, build_page, duration, page_values
 from reports.tables.formats import to_csv, to_html, to_latex, to_markdown
 from reports.tables.result_table import table_of
-from reproduce.config.deviations import mlrc_experiment
 from tests.support.page_material import A, B, material, replace_run, searched, values
 from tests.support.published_world import MLRC, changed, runs_of
 from tests.support.sample_page import measured, sample_page
@@ -216,7 +215,6 @@ def test_the_scores_and_their_files_are_those_of_the_table():
 def test_published_values_stand_beside_runs_only_under_the_published_conditions():
     runs = {"contrastive": runs_of("contrastive", [0.59, 0.60, 0.605])}
     own = material(runs, titles={"contrastive": "Contrastive"}, settings=MLRC, name="mlrc_cub200")
-    own = replace(own, mlrc=mlrc_experiment("cub200"))
     found = page_values(own)
     (table,) = [section.table for section in found["published"]]
     assert "A Metric Learning Reality Check" in table.title
