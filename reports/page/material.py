@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from reports.figures.intervals import IntervalUnit
 from reports.figures.search import SearchHistory
-from reports.tables.method_tables import PublishedNames
+from reports.tables.method_tables import PublishedSettings
 from results.records.artifacts import FigureData
 from results.records.records import RunRecord
 from results.spec.experiment_spec import PrimaryScore
@@ -49,7 +49,7 @@ class Material:
         figure_data: Figure data by method, for the methods that have one.
         searches: Search histories by method, for the methods that have one.
         unreadable: Files of figure data that cannot be read.
-        published_names: MLRC's names of hyperparameters, by method.
+        published: The hyperparameters that the methods' sources report as best, by method and target.
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
         sources: Papers of the methods, by method, for the methods that the suite brings.
         repository: Address of the suite's public repository; empty if it is not known.
@@ -62,7 +62,7 @@ class Material:
     figure_data: Mapping[str, FigureData] = field(default_factory=dict)
     searches: Mapping[str, SearchHistory] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
-    published_names: PublishedNames = field(default_factory=dict)
+    published: PublishedSettings = field(default_factory=dict)
     deviations: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     sources: Mapping[str, MethodSource] = field(default_factory=dict)

@@ -144,7 +144,7 @@ def _of_the_best(material: Material, given: PageTable) -> PageTable:
 def _details(material: Material) -> list[PageTable]:
     measured = material.measured
     tables = (
-        ("hyperparameters", hyperparameters(measured, material.published_names)),
+        ("hyperparameters", hyperparameters(measured, material.published)),
         ("peeking", peeking_table(measured)),
         ("costs", costs(measured)),
     )

@@ -24,7 +24,7 @@ from reproduce.errors import writing_to
 from reproduce.outputs.find_runs import NamedExperiment
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.result_files import latest_name, link_latest, own_name
-from reproduce.outputs.tables import published_names
+from reproduce.outputs.tables import published_settings
 from results.atomic_files import write_atomically
 from results.records.artifacts import FigureData, figure_data_path
 from results.store.experiment_results import MeasuredExperiment
@@ -90,7 +90,7 @@ def gather(name: str, fingerprint: str, store: Store) -> Material:
         unreadable=tuple(unreadable),
         searches=histories(store.searches.of_experiment(fingerprint), summary.methods, summary.trials),
         commands=rerun_commands(name, measured),
-        published_names=published_names(measured),
+        published=published_settings(measured),
         deviations=deviations(name, summary),
         sources={key: MethodSource(card.source, card.papers) for key, card in cards.items()},
         repository=repository_address(),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from reports.board.board_table import board_page, board_tables
 from reports.board.boards import Board, Source, with_all_methods
@@ -62,10 +62,11 @@ def kept_experiments() -> list[StoredExperiment]:
     return stored
 
 
-def published_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
-    """MLRC's names of searched hyperparameters, by method, from the suite's own cards."""
+def published_settings(measured: MeasuredExperiment) -> dict[str, dict[str, JsonValue]]:
+    """The hyperparameters that the suite's cards give as published for an experiment's dataset, by method."""
     cards = {method: suite_card(method) for method in measured.summary.methods}
-    return {method: {} if card is None else card.published_names() for method, card in cards.items()}
+    dataset = measured.summary.dataset
+    return {method: card.published.get(dataset, {}) for method, card in cards.items() if card is not None}
 
 
 def compared_by(measured: MeasuredExperiment, compare: str) -> MeasuredExperiment:
@@ -82,7 +83,7 @@ KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {
     "results": table_of,
     "differences": differences,
     "peeking": peeking_table,
-    "hyperparameters": lambda measured: hyperparameters(measured, published_names(measured)),
+    "hyperparameters": lambda measured: hyperparameters(measured, published_settings(measured)),
     "costs": costs,
 }
 """What can be drawn of an experiment."""
