@@ -52,7 +52,6 @@ class Material:
         published: The hyperparameters that the methods' sources report as best, by method and target.
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
         sources: Papers of the methods, by method, for the methods that the suite brings.
-        repository: Address of the suite's public repository; empty if it is not known.
         made: When and by what the page was made, for its footer.
         identity: Hash of what the page shows.
     """
@@ -66,7 +65,6 @@ class Material:
     deviations: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     sources: Mapping[str, MethodSource] = field(default_factory=dict)
-    repository: str = ""
     made: str = ""
     identity: str = ""
 

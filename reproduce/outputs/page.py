@@ -7,8 +7,6 @@ only when one is written.
 from __future__ import annotations
 
 import hashlib
-import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
@@ -34,9 +32,6 @@ from results.store.store import Store
 if TYPE_CHECKING:
     from reports.page.figures import Drawn
 
-_ROOT = Path(__file__).resolve().parents[2]
-_PUBLIC = re.compile(r"https://(?:www\.)?(?:github\.com|gitlab\.com|codeberg\.org)/[\w./-]+")
-"""Addresses whose commits have pages at ADDRESS/commit/COMMIT. None of them has a name or a password in it."""
 _PAGE = "index.html"
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
@@ -93,7 +88,6 @@ def gather(name: str, fingerprint: str, store: Store) -> Material:
         published=published_settings(measured),
         deviations=deviations(name, summary),
         sources={key: MethodSource(card.source, card.papers) for key, card in cards.items()},
-        repository=repository_address(),
         made=drawn_line(f" from experiment {fingerprint} of the store"),
         identity=page_identity(measured),
     )
@@ -108,19 +102,6 @@ def _loaded(paths: Mapping[str, Path]) -> tuple[dict[str, FigureData], list[str]
             except _UNREADABLE:
                 unreadable.append(path.name)
     return found, unreadable
-
-
-def repository_address(checkout: Path = _ROOT) -> str:
-    """Return where the repository was cloned from; empty if that is no public address on GitHub, GitLab or Codeberg."""
-    if not (checkout / ".git").exists():
-        return ""
-    command = ["git", "-C", str(checkout), "config", "--get", "remote.origin.url"]
-    try:
-        address = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    address = address.strip().removesuffix("/").removesuffix(".git")
-    return address if _PUBLIC.fullmatch(address) else ""
 
 
 def histories(
