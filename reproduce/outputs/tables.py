@@ -1,14 +1,11 @@
 """Tables drawn from stores, without torch: an experiment's own, published ones beside what was run, and boards.
 
-The experiments of a board come from stores, from files of `store export` and from records.
+The experiments of a board come from stores and from records.
 """
 
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from pydantic import JsonValue, ValidationError
 
@@ -96,20 +93,10 @@ FILES = {"markdown": "md", "csv": "csv", "json": "json", "latex": "tex"}
 """Suffixes of a board's files by format."""
 
 
-@contextmanager
-def opened_places(places: Sequence[str], artifacts: Path | None) -> Iterator[dict[str, Store]]:
-    """Open those stores and files of `store export` that exist, by what they are called on a board."""
-    with TemporaryDirectory() as folder:
-        stores: dict[str, Store | None] = {}
-        for number, place in enumerate(places):
-            if zipfile.is_zipfile(place):
-                from reproduce.outputs.store_files import unpack_store  # Imports torch.
-
-                unpacked = unpack_store(Path(place), Path(folder) / str(number))
-                stores[Path(place).name] = existing_store(str(unpacked.store), unpacked.artifacts)
-            else:
-                stores[place] = existing_store(place, artifacts)
-        yield {place: store for place, store in stores.items() if store is not None}
+def opened_places(places: Sequence[str], artifacts: Path | None) -> dict[str, Store]:
+    """Open those stores that exist, by what they are called on a board."""
+    stores = {place: existing_store(place, artifacts) for place in places}
+    return {place: store for place, store in stores.items() if store is not None}
 
 
 def named_sources(stores: dict[str, Store], names: Sequence[str]) -> list[Source]:

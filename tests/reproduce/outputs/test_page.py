@@ -1,6 +1,5 @@
 """A run that is called again writes its page again only if its measurements have changed."""
 
-
 import pytest
 
 from reproduce.outputs.page import page_or_reason, write_page
