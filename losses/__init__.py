@@ -3,10 +3,8 @@
 from .angular_margins import ArcFaceLoss, CosFaceLoss
 from .anti_collapse import AntiCollapseLoss, SampleAnchorLoss
 from .ccp import CCPLoss
-from .clustering import ClusteringLoss
 from .contextual import ContextualLoss
 from .coupling_flow import CouplingFlow
-from .hierarchical_proxy import HierarchicalProxyLoss
 from .hist import HISTLoss
 from .k_center import greedy_k_center
 from .mean_field import MeanFieldClassWiseMultiSimilarityLoss, MeanFieldContrastiveLoss
@@ -31,13 +29,11 @@ __all__ = [
     "ArcFaceLoss",
     "CCPLoss",
     "Clock",
-    "ClusteringLoss",
     "ContextualLoss",
     "CosFaceLoss",
     "CosineContrastiveLoss",
     "CouplingFlow",
     "HISTLoss",
-    "HierarchicalProxyLoss",
     "MeanFieldClassWiseMultiSimilarityLoss",
     "MeanFieldContrastiveLoss",
     "MemVirLoss",

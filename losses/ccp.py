@@ -179,7 +179,7 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         patience: int = 3,
         **kwargs: Any,
     ) -> None:
-        _check_base(base_loss, embedding_size)
+        _check_base(base_loss)
         super().__init__(**wrapper_keywords(CCPLoss, kwargs))
         self.base_loss = base_loss
         self.needs = merged_needs(type(self).needs, base_loss)
@@ -299,9 +299,9 @@ def _in_one_vector(parameters: Sequence[nn.Parameter]) -> Tensor:
     return torch.cat([p.detach().flatten() for p in parameters])
 
 
-def _check_base(base_loss: Any, embedding_size: int) -> None:
+def _check_base(base_loss: Any) -> None:
     require_module(CCPLoss, base_loss)
-    require_references(CCPLoss, base_loss, embedding_size)
+    require_references(CCPLoss, base_loss)
     distance = getattr(base_loss, "distance", None)
     if getattr(distance, "normalize_embeddings", False):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Proxy-NCA in four forms: ProxyNCA++, Proxy-NCA, its PyTorch port with smoothed labels, and a Proxy-Anchor form."""
+"""Proxy-NCA in three forms: ProxyNCA++, Proxy-NCA, and a Proxy-Anchor form."""
 
 import math
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from .checks import ByCosine, at_least_float32, checked_labels, require_similari
 from .plugin import TrainingPlugin
 from .sub_losses import of_samples
 
-ProxyNCAVariant = Literal["prob", "classic", "port", "anchor_form"]
+ProxyNCAVariant = Literal["prob", "classic", "anchor_form"]
 ProxyNCAStart = Literal["eighth", "normal", "kaiming"]
 
 # Starting values of the proxies; the variance of `kaiming` on (C, d) with fan-out is 2 / C.
@@ -34,21 +34,19 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "prob": {"softmax_scale": 9.0},
         "classic": {"softmax_scale": 9.0},
-        "port": {"smoothing_const": 0.1, "scaling_x": 1.0, "scaling_p": 3.0},
         "anchor_form": {"alpha": 32.0, "margin": 0.1, "positive_enumeration": "proxies"},
     }
 )
 
 
 class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
-    """Softmax over one proxy per class, in the form of ProxyNCA++, of Proxy-NCA, of its port, or of Proxy-Anchor.
+    """Softmax over one proxy per class, in the form of ProxyNCA++, of Proxy-NCA, or of Proxy-Anchor.
 
     With s_ic the cosine between sample i and proxy c, and logits `l_ic = 2 softmax_scale s_ic` (which is
     `-softmax_scale |x_i - p_c|^2` up to a constant), the loss is the mean over samples of::
 
         prob         -log( e^{l_iy} / sum_c e^{l_ic} )                           ProxyNCA++
         classic      -log( e^{l_iy} / sum_{c != y} e^{l_ic} )                    Proxy-NCA; may be negative
-        port         cross-entropy of l_ic = 2 scaling_x scaling_p s_ic with smoothed labels
         anchor_form  log(1 + n_i e^{-alpha (s_iy - margin)}) + log(1 + sum_{c != y} e^{alpha (s_ic + margin)})
 
     Embeddings (B, d) may have any norm, labels (B,) are in 0..C-1. `indices_tuple` weights the samples. The loss is
@@ -61,11 +59,8 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
     Args:
         num_classes: C.
         embedding_size: d.
-        variant: the form: `prob`, `classic`, `port` or `anchor_form`; default `prob`.
+        variant: the form: `prob`, `classic` or `anchor_form`; default `prob`.
         softmax_scale: for `prob` and `classic`, inverse temperature of the squared distances; default 9.
-        smoothing_const: for `port`, probability mass on the other classes; default 0.1.
-        scaling_x: for `port`, length of embeddings; default 1.
-        scaling_p: for `port`, length of proxies; default 3.
         alpha: for `anchor_form`, sharpness; default 32.
         margin: for `anchor_form`, in cosine units; default 0.1.
         positive_enumeration: for `anchor_form`, what n_i is. `proxies`: 1, as in the paper. `batch`: the number of
@@ -81,7 +76,7 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
 
     Source: Roth et al., Non-isotropy Regularization for Proxy-based Deep Metric Learning, CVPR 2022, Eqs. 1 (classic),
     4 (prob) and 6 (anchor_form); Teh et al., ECCV 2020, for ProxyNCA++; Movshovitz-Attias et al., ICCV 2017, for
-    Proxy-NCA, with its PyTorch port (port).
+    Proxy-NCA.
     """
 
     distance: Any
@@ -94,9 +89,6 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
         variant: ProxyNCAVariant = "prob",
         *,
         softmax_scale: float | None = None,
-        smoothing_const: float | None = None,
-        scaling_x: float | None = None,
-        scaling_p: float | None = None,
         alpha: float | None = None,
         margin: float | None = None,
         positive_enumeration: Literal["proxies", "batch"] | None = None,
@@ -109,15 +101,12 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
         require_similarity(self.distance)
         given = {
             "softmax_scale": softmax_scale,
-            "smoothing_const": smoothing_const,
-            "scaling_x": scaling_x,
-            "scaling_p": scaling_p,
             "alpha": alpha,
             "margin": margin,
             "positive_enumeration": positive_enumeration,
         }
         self.settings = _settings(variant, {name: value for name, value in given.items() if value is not None})
-        if num_classes < 2 and (variant == "classic" or self.settings.get("smoothing_const", 0) > 0):
+        if num_classes < 2 and variant == "classic":
             raise ValueError(f"Proxy-NCA in its form {variant!r} needs two classes, got {num_classes}")
         self.variant, self.num_classes, self.embedding_size = variant, num_classes, embedding_size
         self.proxies = torch.nn.Parameter(torch.empty(num_classes, embedding_size))
@@ -137,9 +126,6 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
     def _sample_losses(self, cosine: Tensor, labels: Tensor) -> Tensor:
         if self.variant == "anchor_form":
             return self._anchor_form(cosine, labels)
-        if self.variant == "port":
-            scale = 2 * self.settings["scaling_x"] * self.settings["scaling_p"]
-            return _smoothed(scale * cosine, labels, self.settings["smoothing_const"])
         logits: Tensor = 2 * self.settings["softmax_scale"] * cosine
         if self.variant == "classic":
             own = labels.unsqueeze(1)
@@ -166,15 +152,6 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
     def get_default_weight_init_func(self) -> Any:
         """Normal with standard deviation 1/8, as in the code of ProxyNCA++, of the port of Proxy-NCA and of NIR."""
         return _INITS["eighth"]
-
-
-def _smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
-    """Cross-entropy (B,) with the targets `1 - smoothing` (own class) and `smoothing / (C - 1)` (other classes)."""
-    if smoothing == 0:
-        return functional.cross_entropy(logits, labels, reduction="none")
-    targets = torch.full_like(logits, smoothing / (logits.shape[1] - 1))
-    targets.scatter_(1, labels.unsqueeze(1), 1 - smoothing)
-    return functional.cross_entropy(logits, targets, reduction="none")
 
 
 def _init_func(proxy_init: str, other: Any) -> c_f.TorchInitWrapper:

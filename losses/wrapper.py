@@ -1,16 +1,12 @@
 """Base of losses around another loss: building them from a card, and passing hooks on to the inner loss."""
 
-import copy
 import inspect
-import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
-import torch
-from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
+from pytorch_metric_learning.losses import CrossBatchMemory
 from torch import nn
-from torch.nn.functional import normalize
 
 from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
 
@@ -35,55 +31,20 @@ def require_module(wrapper: type, base_loss: Any) -> None:
         )
 
 
-_PAIR_LOSSES = "use a pair loss, for example CosineContrastiveLoss or TripletMarginLoss"
+def require_references(wrapper: type, base_loss: nn.Module) -> None:
+    """Raise ValueError for a loss of pytorch-metric-learning or of this package that has no use for `ref_emb`.
 
-
-def require_references(wrapper: type, base_loss: nn.Module, embedding_size: int) -> None:
-    """Raise ValueError for a base loss that cannot compare a batch with reference rows (`ref_emb`).
-
-    A copy of the loss on the CPU, where a wrong index is an exception, makes steps with fewer and with more reference
-    rows than samples. It gets pairs, as from the wrappers. The order of the references must not matter: some losses
-    read rows of the batch at the positions of references. The state of torch's generator is restored.
+    The library names those that have; two that it allows compare the wrong rows. Losses of others are taken as they
+    are.
     """
-    name = type(base_loss).__name__
-    try:
-        with torch.random.fork_rng([]), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ordered = _keeps_to_references(copy.deepcopy(base_loss).cpu().float().eval(), embedding_size)
-    except Exception as error:  # pytorch-metric-learning and losses of others raise anything
-        if "ref_emb" in str(error):
-            why = "takes no ref_emb"
-        else:
-            why = f"fails with reference rows: {type(error).__name__}: {error}"
-        raise ValueError(f"{wrapper.__name__} cannot wrap {name}, which {why}; {_PAIR_LOSSES}") from error
-    if not ordered:
+    name, package = type(base_loss).__name__, type(base_loss).__module__.partition(".")[0]
+    pair_losses = {"CosineContrastiveLoss", *CrossBatchMemory.supported_losses()} - {"LiftedStructureLoss"}
+    known = name in pair_losses and not getattr(base_loss, "swap", False)
+    if package in ("pytorch_metric_learning", __package__) and not known:
         raise ValueError(
-            f"{wrapper.__name__} cannot wrap {name} as it is set: its value changes with the order of the reference "
-            f"rows, so it compares the wrong ones; {_PAIR_LOSSES}"
+            f"{wrapper.__name__} cannot wrap {name} as it is set, which does not compare a batch with other "
+            "rows; use a pair loss, for example CosineContrastiveLoss or TripletMarginLoss without swap"
         )
-
-
-def _keeps_to_references(loss: nn.Module, embedding_size: int) -> bool:
-    """Make steps with a loss; False if its value depends on the order of the references."""
-    labels, generator = torch.tensor([0, 0, 1, 1]), torch.Generator().manual_seed(0)
-    for number in (3, 9):
-        rows = normalize(torch.randn(4, embedding_size, generator=generator)).requires_grad_()
-        references = normalize(torch.randn(number, embedding_size, generator=generator))
-        order, classes = torch.arange(number), torch.arange(number) % 2
-        values = []
-        # A loss that draws random numbers shows it in the second step; its values cannot be compared.
-        for seed, positions in ((0, order), (1, order), (0, order.roll(1))):
-            torch.manual_seed(seed)
-            pairs = lmu.get_all_pairs_indices(labels, classes[positions])
-            with torch.enable_grad():
-                value = loss(rows, labels, pairs, references[positions], classes[positions])
-            if value.requires_grad:
-                value.backward()
-            values.append(value.detach())
-        first, again, turned = values
-        if torch.allclose(first, again) and not torch.allclose(first, turned, rtol=1e-3, atol=1e-5):
-            return False
-    return True
 
 
 def wrapper_keywords(wrapper: type, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:

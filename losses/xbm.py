@@ -74,7 +74,7 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         **kwargs: Any,
     ) -> None:
         require_module(XBMLoss, base_loss)
-        require_references(XBMLoss, base_loss, embedding_size)
+        require_references(XBMLoss, base_loss)
         super().__init__(**wrapper_keywords(XBMLoss, kwargs))
         self.base_loss = base_loss
         self.needs = merged_needs(Needs(), base_loss)

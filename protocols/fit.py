@@ -1,7 +1,7 @@
 """The training of a model on all classes of a dataset, to be used and not to be tested.
 
-It sees the test classes, so it stands apart. Its specification and its outcome are types of their own: a search or a
-table takes a `FoldSpec` and a `FoldResult`, as does the store, and this module returns neither of them.
+It sees the test classes, so it stands apart. Its outcome is a type of its own: a search or a table takes a
+`FoldResult`, as does the store, and this module returns none.
 """
 
 from collections.abc import Callable
@@ -15,19 +15,6 @@ from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from results.records.records import Provenance
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
-from results.values import Record
-
-
-class FitSpec(Record):
-    """Everything that decides a training on all classes.
-
-    Attributes:
-        like: A training of a fold with the same method, setting, network and seed.
-        epochs: Number of epochs to train; 0 for a method without a loss.
-    """
-
-    like: FoldSpec
-    epochs: int
 
 
 @dataclass(frozen=True)
@@ -37,23 +24,26 @@ class Fitted:
     Attributes:
         weights: Its state dict, on the CPU, after the last epoch.
         failure: Why the training diverged; None if it did not.
-        seconds: Duration of the training.
     """
 
     weights: dict[str, Tensor]
     failure: str | None
-    seconds: float
     provenance: Provenance
 
 
 def fit(
-    spec: FitSpec, dataset: Dataset, device: str = "cpu", progress: Callable[[int, int], None] | None = None
+    like: FoldSpec,
+    epochs: int,
+    dataset: Dataset,
+    device: str = "cpu",
+    progress: Callable[[int, int], None] | None = None,
 ) -> Fitted:
     """Train a model on all classes.
 
     Args:
-        spec: All that decides the outcome.
-        dataset: The data that `spec.like` was trained on, with features in place of images for a frozen trunk.
+        like: A training of a fold with the same method, setting, network and seed.
+        epochs: Number of epochs to train; 0 for a method without a loss.
+        dataset: The data that `like` was trained on, with features in place of images for a frozen trunk.
         device: `cpu`, `cuda` or `cuda:N`.
         progress: Called with the number of iterations that are done, and that of all.
 
@@ -63,14 +53,14 @@ def fit(
     """
     classes = tuple(range(dataset.n_classes))
     data = FoldData(dataset.images.of_classes(classes), dataset.images.of_classes(()))
-    training = spec.like.conditions.training.model_copy(update={"max_epochs": max(1, spec.epochs)})
+    training = like.conditions.training.model_copy(update={"max_epochs": max(1, epochs)})
     total = training.max_epochs * training.steps_per_epoch(len(data.train.labels))
-    whole = spec.like.with_conditions(training=training).changed(
+    whole = like.with_conditions(training=training).changed(
         training_version=TRAINING_VERSION,
         split="all",
         train_classes=as_ranges(classes),
         validation_classes=(),
-        checkpoint_epoch=spec.epochs,
+        checkpoint_epoch=epochs,
     )
     trained = train_fold(
         whole,
@@ -79,4 +69,4 @@ def fit(
         observe=None if progress is None else lambda _, iterations: progress(iterations, total),
     )
     result = trained.result
-    return Fitted(trained.weights, result.reason, result.wall_time, result.provenance)
+    return Fitted(trained.weights, result.reason, result.provenance)

@@ -15,7 +15,7 @@ from reproduce.commands import data, export, features, new, store
 from reproduce.commands.evaluate import evaluate
 from reproduce.commands.lists import coverage, datasets, experiments, methods, status
 from reproduce.commands.plan import plan
-from reproduce.commands.report import figure, report
+from reproduce.commands.report import report
 from reproduce.commands.run import run
 from reproduce.commands.table import board, claims, table
 from reproduce.commands.verify import verify
@@ -32,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_COMMANDS = (run, plan, status, table, report, figure, coverage, claims, board, methods, datasets, experiments)
+_COMMANDS = (run, plan, status, table, report, coverage, claims, board, methods, datasets, experiments)
 for command in (*_COMMANDS, verify, export.fit, evaluate):
     app.command()(command)
 for group in (data, features, export, new, store):

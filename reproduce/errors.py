@@ -56,7 +56,6 @@ def writing_to(folder: Path) -> Iterator[None]:
 def as_input_errors() -> Iterator[None]:
     """Raise what is wrong with users' data, splits, weights and methods as InputError."""
     from protocols.datasets.listing import DataError
-    from protocols.download import DownloadError
     from protocols.images.decoding import BrokenImageError
     from protocols.splits import SplitError
     from protocols.training.build_method import MethodError
@@ -64,5 +63,5 @@ def as_input_errors() -> Iterator[None]:
 
     try:
         yield
-    except (DataError, DownloadError, BrokenImageError, SplitError, MethodError, TrunkError) as error:
+    except (DataError, BrokenImageError, SplitError, MethodError, TrunkError) as error:
         raise InputError(str(error)) from error

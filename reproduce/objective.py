@@ -114,7 +114,7 @@ class Objective:
         def train(lab: Lab) -> None:
             made.extend(lab.train(jobs))
 
-        lab = SharedLab(self.session.store, self._executor, None)  # Optuna shows the progress.
+        lab = SharedLab(self.session.store, self._executor)  # Optuna shows the progress.
         with self._lock:
             failed = lab.run([MethodSearch(self.key, self.study.setup, train)])
         if failed:

@@ -8,11 +8,9 @@ from protocols.datasets.dataset import Oddities, reads_as_mlrc
 from protocols.datasets.folder import check_parts
 from protocols.datasets.listing import DataError, ImageListing, check_listing, named, part_of, without_small_classes
 from protocols.datasets.split_file import with_split
-from protocols.images.batch_source import done_ahead
 from protocols.images.decoding import BrokenImageError, decoded, is_constant
-from protocols.images.packing import equal_rows, hash_of_file
+from protocols.images.packing import equal_rows, hash_of_file, in_threads
 from protocols.progress import Progress
-from results.records.provenance import granted_cores
 from results.spec.data_choice import OWN_DATA
 
 
@@ -80,7 +78,7 @@ def _looks(listing: ImageListing, decoding: Progress) -> list[str | bool | None]
             return str(error)
 
     looks: list[str | bool | None] = []
-    for found in done_ahead(look, listing.names, granted_cores()):
+    for found in in_threads(look, listing.names):
         looks.append(found)
         decoding(len(looks), len(listing.names))
     return looks

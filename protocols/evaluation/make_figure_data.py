@@ -1,7 +1,6 @@
 """Figure data of a reproduction: the arrays that its figures are drawn from, made while models are in memory."""
 
-from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,71 +9,30 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from losses.plugin import Normalization
 from protocols.evaluation.evaluate_run import Embedded
 from protocols.evaluation.test_data import TestData
 from protocols.images.crops import evaluation_batch
 from protocols.images.packed_images import LabelledImages
 from protocols.metrics.neighbours import nearest
-from protocols.metrics.retrieval import normalized
-from protocols.samples import Samples
-from protocols.training.torch_state import use_precision
-from protocols.trunks.embed import embed
-from protocols.trunks.embedding_model import trained_model
 from results.records.artifacts import FigureData
 from results.records.records import RunRecord
 from results.spec.conditions import ImageSettings
-from results.spec.training_spec import FoldSpec
 
 _TEST_CLASSES, _TEST_IMAGES = 12, 60
 _TRAIN_CLASSES, _TRAIN_IMAGES = 20, 12
 _QUERIES, _NEIGHBOURS, _SIDE = 10, 5, 96
 
 
-@dataclass(frozen=True)
-class FirstFold:
-    """The first fold's model and its training images.
-
-    Attributes:
-        vectors: The loss's proxies (k, d) and their classes (k,); None if it has none.
-    """
-
-    spec: FoldSpec
-    weights: dict[str, Tensor]
-    train: Samples
-    vectors: tuple[Tensor, Tensor] | None
-
-
-def figure_data_of(
-    record: RunRecord,
-    embedded: Embedded,
-    data: TestData,
-    first: FirstFold,
-    class_names: Sequence[str],
-    device: torch.device,
-) -> FigureData:
+def figure_data_of(record: RunRecord, embedded: Embedded, data: TestData, class_names: Sequence[str]) -> FigureData:
     """Make the figure data of a tested run."""
-    kind, shown = embedded.kind, embedded.by_model[0].cpu()
+    shown = embedded.by_model[0].cpu()
     rows = _spread(data.images.labels, _TEST_CLASSES, _TEST_IMAGES)
-    train = _spread(first.train.labels, _TRAIN_CLASSES, _TRAIN_IMAGES)
-    use_precision(first.spec.conditions.training.precision)
-    model = trained_model(first.spec, first.weights, device)
-    shown_training = normalized(embed(model, first.train.select(train), first.spec.conditions.images, device), kind)
-    targets = np.searchsorted(np.unique(first.train.labels), first.train.labels)
-    names = np.asarray(class_names, dtype=np.str_)
-    shown_classes = set(targets[train].tolist())
-    proxies, proxy_labels = _proxies_of_classes(first.vectors, shown_classes, shown.shape[1], kind)
     return FigureData(
         test_embeddings=shown[rows].float().numpy(),
         test_labels=data.images.labels[rows],
-        train_embeddings=shown_training.cpu().float().numpy(),
-        train_labels=targets[train].astype(np.int64),
-        proxies=proxies,
-        proxy_labels=proxy_labels,
         spectrum=torch.linalg.svdvals(shown.double()).float().numpy(),
-        test_names=names[np.unique(data.images.labels[rows])],
-        train_names=names[np.unique(first.train.labels[train])],
-        **_gallery(record, embedded.concatenated, data, first.spec.conditions.images, class_names),
+        test_names=np.asarray(class_names, dtype=np.str_)[np.unique(data.images.labels[rows])],
+        **_gallery(record, embedded.concatenated, data, record.specs[0].conditions.images, class_names),
     )
 
 
@@ -142,19 +100,3 @@ def _thumbnails(images: LabelledImages, rows: NDArray[np.int64], settings: Image
     ]
     stacked: NDArray[np.uint8] = np.stack(small)
     return stacked[..., None] if grey else stacked
-
-
-def _proxies_of_classes(
-    vectors: tuple[Tensor, Tensor] | None, classes: Set[int], dimensions: int, kind: Normalization
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return the normalised proxies (p, d) of some classes, and their classes (p,).
-
-    Args:
-        vectors: The loss's proxies (k, d) and their classes (k,); None if it has none.
-        dimensions: Dimensions of the embeddings. Proxies of others cannot be shown beside them.
-    """
-    if vectors is None or vectors[0].shape[1] != dimensions:
-        return np.empty((0, dimensions), np.float32), np.empty(0, np.int64)
-    proxies, owners = vectors
-    keep = torch.tensor([owner in classes for owner in owners.tolist()], dtype=torch.bool)
-    return normalized(proxies[keep].float(), kind).numpy(), owners[keep].numpy().astype(np.int64)

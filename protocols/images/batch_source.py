@@ -4,10 +4,8 @@ On a CPU, Pillow resizes the crops of a training. On a GPU, the GPU resizes a wh
 there is room, otherwise the boxes of each batch are sent. Both ways give the same pixels.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,9 +33,6 @@ HOST_BYTES = 2**30
 """Largest size in bytes of crops kept in the host's memory; larger sets (SOP's test classes) are made again."""
 DEVICE_BYTES = 4 * 2**30
 """Largest size in bytes of crops kept on a GPU; half of the free memory is a second limit."""
-
-_Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
 
 
 class BatchSource:
@@ -210,25 +205,3 @@ class EvaluationCrops:
                 all_crops.append(on_device if self._on_device else crops)
             yield on_device
         self._crops = all_crops if self._keeps else None
-
-
-def done_ahead(work: Callable[[_Item], _Result], items: Iterable[_Item], threads: int) -> Iterator[_Result]:
-    """Yield `work(item)` for every item in order, with later items computed in advance.
-
-    The items are drawn one after another in the caller's thread. Random numbers that they draw are therefore the same
-    for every number of threads. An error in `work` is raised when the result of its item is due.
-    """
-    if threads == 0:
-        yield from map(work, items)
-        return
-    pool = ThreadPoolExecutor(threads)
-    waiting: deque[Future[_Result]] = deque()
-    try:
-        for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) > threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)

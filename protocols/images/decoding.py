@@ -4,9 +4,6 @@ A picture is decoded as people see it: on white ground where it is transparent, 
 MLRC's code does neither, so the published datasets are decoded without (`as_mlrc`).
 """
 
-import statistics
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,15 +79,6 @@ def _broken(path: Path, reason: str) -> BrokenImageError:
 def is_constant(picture: Image.Image) -> bool:
     """Return whether all pixels of an RGB picture are equal."""
     return all(low == high for low, high in (band.getextrema() for band in picture.split()))
-
-
-def median_shorter_side(root: Path, names: Sequence[str]) -> float | None:
-    """Return the median shorter side of about 200 images, in pixels; None if no file can be read."""
-    sides = []
-    for name in names[:: max(1, len(names) // 200)]:
-        with suppress(*_UNREADABLE), Image.open(root / name) as image:
-            sides.append(min(image.size))
-    return statistics.median(sides) if sides else None
 
 
 def _has_deep_grey(image: Image.Image) -> bool:

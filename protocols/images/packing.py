@@ -11,16 +11,17 @@ a run keeps the pack that it started with.
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 from PIL import Image
 
-from protocols.images.batch_source import done_ahead
 from protocols.images.crops import size_after
 from protocols.images.decoding import BrokenImageError, decoded, is_constant
 from protocols.images.packed_images import INDEX, INDEX_DTYPE, PIXELS, PackedImages
@@ -32,6 +33,8 @@ _PACK_FORMAT = 5
 """Raise it with a change of the pixels or of the files of a pack. Packs of other formats are not opened."""
 
 _BATCH = 256
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 _NO_HASH = bytes(32)
 _AS_IT_IS, _BROKEN, _AS_SEEN, _UPPER_BYTE = 0, 1, 2, 3
 _MARKS = {_AS_IT_IS: b"", _AS_SEEN: b"as seen", _UPPER_BYTE: b"upper byte"}
@@ -157,6 +160,14 @@ def equal_rows(contents: Iterable[object]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(group) for content, group in rows.items() if len(group) > 1 and content not in (_NO_HASH, None))
 
 
+def in_threads(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> Iterator[_Result]:
+    """Yield `work(item)` of every item in order. All cores work on a few items at a time, which bounds the memory."""
+    few = 2 * granted_cores()
+    with ThreadPoolExecutor(granted_cores()) as pool:
+        for first in range(0, len(items), few):
+            yield from pool.map(work, items[first : first + few])
+
+
 def cache_lock(folder: Path) -> FileLock:
     """Return a lock, so that two processes do not write the same folder of the cache; the second one waits."""
     make_folder(folder.parent)
@@ -176,7 +187,7 @@ def _write(files: _Files, folder: Path, pack: Path, skip_broken: bool, progress:
         index.truncate(done * INDEX_DTYPE.itemsize)
         pixels.truncate(int(PackedImages(partial).index["stored"].prod(axis=1).sum()))
         rows, entries = range(done, len(files.names)), list[bytes]()
-        for entry, image in done_ahead(lambda row: files.packed(row, skip_broken), rows, granted_cores()):
+        for entry, image in in_threads(lambda row: files.packed(row, skip_broken), rows):
             pixels.write(image.data)
             entries.append(entry.tobytes())
             done += 1

@@ -1,1 +1,1 @@
-"""Metrics of embeddings: retrieval, clustering, structure and covering."""
+"""Metrics of embeddings: retrieval, clustering and structure."""

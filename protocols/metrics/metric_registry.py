@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.metrics.clustering import nmi
-from protocols.metrics.covering import covering_radius
 from protocols.metrics.retrieval import query_scores, sides
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
 from protocols.training.torch_state import exact_products
@@ -24,7 +23,6 @@ _OF_A_SET: dict[str, Callable[[Tensor, Tensor], float]] = {
     "density": density,
     "uniformity": lambda embeddings, labels: uniformity(embeddings),
     "class_concentration_variance": class_concentration_variance,
-    "covering_radius": covering_radius,
 }
 
 

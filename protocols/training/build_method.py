@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import metadata
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,9 +24,6 @@ from protocols.users_code.checks import source_class
 from protocols.users_code.sources import LONGEST_REASON, SourceError
 from results.spec.source_names import SourceName
 from results.spec.training_spec import Component, FoldSpec, MethodSpec, nested_components
-
-ENTRY_POINTS = "metric_learning_losses"
-"""Entry-point group for losses of other packages: name = "module:Class"."""
 
 _PLACEHOLDERS = ("$num_classes", "$embedding_size", "$training_images", "$batch_size", "$class_counts")
 _SMALL = {"num_classes": 16, "embedding_size": 4, "training_images": 64, "batch_size": 32, "class_counts": [4] * 16}
@@ -172,44 +168,24 @@ def _value(value: JsonValue, sizes: dict[str, Any]) -> Any:
 def component_class(kind: str, name: str) -> type[nn.Module]:
     """Find a component's class by name.
 
-    A plain name is looked up in this suite, then in pytorch-metric-learning, then in other packages. A name with a
-    colon is a class in a user's file or module.
+    A plain name is looked up in this suite, then in pytorch-metric-learning. A name with a colon is a class in a file
+    or module of a user or of another package.
     """
     if (source := SourceName.parse(name)) is not None:
         try:
             return source_class(kind, source)
         except SourceError as error:
             raise MethodError(str(error)) from error
-    if (cls := _known_class(kind, name)) is not None:
-        return cls
-    for point in plugin_points(name) if kind == "loss" else ():
-        plugin_class: type[nn.Module] = point.load()
-        return plugin_class
-    example = name if name.isidentifier() else "MyClass"
-    raise MethodError(
-        f"no {kind} class {name!r} in this suite, in pytorch-metric-learning or in an installed package; a class of "
-        f"your own is ./my_file.py:{example}, with the path relative to the card, or "
-        f"my_package.module:{example}; `reproduce new method my_loss` writes an example"
-    )
-
-
-def _known_class(kind: str, name: str) -> type[nn.Module] | None:
-    namespaces = {**_NAMESPACES, "distance": (distances,), "reducer": (reducers,)}[kind]
-    for namespace in namespaces:
+    for namespace in {**_NAMESPACES, "distance": (distances,), "reducer": (reducers,)}[kind]:
         cls = getattr(namespace, name, None)
         if inspect.isclass(cls) and issubclass(cls, nn.Module):
             return cls
-    return None
-
-
-def is_taken(kind: str, name: str) -> bool:
-    """Return whether this suite or pytorch-metric-learning has a class of this name."""
-    return _known_class(kind, name) is not None
-
-
-def plugin_points(name: str) -> metadata.EntryPoints:
-    """Return the entry points through which installed packages add a loss of this name."""
-    return metadata.entry_points(group=ENTRY_POINTS, name=name)
+    example = name if name.isidentifier() else "MyClass"
+    raise MethodError(
+        f"no {kind} class {name!r} in this suite or in pytorch-metric-learning; a class of "
+        f"your own is ./my_file.py:{example}, with the path relative to the card, or "
+        f"my_package.module:{example}; `reproduce new method my_loss` writes an example"
+    )
 
 
 def accepted_arguments(cls: type[nn.Module]) -> dict[str, inspect.Parameter]:
@@ -257,7 +233,7 @@ def named_components(method: MethodSpec) -> Iterator[tuple[str, str]]:
 
 def has_foreign_code(method: MethodSpec) -> bool:
     """Whether a class of a method is neither of this suite nor of pytorch-metric-learning."""
-    return any(not is_taken(kind, name) for kind, name in named_components(method))
+    return any(SourceName.parse(name) for _, name in named_components(method))
 
 
 def uses_foreign_code(spec: FoldSpec) -> bool:

@@ -5,7 +5,7 @@ they import there decides their hash. A fingerprint contains the names of the me
 that results of an old class are never taken for results of a new one of the same name.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -22,12 +22,10 @@ from protocols.training.build_method import (
     component_class,
     components_of,
     has_foreign_code,
-    is_taken,
     named_components,
-    plugin_points,
 )
 from protocols.training.first_step import try_first_step
-from protocols.users_code.sources import SourceError, examine, is_installed, locate_module
+from protocols.users_code.sources import SourceError, examine
 from results.spec.conditions import TrainingSettings
 from results.spec.source_names import SourceName
 from results.spec.training_spec import MethodSpec
@@ -54,7 +52,6 @@ def check_method(*settings: MethodSpec) -> MethodFacts:
     Raises:
         MethodError: One of them cannot be built; the message is one line.
     """
-    settings = tuple(_with_editable_packages(method) for method in settings)
     if not any(map(has_foreign_code, settings)):
         return MethodFacts({}, _check(settings))
     names = dict.fromkeys(name for method in settings for _, name in named_components(method))
@@ -70,57 +67,22 @@ def with_versions(method: MethodSpec) -> MethodSpec:
 
     A class from a user's file or module has the hash of its source in its name instead of a version.
     """
-    method = _with_editable_packages(method)
     if any((parsed := SourceName.parse(name)) and not parsed.digest for _, name in named_components(method)):
         names = check_method(method).names
         method = _renamed(method, lambda name: names.get(name, name))
-    others = tuple((kind, name) for kind, name in named_components(method) if SourceName.parse(name) is None)
-    try:
-        known = all(is_taken(kind, name) for kind, name in others)
-        versions = versions_of(others) if known else examine([], versions_of, others)[0]
-    except SourceError as error:
-        raise MethodError(str(error)) from error
+    others = [component_class(kind, name) for kind, name in named_components(method) if not SourceName.parse(name)]
+    versions = {cls.__name__: component_version(cls) for cls in sorted(others, key=lambda cls: cls.__name__)}
     return method.model_copy(update={"versions": versions})
 
 
-def versions_of(names: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the versions of classes of the suite and of packages, by the names of the classes.
-
-    Args:
-        names: Kind and name of each component.
-    """
-    classes = {cls.__name__: cls for cls in (component_class(*name) for name in names)}
-    return {name: component_version(cls) for name, cls in sorted(classes.items())}
-
-
 def component_version(cls: type[nn.Module]) -> str:
-    """The version of a class: `version 2` in the suite, and `my-package 1.2` in an installed package."""
-    package = cls.__module__.partition(".")[0]
-    return f"version {version_of(cls)}" if package == "losses" else _installed(package)
+    """The version of a class: `version 2` in the suite, `pytorch-metric-learning 2.9.0` in the library."""
+    return f"version {version_of(cls)}" if cls.__module__.startswith("losses.") else _library()
 
 
 @cache
-def _installed(package: str) -> str:
-    """Name and release of the distribution that brings a package. To look through all takes a third of a second."""
-    with suppress(metadata.PackageNotFoundError):
-        namesake = metadata.distribution(package)
-        if package in (namesake.read_text("top_level.txt") or "").split():
-            return f"{namesake.metadata['Name']} {namesake.version}"
-    name = metadata.packages_distributions()[package][0]
-    return f"{name} {metadata.version(name)}"
-
-
-def _with_editable_packages(method: MethodSpec) -> MethodSpec:
-    """Name the class of a package that is installed for editing by its module, so that it gets a hash."""
-
-    def module_of(name: str) -> str:
-        point = None if SourceName.parse(name) or is_taken("loss", name) else next(iter(plugin_points(name)), None)
-        with suppress(SourceError):
-            if point is not None and not is_installed(locate_module(point.module)):
-                return point.value
-        return name
-
-    return _renamed(method, module_of)
+def _library() -> str:
+    return f"pytorch-metric-learning {metadata.version('pytorch-metric-learning')}"
 
 
 def _renamed(method: MethodSpec, rename: Callable[[str], str]) -> MethodSpec:

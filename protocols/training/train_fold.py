@@ -61,14 +61,12 @@ class TrainedFold:
         result: The record of the training.
         weights: State dict of the best checkpoint, on the CPU. A training that failed before its first validation has
             its initial weights.
-        class_vectors: The loss's proxies (k, d) at the checkpoint and the class (k,) of each; None if it has none.
         last_weights: State dict after the last epoch, for a specification with a `checkpoint_epoch` before it. None for
             other trainings and for those that diverged.
     """
 
     result: FoldResult
     weights: dict[str, Tensor]
-    class_vectors: tuple[Tensor, Tensor] | None = None
     last_weights: dict[str, Tensor] | None = None
 
 
@@ -111,7 +109,7 @@ def train_fold(
         training.network.release()
     chosen_earlier = spec.checkpoint_epoch is not None and spec.checkpoint_epoch < spec.conditions.training.max_epochs
     last_weights = weights_on_cpu(training.model) if stopped_by == "max_epochs" and chosen_earlier else None
-    return TrainedFold(result, training.checkpoint.weights, training.checkpoint.class_vectors, last_weights)
+    return TrainedFold(result, training.checkpoint.weights, last_weights)
 
 
 class _Training:
@@ -133,8 +131,7 @@ class _Training:
         torch.manual_seed(derive_seed("network", spec.seed))
         self.model = model_of(spec).place(device)
         self.network = StepNetwork(self.model, self.settings, device)
-        self.loss: nn.Module | None = None
-        self.checkpoint.save(0, self.model, None)
+        self.checkpoint.save(0, self.model)
         self.targets = data.train_targets
         self.validation_crops = evaluation_batches_of(data.validation, spec.conditions.images, device)
         self.steps_per_epoch = self.settings.steps_per_epoch(len(self.targets))
@@ -159,7 +156,7 @@ class _Training:
                     return "patience", None
                 if done == self.spec.checkpoint_epoch:
                     self.monitor.require_finite()
-                    self.checkpoint.save(done, self.model, self.loss)
+                    self.checkpoint.save(done, self.model)
         except NotFiniteError as error:
             self.iterations = error.iteration
             return "nan", str(error)
@@ -172,7 +169,7 @@ class _Training:
             features = features_of_crops(self.model, crops)
             self._require_finite(features, "features of the training images")
             set_to_principal_components(self.model.embedder, features)
-            self.checkpoint.save(0, self.model, None)
+            self.checkpoint.save(0, self.model)
 
     @property
     def epoch_is_fixed(self) -> bool:
@@ -189,7 +186,6 @@ class _Training:
         )
         # Moved before the optimizer is built: pytorch-metric-learning replaces class weights when their type changes.
         method.loss.to(self.device)
-        self.loss = method.loss
         with self._refusals():
             self.optimizer = build_optimizer(self.settings.optimizer, self.model, method, spec.method)
             self.learning_rates = LearningRates(self.settings.schedule, self.optimizer)
@@ -279,7 +275,7 @@ class _Training:
         values = scores.model_dump() if scores else dict.fromkeys(Scores.model_fields)
         self.curve.append(CurvePoint(iteration=self.iterations, loss=mean_loss, **values))
         if scores is not None:
-            self.checkpoint.update(epoch, scores.map_at_r, self.model, self.loss, eligible=eligible)
+            self.checkpoint.update(epoch, scores.map_at_r, self.model, eligible=eligible)
             if self.spec.method.loss is not None:
                 self.method.plugin.on_evaluation(self._clock(epoch), scores.model_dump())
         if self.observe is not None:

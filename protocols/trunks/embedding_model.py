@@ -10,7 +10,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils import convert_conv2d_weight_memory_format
 
 from protocols.trunks.bn_inception import BNInception
-from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, first_line, identified, tag_of
+from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, first_line, identified, is_identified
 from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError, read_weights
 from results.spec.conditions import Precision
@@ -20,15 +20,14 @@ from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 
 def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
     trunk = entry.build()
-    tag = tag_of(spec.weights)
     if spec.weights == RANDOM:
         return trunk
-    if tag and entry.tagged:
+    if entry.pretrained and is_identified(spec.weights):
         with torch.random.fork_rng([]):
-            weights = entry.tagged(tag)
-        if identified(tag, weights) != spec.weights:
+            weights = entry.pretrained()
+        if identified(weights) != spec.weights:
             raise TrunkError(
-                f"trunk {spec.name}: its weights are now {identified(tag, weights)}, but this experiment began with "
+                f"trunk {spec.name}: its weights are now {identified(weights)}, but this experiment began with "
                 f"{spec.weights}; bring those back, or begin a new experiment"
             )
         trunk.load_state_dict(weights)

@@ -1,12 +1,11 @@
-"""Trunks from timm and torchvision by the library's own names: `timm:vit_small_patch14_dinov2.lvd142m`.
+"""Trunks from libraries: the papers' networks of torchvision, and any of timm, as in `timm:vit_base_patch14_dinov2`.
 
 Both libraries are optional packages, imported only when one of their trunks is named.
 """
 
 import importlib
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cache, partial
 from itertools import takewhile
 from typing import Any
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 
 from protocols.trunks.trunk_entry import OutsideTrunk, TrunkEntry, first_line
 from protocols.trunks.weights import TrunkError, WeightFile
-from results.spec.trunk_spec import PRETRAINED, InputFormat
+from results.spec.trunk_spec import InputFormat
 
 IMAGENET_FORMAT = InputFormat(channels="RGB", mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
 
@@ -66,29 +65,8 @@ def timm_entry(name: str) -> TrunkEntry:
     return TrunkEntry(
         partial(_timm_trunk, name),
         pixels,
-        tags=(PRETRAINED,) if config and (config.hf_hub_id or config.url) else (),
-        tagged=partial(_timm_weights, name),
+        pretrained=partial(_timm_weights, name) if config and (config.hf_hub_id or config.url) else None,
         file=WeightFile(f"timm:{name}", None, ("network.head.", "network.fc.", "network.classifier.")),
-        outside=True,
-    )
-
-
-@cache
-def torchvision_entry(name: str) -> TrunkEntry:
-    """Look up a trunk of torchvision, which is a network without its last linear layer."""
-    models = _library("torchvision", f"torchvision:{name}").models
-    if name not in models.list_models(module=models):
-        raise TrunkError(
-            f"torchvision has no classification network {name!r}; torchvision.models.list_models() lists them"
-        )
-    known = models.get_model_weights(name)
-    default = known.DEFAULT.transforms()
-    return TrunkEntry(
-        partial(_torchvision_trunk, name),
-        InputFormat(channels="RGB", mean=tuple(default.mean), std=tuple(default.std)),
-        tags=(PRETRAINED, *(weights.name for weights in known)),
-        tagged=partial(_torchvision_weights, name),
-        file=WeightFile(f"torchvision:{name}", None, ("network.fc.", "network.classifier.", "network.head")),
         outside=True,
     )
 
@@ -113,31 +91,11 @@ def _timm_trunk(name: str, *, pretrained: bool = False) -> OutsideTrunk:
     return OutsideTrunk(network, getattr(network, "head_hidden_size", None) or network.num_features)
 
 
-def _timm_weights(name: str, tag: str) -> Mapping[str, Tensor]:
-    with _loading(f"timm:{name}"):
-        return _timm_trunk(name, pretrained=True).state_dict()
-
-
-def _torchvision_trunk(name: str, weights: Any = None) -> OutsideTrunk:
-    network = _library("torchvision", f"torchvision:{name}").models.get_model(name, weights=weights)
-    last, classifier = [(key, part) for key, part in network.named_modules() if isinstance(part, nn.Linear)][-1]
-    parent, _, attribute = last.rpartition(".")
-    setattr(network.get_submodule(parent), attribute, nn.Identity())
-    return OutsideTrunk(network, classifier.in_features)
-
-
-def _torchvision_weights(name: str, tag: str) -> Mapping[str, Tensor]:
-    known = _library("torchvision", f"torchvision:{name}").models.get_model_weights(name)
-    with _loading(f"torchvision:{name}"):
-        return _torchvision_trunk(name, known.DEFAULT if tag == PRETRAINED else known[tag]).state_dict()
-
-
-@contextmanager
-def _loading(trunk: str) -> Iterator[None]:
+def _timm_weights(name: str) -> Mapping[str, Tensor]:
     try:
-        yield
+        return _timm_trunk(name, pretrained=True).state_dict()
     except (RuntimeError, OSError, ImportError, ValueError) as error:
         raise TrunkError(
-            f"trunk {trunk}: {trunk.partition(':')[0]} cannot load its weights ({first_line(error)}); connect this "
-            "machine to the network once, or name a file of weights with --weights, or use weights: random"
+            f"trunk timm:{name}: timm cannot load its weights ({first_line(error)}); connect this machine to the "
+            "network once, or name a file of weights with --weights, or use weights: random"
         ) from error

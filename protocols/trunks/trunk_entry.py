@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from protocols.trunks.weights import IMAGENET, Shapes, WeightFile, names_own_file
-from results.spec.trunk_spec import WEIGHT_FILES, InputFormat
+from results.spec.trunk_spec import PRETRAINED, WEIGHT_FILES, InputFormat
 
 RANDOM = "random"
-_TAGGED = re.compile(r"(?P<tag>\w+) \(sha256 (?P<digest>[0-9a-f]{16})\)")
+_IDENTIFIED = re.compile(rf"{PRETRAINED} \(sha256 [0-9a-f]{{16}}\)")
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,7 @@ class TrunkEntry:
         input: The input format of its weights.
         packaged: Reads ImageNet weights from an installed package.
         published: Published file of ImageNet weights.
-        tags: Names of weights that a library, or the file that builds the trunk, brings. The first is the default.
-        tagged: Returns the state dict of the weights with a tag.
+        pretrained: Returns the state dict of the weights that a library, or the file that builds the trunk, brings.
         file: How a file of a user's weights is read. None means as `published`, or not at all.
         channels_last_on_cpu: Whether the memory layout with the channels last is faster on a CPU. GPUs always use it.
         outside: Whether a library or a user's file builds the trunk. It can give pooled features instead of a map.
@@ -38,8 +37,7 @@ class TrunkEntry:
     input: InputFormat
     packaged: Callable[[], Mapping[str, Tensor]] | None = None
     published: WeightFile | None = None
-    tags: tuple[str, ...] = ()
-    tagged: Callable[[str], Mapping[str, Tensor]] | None = None
+    pretrained: Callable[[], Mapping[str, Tensor]] | None = None
     file: WeightFile | None = None
     channels_last_on_cpu: bool = True
     outside: bool = False
@@ -48,7 +46,7 @@ class TrunkEntry:
     def weights(self) -> tuple[str, ...]:
         """Names of the weights that it can start from; the first is the default."""
         imagenet = (IMAGENET,) if self.packaged or self.published else ()
-        return (*imagenet, *self.tags, RANDOM)
+        return (*imagenet, *((PRETRAINED,) if self.pretrained else ()), RANDOM)
 
     @property
     def weight_file(self) -> WeightFile | None:
@@ -60,7 +58,7 @@ class TrunkEntry:
         reads_file = self.weight_file is not None
         return (
             weights in self.weights
-            or tag_of(weights) in self.tags
+            or (self.pretrained is not None and is_identified(weights))
             or (reads_file and (names_own_file(weights) or is_path(weights)))
         )
 
@@ -102,8 +100,8 @@ def is_path(weights: str) -> bool:
     return Path(weights).suffix in WEIGHT_FILES
 
 
-def identified(tag: str, weights: Mapping[str, Tensor]) -> str:
-    """Name weights by their tag and content, such as `pretrained (sha256 0123456789abcdef)`.
+def identified(weights: Mapping[str, Tensor]) -> str:
+    """Name pretrained weights by their content, such as `pretrained (sha256 0123456789abcdef)`.
 
     The content is that of the state dict: keys, types, shapes and values.
     """
@@ -112,13 +110,12 @@ def identified(tag: str, weights: Mapping[str, Tensor]) -> str:
         value = weights[key].detach().cpu().contiguous()
         digest.update(f"{key} {value.dtype} {tuple(value.shape)}\n".encode())
         digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
-    return f"{tag} (sha256 {digest.hexdigest()[:16]})"
+    return f"{PRETRAINED} (sha256 {digest.hexdigest()[:16]})"
 
 
-def tag_of(weights: str) -> str | None:
-    """Return the tag of weights that `identified` has named; None for other weights."""
-    match = _TAGGED.fullmatch(weights)
-    return match["tag"] if match else None
+def is_identified(weights: str) -> bool:
+    """Whether `identified` has named these weights."""
+    return _IDENTIFIED.fullmatch(weights) is not None
 
 
 def first_line(error: BaseException) -> str:

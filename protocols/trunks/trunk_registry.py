@@ -5,7 +5,6 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from protocols.progress import Progress
 from protocols.trunks import efficientnet_lite
 from protocols.trunks.bn_inception import BN_INCEPTION_FILE, BNInception
 from protocols.trunks.efficientnet_lite import EfficientNetLite0
@@ -15,15 +14,14 @@ from protocols.trunks.library_trunks import (
     RESNET50_FILE,
     RESNET101_FILE,
     timm_entry,
-    torchvision_entry,
     torchvision_trunk,
 )
-from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_path, tag_of
+from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_identified, is_path
 from protocols.trunks.weights import IMAGENET, TrunkError, identify_weights, names_own_file, use_weights
 from protocols.users_code.sources import SourceError, hashed_name
 from protocols.users_code.trunks import file_entry, try_trunk
 from results.spec.source_names import SourceName
-from results.spec.trunk_spec import NO_TRUNK, InputFormat, TrunkSpec
+from results.spec.trunk_spec import NO_TRUNK, PRETRAINED, InputFormat, TrunkSpec
 
 # torchvision's GoogLeNet converts inputs from ImageNet's format to this one (`transform_input`).
 _CENTRED_FORMAT = InputFormat(channels="RGB", mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
@@ -67,7 +65,7 @@ TRUNKS = {
     "resnet101": TrunkEntry(partial(torchvision_trunk, "resnet101"), IMAGENET_FORMAT, published=RESNET101_FILE),
 }
 
-_LIBRARIES = {"timm": timm_entry, "torchvision": torchvision_entry}
+_TIMM = "timm:"
 
 
 def trunk_entry(spec: TrunkSpec) -> TrunkEntry:
@@ -87,18 +85,14 @@ def trunk_entry(spec: TrunkSpec) -> TrunkEntry:
 def _entry_of(name: str) -> TrunkEntry:
     if name in TRUNKS:
         return TRUNKS[name]
-    if library := _library(name):
-        return _LIBRARIES[library](name.removeprefix(f"{library}:"))
+    if name.startswith(_TIMM):
+        return timm_entry(name.removeprefix(_TIMM))
     if SourceName.parse(name):
         return file_entry(_with_hash(name))
     raise TrunkError(
-        f"unknown trunk {name!r}; known are {', '.join(sorted(TRUNKS))}, timm:MODEL, torchvision:MODEL, and functions "
-        "of your own such as ./my_trunk.py:build"
+        f"unknown trunk {name!r}; known are {', '.join(sorted(TRUNKS))}, timm:MODEL, and functions of your own such "
+        "as ./my_trunk.py:build"
     )
-
-
-def _library(name: str) -> str | None:
-    return next((library for library in _LIBRARIES if name.startswith(f"{library}:")), None)
 
 
 def _with_hash(name: str) -> str:
@@ -108,7 +102,7 @@ def _with_hash(name: str) -> str:
         raise TrunkError(f"trunk {name}: {error}") from error
 
 
-def identified_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Progress | None = None) -> TrunkSpec:
+def identified_trunk(spec: TrunkSpec, weights: Path | None = None) -> TrunkSpec:
     """Check the weights of a trunk, and download them if they are missing. Call this before any training.
 
     Trainings only read the weights, so an error about missing or wrong weights comes before any work.
@@ -118,7 +112,7 @@ def identified_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Pro
             raise TrunkError(f"--weights {weights}: features have no trunk; leave out --weights")
         return spec
     entry = trunk_entry(spec)
-    if entry.outside and not _library(spec.name):
+    if entry.outside and not spec.name.startswith(_TIMM):
         spec = spec.model_copy(update={"name": _with_hash(spec.name)})
     if weights is None and is_path(spec.weights):
         weights, spec = Path(spec.weights), spec.model_copy(update={"weights": IMAGENET})
@@ -130,9 +124,9 @@ def identified_trunk(spec: TrunkSpec, weights: Path | None = None, progress: Pro
             )
         use_weights(weights)
     shapes = entry.shapes()
-    if weights is None and entry.tagged and spec.weights in entry.tags:
-        return spec.model_copy(update={"weights": identified(spec.weights, entry.tagged(spec.weights))})
-    if file is None or spec.weights == RANDOM or tag_of(spec.weights):
+    if weights is None and entry.pretrained and spec.weights == PRETRAINED:
+        return spec.model_copy(update={"weights": identified(entry.pretrained())})
+    if file is None or spec.weights == RANDOM or is_identified(spec.weights):
         return spec
     wanted = spec.weights if names_own_file(spec.weights) else IMAGENET
-    return spec.model_copy(update={"weights": identify_weights(file, wanted, shapes, progress)})
+    return spec.model_copy(update={"weights": identify_weights(file, wanted, shapes)})

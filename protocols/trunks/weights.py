@@ -10,20 +10,17 @@ import hashlib
 import io
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from protocols.download import DownloadError, download
-from protocols.progress import Progress
-
 WEIGHTS_VARIABLE = "METRIC_LEARNING_WEIGHTS"
 IMAGENET = "imagenet"
-_TIMEOUT = 10.0
-"""Seconds to wait for the server; short, because users can also put the file in place by hand."""
 _OWN_FILE = re.compile(r"sha256:[0-9a-f]{16}")
 
 Shapes = Mapping[str, torch.Size]
@@ -70,7 +67,7 @@ def use_weights(path: Path) -> None:
     os.environ[WEIGHTS_VARIABLE] = str(path.absolute())
 
 
-def identify_weights(file: WeightFile, weights: str, shapes: Shapes, progress: Progress | None = None) -> str:
+def identify_weights(file: WeightFile, weights: str, shapes: Shapes) -> str:
     """Check the weight file, download it if it is missing, and identify its content.
 
     METRIC_LEARNING_WEIGHTS says where the file is. Without the variable it is in torch.hub's folder of downloads, where
@@ -79,9 +76,10 @@ def identify_weights(file: WeightFile, weights: str, shapes: Shapes, progress: P
     path = _weight_path(file)
     if file.url is not None and weights == IMAGENET and not os.environ.get(WEIGHTS_VARIABLE) and not path.is_file():
         try:
-            download(file.url, path, sha256=file.sha256, progress=progress, timeout=_TIMEOUT)
-        except DownloadError as error:
-            raise TrunkError(_missing(file, path, f"; {error}")) from error
+            path.parent.mkdir(parents=True, exist_ok=True)
+            torch.hub.download_url_to_file(file.url, str(path), file.sha256, progress=sys.stderr.isatty())
+        except (OSError, HTTPException, RuntimeError) as error:
+            raise TrunkError(_missing(file, path, f"; {file.url} cannot be fetched ({error})")) from error
     identity, _ = _read(file, None if weights == IMAGENET else weights, shapes)
     return identity
 

@@ -105,7 +105,7 @@ def examine(names: Sequence[str], use: Callable[..., Any], *arguments: Any) -> t
         try:
             value, found = run_in_subprocess(_examine, list(sources.values()), known_sources(), use, arguments)
         except EndedProcessError as error:
-            raise SourceError(f"{', '.join(sources) or 'a loss of a package'}: {error}") from error
+            raise SourceError(f"{', '.join(sources)}: {error}") from error
         _examined[question] = value, found
     remember_sources({str(name.digest): source for name, source in found})
     return value, {name: str(hashed) for name, (hashed, _) in zip(sources, found, strict=True)}
@@ -216,11 +216,6 @@ def locate_module(module: str) -> UsersSource:
         f"there is no Python module {module!r}; install its package, or give the path of a file, such as "
         "./my_losses.py:MyLoss"
     )
-
-
-def is_installed(source: UsersSource) -> bool:
-    """Whether a source is among the installed packages, and none that is installed for editing."""
-    return bool(_INSTALLED & set(source.file.resolve().parts))
 
 
 def _imported(source: UsersSource, *, by_path: bool) -> ModuleType:

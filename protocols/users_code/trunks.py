@@ -18,7 +18,7 @@ from protocols.trunks.trunk_entry import OutsideTrunk, TrunkEntry
 from protocols.trunks.weights import TrunkError, WeightFile
 from protocols.users_code.sources import SourceError, explained, load_source
 from results.spec.source_names import SourceName
-from results.spec.trunk_spec import PRETRAINED, InputFormat
+from results.spec.trunk_spec import InputFormat
 
 _PROBE = 64
 """Side of the images on which the number of features is found, if the module does not tell it."""
@@ -36,8 +36,7 @@ def file_entry(name: str) -> TrunkEntry:
     return TrunkEntry(
         partial(_built, name, function),
         _input_format(name, function),
-        tags=(PRETRAINED,),
-        tagged=partial(_weights, name, function),
+        pretrained=partial(_weights, name, function),
         file=WeightFile(name, None, ()),
         outside=True,
     )
@@ -89,7 +88,7 @@ def _count(name: str, function: Any, network: nn.Module) -> int:
     return features.shape[1]
 
 
-def _weights(name: str, function: Any, tag: str) -> Mapping[str, Tensor]:
+def _weights(name: str, function: Any) -> Mapping[str, Tensor]:
     """The weights that the function gives the module. They have a hash, so the same call must give the same weights."""
     with torch.random.fork_rng([]):
         torch.manual_seed(0)

@@ -1,16 +1,13 @@
-"""Map of embeddings and proxies in the plane, by t-SNE."""
+"""Map of embeddings in the plane, by t-SNE."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from math import ceil
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reports.figures.style import (
     COLOURS,
-    INK,
     MARKERS,
     PAGE_WIDTH,
     FigureError,
@@ -29,10 +26,6 @@ CAPTION_OF_TEST_IMAGES = (
     f"Model of the first fold of run 0, up to {IMAGES_PER_CLASS} images of some test classes. Distances between groups "
     "have no meaning in t-SNE."
 )
-CAPTION_OF_PROXIES = (
-    "Model of the first fold of run 0, a few images of some training classes. A proxy is a larger sign with a dark "
-    "outline, in the shape and the colour of its class."
-)
 TSNE_NOTE = "t-SNE of cosine distances: only small distances have a meaning"
 
 _NAMED, _KEY_COLUMNS, _LONGEST_NAME, _LINE = 21, 2, 20, 0.19
@@ -45,35 +38,6 @@ _STEPS = 500
 """Steps of t-SNE. On 13 maps of 180 to 480 points, each computed once, scikit-learn's 1,000 steps kept neighbours no
 better: the trustworthiness of 10 neighbours differed by at most .004, on average by less than .001."""
 
-_PROXY = 40.0
-
-
-def _none() -> np.ndarray:
-    return np.empty((0, 2))
-
-
-@dataclass(frozen=True)
-class MapPanel:
-    """One map.
-
-    Attributes:
-        places: Places of the images, n x 2.
-        labels: Class of each image, n.
-        proxy_places: Places of the proxies, p x 2.
-        proxy_labels: Class of each proxy, p.
-    """
-
-    places: np.ndarray
-    labels: np.ndarray
-    proxy_places: np.ndarray = field(default_factory=_none)
-    proxy_labels: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
-
-    def __post_init__(self) -> None:
-        if not len(self.places):
-            raise FigureError("a map needs at least one image")
-        if len(self.places) != len(self.labels) or len(self.proxy_places) != len(self.proxy_labels):
-            raise FigureError("a map needs one label per image and per proxy")
-
 
 def tsne_places(points: np.ndarray) -> np.ndarray:
     """Compute places in the plane (n x 2) of points (n x d) by t-SNE of cosine distances."""
@@ -83,7 +47,7 @@ def tsne_places(points: np.ndarray) -> np.ndarray:
     if len(points) < 4:
         raise FigureError(f"t-SNE needs at least four points, not {len(points)}")
     if not np.isfinite(points).all():
-        raise UndrawableError("t-SNE needs finite embeddings and proxies; some are NaN or infinite")
+        raise UndrawableError("t-SNE needs finite embeddings; some are NaN or infinite")
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     unit = points / np.where(lengths > 0, lengths, 1)
     if np.ptp(unit, axis=0).max() < _EQUAL:
@@ -98,55 +62,31 @@ def tsne_places(points: np.ndarray) -> np.ndarray:
     return places
 
 
-def tsne_panel(
-    embeddings: np.ndarray,
-    labels: np.ndarray,
-    proxies: np.ndarray | None = None,
-    proxy_labels: np.ndarray | None = None,
-) -> MapPanel:
-    """Make a panel whose places are those of t-SNE, together for images and proxies."""
-    if proxies is None or proxy_labels is None or not len(proxies):
-        return MapPanel(tsne_places(embeddings), labels)
-    images, stars = np.split(tsne_places(np.concatenate([embeddings, proxies])), [len(embeddings)])
-    return MapPanel(images, labels, stars, proxy_labels)
-
-
 @styled
-def embedding_map(panel: MapPanel, names: Sequence[str] = ()) -> Figure:
-    """Draw one map with a key of its classes, if they are few.
+def embedding_map(places: np.ndarray, labels: np.ndarray, names: Sequence[str] = ()) -> Figure:
+    """Draw a map with a key of its classes, if they are few.
 
     Args:
+        places: Places of the images (n x 2).
+        labels: Class of each image (n).
         names: Names of the classes for the key, in the order of their labels; without them the key has the labels.
     """
-    classes = np.unique(panel.labels)
+    classes = np.unique(labels).tolist()
+    shown = [shortened(name, _LONGEST_NAME) for name in names] or list(map(str, classes))
     lines = ceil(len(classes) / _KEY_COLUMNS) + 1 if len(classes) <= _NAMED else 0
     figure = new_figure(PAGE_WIDTH + lines * _LINE, PAGE_WIDTH)
     axes = figure.add_subplot()
-    _draw(axes, panel, [shortened(name, _LONGEST_NAME) for name in names] or list(map(str, classes)))
-    proxies = f", {len(panel.proxy_places)} proxies" if len(panel.proxy_places) else ""
-    axes.set_xlabel(f"{len(panel.places)} images of {len(classes)} classes{proxies}\n{TSNE_NOTE}")
-    if lines:
-        figure.legend(*legend_keys(axes), loc="outside lower center", ncols=_KEY_COLUMNS)
-    return figure
-
-
-def _draw(axes: Axes, panel: MapPanel, names: Sequence[str]) -> None:
-    classes, count = np.unique(panel.labels).tolist(), len(panel.places)
     for index, label in enumerate(classes):
-        x, y = panel.places[panel.labels == label].T
-        size = 14 if count < 600 else 6
-        axes.scatter(x, y, s=size, alpha=0.7, linewidths=0, label=names[index], **class_look(index))
-    for label in np.unique(panel.proxy_labels).tolist():
-        own = class_look(classes.index(label)) if label in classes else {"c": "white", "marker": "*"}
-        chosen = panel.proxy_labels == label
-        x, y = panel.proxy_places[chosen].T
-        axes.scatter(x, y, s=_PROXY, edgecolors=INK, linewidths=1.2, zorder=3, **own)
-    # Signs of the key are drawn without data.
-    if len(panel.proxy_places):
-        axes.scatter([], [], s=_PROXY, c="white", edgecolors=INK, marker="*", label="proxy, in the sign of its class")
+        x, y = places[labels == label].T
+        size = 14 if len(places) < 600 else 6
+        axes.scatter(x, y, s=size, alpha=0.7, linewidths=0, label=shown[index], **class_look(index))
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.spines[:].set_visible(True)
+    axes.set_xlabel(f"{len(places)} images of {len(classes)} classes\n{TSNE_NOTE}")
+    if lines:
+        figure.legend(*legend_keys(axes), loc="outside lower center", ncols=_KEY_COLUMNS)
+    return figure
 
 
 def class_look(index: int) -> Look:

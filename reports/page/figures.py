@@ -173,30 +173,22 @@ def _test_scores(material: Material, metric: str, fingerprint: str) -> dict[int,
 
 
 def _search(material: Material, key: str) -> Iterator[Drawn]:
-    """Draw a method's search; with two or more hyperparameters also the two that matter most."""
+    """Draw a method's search."""
     history, title = material.searches[key], material.titles[key]
     if not history.values:
         return
     name, fold = f"search_{file_name(key)}", "The search"
     draw = partial(search.search_history, history)
     yield from _drawn(f"{name}_history", f"{title}: trials", draw, search.caption(history), fold)
-    if len(history.parameters) > 1:
-        x, y = search.strongest_pair(history)
-        draw = partial(search.search_plane, history, x, y)
-        yield from _drawn(f"{name}_plane", f"{title}: {x} and {y}", draw, search.CAPTION_OF_PAIR, fold)
 
 
 def _embeddings(material: Material) -> Iterator[Drawn]:
     shown = {key: material.figure_data[key] for key in material.best_first if key in material.figure_data}
-    trained = [key for key, data in shown.items() if material.records[key][0].hyperparameters or len(data.proxies)]
+    trained = [key for key in shown if material.records[key][0].specs[0].method.loss is not None]
     for key in (trained or list(shown))[:MAPS]:
         title, draw = f"{material.titles[key]}: images of test classes", partial(_test_map, shown[key])
         caption, fold = embedding_map.CAPTION_OF_TEST_IMAGES, "Embeddings of test images (t-SNE)"
         yield from _drawn(f"tsne_test_{file_name(key)}", title, draw, caption, fold)
-    for key in [key for key, data in shown.items() if len(data.proxies)][:MAPS]:
-        title = f"{material.titles[key]}: images of training classes with their proxies"
-        draw, caption = partial(_proxy_map, shown[key]), embedding_map.CAPTION_OF_PROXIES
-        yield from _drawn(f"tsne_proxies_{file_name(key)}", title, draw, caption, "Training images and proxies (t-SNE)")
     spectra = {material.titles[key]: data.spectrum for key, data in list(shown.items())[:SPECTRA]}
     draw = partial(spectrum.singular_value_spectrum, spectra, PAGE_WIDTH)
     yield from _drawn("spectrum", "Singular values of the test embeddings", draw, spectrum.CAPTION)
@@ -208,13 +200,8 @@ def _embeddings(material: Material) -> Iterator[Drawn]:
 def _test_map(data: FigureData) -> Figure:
     classes, most = np.unique(data.test_labels), embedding_map.IMAGES_PER_CLASS
     rows = np.concatenate([np.flatnonzero(data.test_labels == label)[:most] for label in classes])
-    panel = embedding_map.tsne_panel(data.test_embeddings[rows], data.test_labels[rows])
-    return embedding_map.embedding_map(panel, data.test_names.tolist())
-
-
-def _proxy_map(data: FigureData) -> Figure:
-    panel = embedding_map.tsne_panel(data.train_embeddings, data.train_labels, data.proxies, data.proxy_labels)
-    return embedding_map.embedding_map(panel, data.train_names.tolist())
+    places = embedding_map.tsne_places(data.test_embeddings[rows])
+    return embedding_map.embedding_map(places, data.test_labels[rows], data.test_names.tolist())
 
 
 def _gallery(data: FigureData) -> Figure:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from reports.figures.intervals import IntervalUnit
 from reports.figures.search import SearchHistory
-from reports.tables.method_tables import PublishedNames
+from reports.tables.method_tables import PublishedSettings
 from results.records.artifacts import FigureData
 from results.records.records import RunRecord
-from results.spec.experiment_spec import Experiment, PrimaryScore
+from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.comparison import ComparisonResult, MethodValues
 from results.statistics.finding import Finding, titles_of
@@ -49,11 +49,9 @@ class Material:
         figure_data: Figure data by method, for the methods that have one.
         searches: Search histories by method, for the methods that have one.
         unreadable: Files of figure data that cannot be read.
-        published_names: MLRC's names of hyperparameters, by method.
+        published: The hyperparameters that the methods' sources report as best, by method and target.
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
-        mlrc: The suite's own experiment for MLRC's table on the dataset; None if MLRC has no table on it.
         sources: Papers of the methods, by method, for the methods that the suite brings.
-        repository: Address of the suite's public repository; empty if it is not known.
         made: When and by what the page was made, for its footer.
         identity: Hash of what the page shows.
     """
@@ -63,12 +61,10 @@ class Material:
     figure_data: Mapping[str, FigureData] = field(default_factory=dict)
     searches: Mapping[str, SearchHistory] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
-    published_names: PublishedNames = field(default_factory=dict)
+    published: PublishedSettings = field(default_factory=dict)
     deviations: tuple[str, ...] = ()
-    mlrc: Experiment | None = None
     commands: tuple[Command, ...] = ()
     sources: Mapping[str, MethodSource] = field(default_factory=dict)
-    repository: str = ""
     made: str = ""
     identity: str = ""
 

@@ -144,7 +144,7 @@ def _of_the_best(material: Material, given: PageTable) -> PageTable:
 def _details(material: Material) -> list[PageTable]:
     measured = material.measured
     tables = (
-        ("hyperparameters", hyperparameters(measured, material.published_names)),
+        ("hyperparameters", hyperparameters(measured, material.published)),
         ("peeking", peeking_table(measured)),
         ("costs", costs(measured)),
     )
@@ -153,7 +153,7 @@ def _details(material: Material) -> list[PageTable]:
 
 def _published(material: Material) -> list[ComparedTable]:
     """The published tables that concern the experiment; one without any value of ours if it says why."""
-    stored = StoredExperiment(material.name, material.measured, material.deviations, material.mlrc)
+    stored = StoredExperiment(material.name, material.measured, material.deviations)
     tables = [
         join(table, [stored])
         for table in map(published_table, published_tables())

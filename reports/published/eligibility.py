@@ -1,15 +1,10 @@
 """Which of our runs may stand beside a published number: those that were made as its row says, and no others.
 
-A cell is filled from one experiment, never pooled from several. The experiment has to be
+A cell is filled from one experiment, never pooled from several. The experiment has to be the one of the table's name,
+or a panel of it, since training settings differ from table to table. It has to be run as its file says, which only
+rooms that read the files know (`StoredExperiment.deviations`).
 
-- for a paper's table: the one of the table's name, or a panel of it, since papers' own training settings differ from
-  table to table; it has to be run as its file says, which only rooms that read the files know
-  (`StoredExperiment.deviations`);
-- for MLRC's tables: any under MLRC's protocol with the settings of the suite's own file for that table
-  (`StoredExperiment.mlrc`): images, training, trunk, class split, and hyperparameters from as many trials or from
-  MLRC's own optimum. MLRC validated more often on some datasets than on others, so each dataset has its own file.
-
-In both cases these must be as published: dataset, whole and not a subset; trunk, started from its published
+These must be as published too: dataset, whole and not a subset; trunk, started from its published
 ImageNet weights; dimensions of what was tested; one model, or four as separated or concatenated; image size; method.
 """
 
@@ -20,9 +15,8 @@ from typing import ClassVar
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import RunRecord
-from results.spec import mlrc_constants
 from results.spec.conditions import ImageSettings
-from results.spec.experiment_spec import Experiment
+from results.spec.mlrc_constants import FOLDS
 from results.store.experiment_results import MeasuredExperiment
 
 _TRUNKS = {
@@ -45,15 +39,12 @@ class StoredExperiment:
 
     Attributes:
         deviations: The settings that differ from the experiment file of that name, as phrases. Runs with deviations
-            fill no cell of a paper's table.
-        mlrc: The suite's own experiment for MLRC's table on the dataset; None if MLRC has no table there. MLRC's
-            tables take any experiment with the settings of this one, whatever its own file is called.
+            fill no cell of a published table.
     """
 
     name: str
     measured: MeasuredExperiment
     deviations: tuple[str, ...] = ()
-    mlrc: Experiment | None = None
 
     @property
     def dataset(self) -> str:
@@ -69,8 +60,7 @@ def concerns(table: PublishedTable, name: str, summary: ExperimentSummary) -> bo
     """Whether an experiment of that name and summary may have runs for the table at all."""
     if summary.dataset not in {column.dataset for column in table.columns}:
         return False
-    named = name == table.name or name.startswith(f"{table.name}/")
-    return named or (table.name in mlrc_constants.MLRC_TABLES and summary.experiment.protocol == "mlrc")
+    return name == table.name or name.startswith(f"{table.name}/")
 
 
 @dataclass(frozen=True)
@@ -96,10 +86,9 @@ def objections(
     Returns:
         Reasons as phrases; empty if the runs can fill the cell.
     """
-    experiment, of_mlrc = stored.measured.summary.experiment, table.name in mlrc_constants.MLRC_TABLES
-    experiment = experiment.for_row(cell.key or "")
+    experiment = stored.measured.summary.experiment.for_row(cell.key or "")
     trunk = experiment.conditions.trunk
-    reasons = [] if of_mlrc else list(stored.deviations)
+    reasons = list(stored.deviations)
     if cell.key not in (*experiment.methods, *(variant.key for variant in experiment.variants)):
         reasons.append("a method card of its own")
     if stored.measured.code_of(cell.key or ""):
@@ -115,8 +104,6 @@ def objections(
     if table.name == "nir_table2" and trunk.pooling != _published_pooling(row):
         reasons.append(f"{trunk.pooling} pooling")
     reasons += _shape(row, cell, tested, experiment.conditions.images)
-    if of_mlrc:
-        reasons += _against_mlrc(cell, experiment, stored.mlrc)
     return reasons
 
 
@@ -143,7 +130,7 @@ def _published_pooling(row: PublishedRow) -> str:
 
 def _shape(row: PublishedRow, cell: PublishedCell, tested: TestedModels, images: ImageSettings) -> list[str]:
     reasons = []
-    if tested.models != (asked := 1 if cell.kind == "single" else mlrc_constants.FOLDS):
+    if tested.models != (asked := 1 if cell.kind == "single" else FOLDS):
         reasons.append(f"{tested.models} model(s) a run, published for {asked}")
     dimensions = tested.dimensions * (tested.models if cell.kind == "concatenated" else 1)
     if cell.dimensions is not None and dimensions != cell.dimensions:
@@ -151,34 +138,3 @@ def _shape(row: PublishedRow, cell: PublishedCell, tested: TestedModels, images:
     if images.crop != (size := published_image_size(row, cell)):
         reasons.append(f"images of {images.crop} pixels, published for {size}")
     return reasons
-
-
-def _against_mlrc(cell: PublishedCell, experiment: Experiment, mlrc: Experiment | None) -> list[str]:
-    """Settings that differ from MLRC's on that dataset. The precision of arithmetic is none of them."""
-    if mlrc is None:
-        return ["MLRC has no table on this dataset"]
-    key = cell.key or ""
-    training = experiment.conditions.training.model_copy(update={"precision": mlrc.conditions.training.precision})
-    # Another network and other weights have reasons of their own.
-    trunk = experiment.conditions.trunk.model_copy(
-        update={"name": mlrc.conditions.trunk.name, "weights": mlrc.conditions.trunk.weights}
-    )
-    search = experiment.search
-    enough = search.trials == 0 or search.trials >= mlrc.search.trials
-    wrong = {
-        "another transform of images": experiment.conditions.images != mlrc.conditions.images,
-        "other training settings": training != mlrc.conditions.training,
-        "another trunk setting": trunk != mlrc.conditions.trunk,
-        "another embedder": (experiment.conditions.embedder_bias, experiment.conditions.embedder)
-        != (mlrc.conditions.embedder_bias, mlrc.conditions.embedder),
-        "another normalization of embeddings": experiment.conditions.normalization != mlrc.conditions.normalization,
-        "another class split": (experiment.split or mlrc.split or "mlrc") != (mlrc.split or "mlrc"),
-        "proxies trained otherwise": experiment.proxies != mlrc.proxies,
-        "a variant of a method": key not in experiment.methods,
-        "hyperparameters set by hand": experiment.settings.get(key) != mlrc.settings.get(key),
-        f"{search.trials} trials instead of {mlrc.search.trials}": not enough,
-        "other search ranges": search.ranges.get(key) != mlrc.search.ranges.get(key),
-        "a search of the network's learning rate": search.network_lr is not None,
-        "optima of another search": search.published != mlrc.search.published,
-    }
-    return [reason for reason, differs in wrong.items() if differs]

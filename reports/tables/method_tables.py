@@ -11,7 +11,6 @@ from reports.tables.table import (
     Table,
     measured_cell,
 )
-from results.published.rows import PublishedOptimum, mlrc_search_optima
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.finding import origin_findings, titles_of
@@ -22,10 +21,9 @@ from results.statistics.search_findings import search_findings, validation_score
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import joined
 
-PublishedNames = Mapping[str, Mapping[str, str]]
-"""MLRC's names of hyperparameters, by method and then by our name."""
+PublishedSettings = Mapping[str, Mapping[str, object]]
+"""The hyperparameters that methods' sources report as best on the dataset, by method and target."""
 
-_SEARCHED = ("cub200", "cars196", "sop")
 _SETTING = NumberFormat(digits=4, significant=True)
 _STEPS = NumberFormat(digits=0, thousands=True)
 _SECONDS = NumberFormat(digits=1, thousands=True)
@@ -37,55 +35,39 @@ def _by_method(measured: MeasuredExperiment) -> dict[str, list[RunRecord]]:
     return {key: own for key, own in runs.items() if own}
 
 
-def hyperparameters(measured: MeasuredExperiment, published_names: PublishedNames | None = None) -> Table:
-    """Build the table of the settings found beside MLRC's: a row per hyperparameter of every method and search."""
+def hyperparameters(measured: MeasuredExperiment, published: PublishedSettings | None = None) -> Table:
+    """Build the table of the settings found beside published ones: a row per hyperparameter of a method and search."""
     titles = titles_of(measured)
     rows: list[Row] = []
     for key, all_runs in _by_method(measured).items():
-        names = (published_names or {}).get(key, {})
+        theirs = (published or {}).get(key, {})
         for search in sorted({run.search for run in all_runs}):
             runs = [run for run in all_runs if run.search == search]
             title = f"{titles[key]}, search {search}" if measured.repeats_searches else titles[key]
             means = validation_scores(measured, runs)
             score = student_t_interval(means) if means else None
             for index, (name, setting) in enumerate(runs[0].hyperparameters.items()):
-                optimum = _optimum(runs[0].dataset, key, names.get(name, name.rpartition(".")[2]))
-                cells = _hyperparameter_cells(setting, optimum, score, first=index == 0)
+                of_search = score if index == 0 else None  # The scores stand in the first row of a search alone.
+                scores = [measured_cell(of_search, PERCENT), Cell(of_search.n if of_search else None)]
+                cells = [_setting_cell(setting), _setting_cell(theirs.get(name)), *scores]
                 rows.append(Row(f"{title}: {name}", cells))
     ours_is = "the setting of the best trial" if measured.summary.trials else "the given setting"
     return Table(
         title=f"{measured.summary.title}: hyperparameters found",
         caption=f"Ours: {ours_is}, with the validation MAP@R in percent of its n reproductions, ± half width of the "
-        "95 % Student-t interval. MLRC: the best setting of its search and the score of that trial, which is a little "
-        "too high as the highest of all.",
-        columns=tuple(Column(name) for name in ("ours", "MLRC", "validation MAP@R", "n", "MLRC's")),
+        "95 % Student-t interval. Published: the best setting that the method's source reports for the dataset.",
+        columns=tuple(Column(name) for name in ("ours", "published", "validation MAP@R", "n")),
         rows=tuple(rows),
         first="Method: hyperparameter",
         notes=tuple(finding.sentences for finding in search_findings(measured, primary_comparison(measured))),
     )
 
 
-def _optimum(dataset: str, method: str, parameter: str) -> PublishedOptimum | None:
-    optima = mlrc_search_optima(dataset) if dataset in _SEARCHED else ()
-    return next((one for one in optima if (one.method, one.parameter) == (method, parameter)), None)
-
-
-def _hyperparameter_cells(
-    setting: object, optimum: PublishedOptimum | None, score: Interval | None, *, first: bool
-) -> list[Cell]:
-    """The scores stand in the first row of a search alone."""
-    ours = Cell(str(setting))
+def _setting_cell(setting: object) -> Cell:
     if isinstance(setting, float):
-        ours = Cell(setting, form=_SETTING)
-    elif isinstance(setting, int) and not isinstance(setting, bool):
-        ours = Cell(setting)
-    return [
-        ours,
-        Cell(optimum.value, written=optimum.as_published) if optimum else Cell(),
-        measured_cell(score if first else None, PERCENT),
-        Cell(score.n if first and score else None),
-        Cell(optimum.best_map_at_r if first and optimum else None, form=PERCENT),
-    ]
+        return Cell(setting, form=_SETTING)
+    is_number = isinstance(setting, int) and not isinstance(setting, bool)
+    return Cell(setting) if is_number else Cell("" if setting is None else str(setting))
 
 
 def costs(measured: MeasuredExperiment) -> Table:

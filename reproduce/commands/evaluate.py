@@ -49,7 +49,7 @@ def evaluate(
         choice = DataChoice(name=name, subset=True)
         dataset = open_dataset(DataRequest(choice, images, folder, data, bars.of("reading images")))
         if trunk is not None:
-            found = identified_trunk(TrunkSpec(name=trunk, frozen=True), weights, bars.of("fetching the weights"))
+            found = identified_trunk(TrunkSpec(name=trunk, frozen=True), weights)
             computing = bars.of("computing the features of the trunk")
             dataset = with_features(dataset, FrozenTrunk(found, images), folder, torch_device, computing)
         tested = data_of_split(dataset, split)

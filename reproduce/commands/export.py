@@ -103,7 +103,7 @@ def fit(
     prepare_process(torch_device)
     where, roots = storage_paths(store, artifacts, cache), _folders(name, runs[0], data)
     with new_folder(to) as folder, Bars(output_console()) as bars:
-        check_weights(next(iter(runs[0].trainings.values()))[0], weights, bars)
+        check_weights(next(iter(runs[0].trainings.values()))[0], weights)
         images = OpenedData(where, torch_device, bars, roots=roots)
         said, difference = fit_model(
             opened, runs, images, folder, onnx=onnx, training=bars.of("training on all classes")

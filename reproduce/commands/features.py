@@ -57,7 +57,7 @@ def extract(
     choice = DataChoice(name=FOLDER, skip_broken_images=skip_broken_images)
     where = check_device(device)
     with as_input_errors(), Bars(console) as bars:
-        spec = identified_trunk(TrunkSpec(name=name, frozen=True), weights, bars.of("fetching weights"))
+        spec = identified_trunk(TrunkSpec(name=name, frozen=True), weights)
         check_images_fit(spec, crop)
         dataset = open_dataset(DataRequest(choice, images, cache, data, bars.of("decoding images")))
         use_gpu(where)

@@ -43,8 +43,8 @@ LONG_SECONDS = 3600.0
 """A run that is expected to take longer asks first."""
 
 _SHORTER = (
-    "Shorter: fewer --methods or --searches, --racing or --set trunk.frozen=true; the experiment folder_small is made "
-    "for your own images on a laptop."
+    "Shorter: fewer --methods or --searches, --racing or --set trunk.frozen=true; the experiments folder_small and "
+    "folder_tiny are made for your own images on a laptop."
 )
 
 

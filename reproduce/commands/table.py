@@ -223,7 +223,7 @@ def board(
     ] = None,
     store: Annotated[
         list[str],
-        typer.Option("--store", help="A store, or a file that `store export` wrote; repeat the option for several."),
+        typer.Option("--store", help="A store; repeat the option for several."),
     ] = [STORE],  # noqa: B006  typer copies it
     artifacts: Artifacts = None,
 ) -> None:
@@ -237,28 +237,28 @@ def board(
     from reproduce.outputs.tables import latest_sources, named_sources, opened_places
 
     check_format(output)
-    with opened_places(store, artifacts) as stores:
-        sources = named_sources(stores, name) if name else latest_sources(stores)
-        found = boards_of(sources)
-        for line in found.left_out:
-            typer.echo(line, err=True)
-        if not found.boards:
-            raise InputError(
-                "no two datasets can stand on one board; run an experiment on a second one, or name more with --store"
-            )
-        for one in found.boards:
-            if compare not in ("all", "best", *one.methods):
-                methods = ", ".join(one.methods)
-                raise InputError(f"--compare {compare}: is not on all datasets; use all, best, or one of {methods}")
-        for number, one in enumerate(found.boards, start=1):
-            if to is None:
-                if output == "terminal":
-                    ranking = ranking_table(one)
-                    say(output_console(), ranking.notes[0])  # The headline.
-                    print_table(replace(ranking, notes=ranking.notes[1:]), output)
-                print_table(pairs_table(one, compare, told=output == "terminal" and compare == "all"), output)
-            else:
-                _write_board(one, compare, to / f"board_{number}" if len(found.boards) > 1 else to)
+    stores = opened_places(store, artifacts)
+    sources = named_sources(stores, name) if name else latest_sources(stores)
+    found = boards_of(sources)
+    for line in found.left_out:
+        typer.echo(line, err=True)
+    if not found.boards:
+        raise InputError(
+            "no two datasets can stand on one board; run an experiment on a second one, or name more with --store"
+        )
+    for one in found.boards:
+        if compare not in ("all", "best", *one.methods):
+            methods = ", ".join(one.methods)
+            raise InputError(f"--compare {compare}: is not on all datasets; use all, best, or one of {methods}")
+    for number, one in enumerate(found.boards, start=1):
+        if to is None:
+            if output == "terminal":
+                ranking = ranking_table(one)
+                say(output_console(), ranking.notes[0])  # The headline.
+                print_table(replace(ranking, notes=ranking.notes[1:]), output)
+            print_table(pairs_table(one, compare, told=output == "terminal" and compare == "all"), output)
+        else:
+            _write_board(one, compare, to / f"board_{number}" if len(found.boards) > 1 else to)
 
 
 def _write_board(board: Board, compare: str, folder: Path) -> None:

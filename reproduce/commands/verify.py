@@ -61,7 +61,7 @@ def verify(
     roots = {dataset: Choices(data=data).root_of(dataset, datasets) or own.get(dataset) for dataset in datasets}
     with Bars(console) as bars:
         for spec in {training.spec.conditions.trunk: training.spec for training in taken}.values():
-            check_weights(spec, weights, bars)
+            check_weights(spec, weights)
         again = OpenedData(where, torch_device, bars, roots=roots)
         progress = bars.of("training again")
         for number, training in enumerate(taken, start=1):

@@ -7,7 +7,6 @@ from reproduce.config.experiment_file import load_experiments
 from reproduce.config.strict_yaml import EXPERIMENTS, flat, names_in
 from results.records.experiment_summary import ExperimentSummary
 from results.spec.experiment_spec import Experiment
-from results.spec.mlrc_constants import MLRC_TABLES
 
 _NOT_COMPARED = frozenset(
     {
@@ -33,7 +32,8 @@ def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
     """Say in phrases how an experiment was run differently from the suite's file of its name.
 
     Only what decides a number counts: further or fewer methods, the number of reproductions and of searches, the seed
-    and a subset of the dataset are no deviations.
+    and a subset of the dataset are no deviations. Neither are more trials of a search, nor none, which takes the
+    published optimum.
     """
     in_file = suite_experiment(name)
     if isinstance(in_file, str):
@@ -43,6 +43,8 @@ def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
         for key, values in differences(summary.experiment, in_file).items()
         if key not in _NOT_COMPARED and not key.startswith(_NOT_COMPARED_PARTS)
     }
+    if summary.trials == 0 < in_file.search.trials or summary.trials > in_file.search.trials > 0:
+        different.pop("search.trials", None)
     changed = [variant for variant in summary.experiment.variants if variant not in in_file.variants]
     return (
         *(f"{key} {stored} where the suite's file has {theirs}" for key, (stored, theirs) in different.items()),
@@ -60,13 +62,6 @@ def suite_experiment(name: str) -> Experiment | str:
     if experiment is not None:
         return experiment
     return f"the suite's file has no panel {panel!r}" if panel else "the suite's file has panels"
-
-
-def mlrc_experiment(dataset: str) -> Experiment | None:
-    """Return the suite's own experiment for MLRC's table on a dataset; None if MLRC has no table on it."""
-    name = f"mlrc_{dataset}"
-    experiment = suite_experiment(name) if name in MLRC_TABLES else None
-    return experiment if isinstance(experiment, Experiment) else None
 
 
 def differences(ours: Experiment, theirs: Experiment) -> dict[str, tuple[object, object]]:

@@ -29,9 +29,6 @@ from results.spec.source_names import relative_name
 from results.spec.trunk_spec import WEIGHT_FILES
 from results.values import Record
 
-PANEL_BY_SIZE = "panel_by_image_size"
-"""Key of an experiment file: for each panel, up to which median shorter side of the images in pixels it is run."""
-
 _WITHOUT_WEIGHTS = frozenset({"small_conv"})
 """Trunks that nobody published weights for; they start at random."""
 
@@ -54,7 +51,6 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
     """
     path, selected = _file_and_panel(name)
     content = with_paths(read_mapping(path), path.parent)
-    content.pop(PANEL_BY_SIZE, None)
     panels = content.pop("panels", None)
     if panels is None:
         if selected is not None:
@@ -71,22 +67,6 @@ def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Exper
         f"{path.stem}/{key}": _validated(path, f"panels.{key}: ", of_panel, overrides, named)
         for key, of_panel in of_panels.items()
     }
-
-
-def panels_by_size(name: str) -> dict[str, int | None]:
-    """Return the panels of a file that are run for images up to a size, smaller sizes first.
-
-    The size is the largest median of the images' shorter sides in pixels; None is for images of any size. The result is
-    empty if the file does not choose by size, or if `name` selects a panel.
-    """
-    path, selected = _file_and_panel(name)
-    content = read_mapping(path)
-    limits = content.get(PANEL_BY_SIZE)
-    if selected is not None or limits is None:
-        return {}
-    if not isinstance(limits, dict) or not set(limits) <= set(content.get("panels") or {}):
-        raise InputError(f"{path}: {PANEL_BY_SIZE} must give a size, or null, for panels of the file")
-    return {f"{path.stem}/{panel}": limit for panel, limit in limits.items()}
 
 
 def _file_and_panel(name: str) -> tuple[Path, str | None]:

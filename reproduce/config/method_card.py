@@ -177,10 +177,6 @@ class MethodCard(Record):
         parts = {"loss": self.loss, "miner": self.miner, "embedding_regularizer": self.embedding_regularizer}
         return self.model_copy(update={key: part and part.renamed(rename) for key, part in parts.items()})
 
-    def published_names(self) -> dict[str, str]:
-        """Return the published names of the searched hyperparameters, by target."""
-        return {target: range_.published_as for target, range_ in self.search.items() if range_.published_as}
-
 
 def card_file(name: str) -> Path:
     """Return the file of a card, given its name or path; raise InputError if there is none."""

@@ -1,4 +1,4 @@
-"""Progress of downloads and of reading images, before a run begins, on a terminal; a log gets no lines of it."""
+"""Progress of reading images, before a run begins, on a terminal; a log gets no lines of it."""
 
 from __future__ import annotations
 

@@ -22,20 +22,3 @@ class Observer(Protocol):
 
     def ticks(self, ticks: list[Tick]) -> None:
         """Handle the progress of running trainings. The lab calls this at least every second."""
-
-
-class Observers:
-    """Passes everything on to several observers, in order."""
-
-    def __init__(self, *observers: Observer) -> None:
-        self.observers = observers
-
-    def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
-        """Pass the outcome of a job on to all observers."""
-        for observer in self.observers:
-            observer.job_done(method, job, outcome, from_store=from_store)
-
-    def ticks(self, ticks: list[Tick]) -> None:
-        """Pass the progress of trainings on to all observers."""
-        for observer in self.observers:
-            observer.ticks(ticks)

@@ -6,7 +6,6 @@ from functools import cache
 from typing import Literal, get_args
 
 from reports.published.eligibility import StoredExperiment, TestedModels, concerns, objections
-from reproduce.config.deviations import mlrc_experiment
 from reproduce.config.experiment_file import experiment_names, load_experiments
 from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable, published_table, published_tables
@@ -51,7 +50,7 @@ def covered_rows() -> tuple[CoveredRow, ...]:
         for name, experiment in load_experiments(file, {}).items():
             # As a store would have it, without a run.
             measured = MeasuredExperiment(ExperimentSummary(methods={}, runs={}, experiment=experiment), ())
-            shipped.append(StoredExperiment(name, measured, mlrc=mlrc_experiment(experiment.dataset.name)))
+            shipped.append(StoredExperiment(name, measured))
     return tuple(row for name in published_tables() for row in _covered(published_table(name), shipped))
 
 

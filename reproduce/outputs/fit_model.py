@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import fmean
 
 from protocols.datasets.dataset import Dataset
-from protocols.fit import FitSpec, fit
+from protocols.fit import fit
 from protocols.progress import Progress
 from protocols.splits import from_ranges
 from protocols.trunks.embedding_model import weights_with_trunk
@@ -72,7 +72,7 @@ def fit_model(
     kept = checkpoint_epochs([one for each in runs for one in each.trainings.values()], dataset)
     epochs = max(int(like.method.loss is not None), round(fmean(kept)))
     with as_input_errors():
-        fitted = fit(FitSpec(like=like, epochs=epochs), dataset, data.device, training)
+        fitted = fit(like, epochs, dataset, data.device, training)
         weights = weights_with_trunk(like, fitted.weights)
     if fitted.failure is not None:
         raise WorkFailedError(f"{run.called}: the training on all classes diverged ({fitted.failure})")

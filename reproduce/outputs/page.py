@@ -7,24 +7,22 @@ only when one is written.
 from __future__ import annotations
 
 import hashlib
-import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
-from reports.figures.search import Parameter, SearchHistory, TrialPoint
+from reports.figures.search import SearchHistory
 from reports.page.material import Material, MethodSource
-from reproduce.config.deviations import deviations, mlrc_experiment
+from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_card
 from reproduce.errors import writing_to
 from reproduce.outputs.find_runs import NamedExperiment
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.result_files import latest_name, link_latest, own_name
-from reproduce.outputs.tables import published_names
+from reproduce.outputs.tables import published_settings
 from results.atomic_files import write_atomically
 from results.records.artifacts import FigureData, figure_data_path
 from results.store.experiment_results import MeasuredExperiment
@@ -34,11 +32,8 @@ from results.store.store import Store
 if TYPE_CHECKING:
     from reports.page.figures import Drawn
 
-_ROOT = Path(__file__).resolve().parents[2]
-_PUBLIC = re.compile(r"https://(?:www\.)?(?:github\.com|gitlab\.com|codeberg\.org)/[\w./-]+")
-"""Addresses whose commits have pages at ADDRESS/commit/COMMIT. None of them has a name or a password in it."""
 _PAGE = "index.html"
-_SCALES: dict[str, Literal["linear", "log", "int"]] = {"linear": "linear", "log": "log", "int": "int", "int_log": "log"}
+_UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
 def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
@@ -90,11 +85,9 @@ def gather(name: str, fingerprint: str, store: Store) -> Material:
         unreadable=tuple(unreadable),
         searches=histories(store.searches.of_experiment(fingerprint), summary.methods, summary.trials),
         commands=rerun_commands(name, measured),
-        published_names=published_names(measured),
+        published=published_settings(measured),
         deviations=deviations(name, summary),
-        mlrc=mlrc_experiment(summary.dataset),
         sources={key: MethodSource(card.source, card.papers) for key, card in cards.items()},
-        repository=repository_address(),
         made=drawn_line(f" from experiment {fingerprint} of the store"),
         identity=page_identity(measured),
     )
@@ -111,44 +104,17 @@ def _loaded(paths: Mapping[str, Path]) -> tuple[dict[str, FigureData], list[str]
     return found, unreadable
 
 
-def repository_address(checkout: Path = _ROOT) -> str:
-    """Return where the repository was cloned from; empty if that is no public address on GitHub, GitLab or Codeberg."""
-    if not (checkout / ".git").exists():
-        return ""
-    command = ["git", "-C", str(checkout), "config", "--get", "remote.origin.url"]
-    try:
-        address = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    address = address.strip().removesuffix("/").removesuffix(".git")
-    return address if _PUBLIC.fullmatch(address) else ""
-
-
 def histories(
     studies: Mapping[tuple[str, int], StoredStudy], methods: Mapping[str, str], budget: int
 ) -> dict[str, SearchHistory]:
     """Return the first search of each method that has finished trials, with the importances over all its searches."""
-    first = {method: study for (method, search), study in studies.items() if search == 0 and method in methods}
-    own = {key: [study for (method, _), study in studies.items() if method == key] for key in first}
-    return {key: _history(study, own[key], budget) for key, study in first.items() if study.finished(budget)}
-
-
-def _history(study: StoredStudy, searches: Sequence[StoredStudy], budget: int) -> SearchHistory:
-    numeric = [parameter for parameter in study.identity["space"] if parameter["scale"] in _SCALES]
-    parameters = tuple(Parameter(parameter["target"], _SCALES[parameter["scale"]]) for parameter in numeric)
-    points = [
-        TrialPoint(
-            trial.number,
-            {one.name: value for one in parameters if isinstance(value := trial.setting[one.name], float | int)},
-            trial.score,
-            raced=trial.state == "raced",
-            reason=trial.reason if trial.state == "failed" else None,
-        )
-        for trial in study.finished(budget)
-    ]
     from reproduce.outputs.export_studies import importances  # Imports Optuna.
 
-    return SearchHistory(tuple(points), parameters, importances(searches))
+    return {
+        method: SearchHistory(trials, importances([study for (other, _), study in studies.items() if other == method]))
+        for (method, search), study in studies.items()
+        if search == 0 and method in methods and (trials := study.finished(budget))
+    }
 
 
 def drawn_line(origin: str = "") -> str:
@@ -172,21 +138,20 @@ def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
             path.unlink()
 
 
-def draw_figures(experiments: Sequence[NamedExperiment], store: Store, folder: Path) -> Iterator[tuple[Path, str]]:
-    """Draw the figures of experiments, and those over the panels of a file; yield each PNG file with its title."""
-    from reports.page.figures import page_figures, sweep_figures
+def write_sweeps(experiments: Sequence[NamedExperiment], store: Store, folder: Path) -> Iterator[tuple[Path, str]]:
+    """Draw the scores against the numbers in which the panels of a file differ; yield each PNG file with its title."""
+    from reports.page.figures import sweep_figures
 
-    found = {one.name: gather(one.name, one.fingerprint, store) for one in experiments}
-    drawn = {name: tuple(page_figures(material)) for name, material in found.items()}
-    if len(found) > 1:
-        drawn[next(iter(found)).partition("/")[0]] = tuple(sweep_figures(list(found.values())))
-    for name, figures in drawn.items():
-        own = folder / latest_name(name)
-        for figure in figures:
-            if figure.files:
-                with writing_to(own):
-                    figure.save(own)
-                yield own / f"{figure.name}.png", figure.title
+    files: dict[str, list[NamedExperiment]] = {}
+    for one in experiments:
+        files.setdefault(one.name.partition("/")[0], []).append(one)
+    for name, panels in files.items():
+        place = folder / latest_name(name) / "figures"
+        materials = [gather(one.name, one.fingerprint, store) for one in panels]
+        for drawn in sweep_figures(materials) if len(materials) > 1 else ():
+            with writing_to(place):
+                drawn.save(place)
+            yield place / f"{drawn.name}.png", drawn.title
 
 
 def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path) -> list[str]:

@@ -26,7 +26,7 @@ STORE, ARTIFACTS = "store.sqlite", "artifacts"
 SOURCES, FIGURE_DATA = "sources", "figure_data"
 """Folders below the artifacts: copies of users' source files, and data of pages."""
 
-_OF_A_TRAINING = re.compile(r"([0-9a-f]{32})\.(pt|last\.pt|proxies\.pt)")
+_OF_A_TRAINING = re.compile(r"([0-9a-f]{32})\.(pt|last\.pt)")
 _OF_A_RUN = re.compile(r"([0-9a-f]{32})\.npz")
 _DIGEST = re.compile(r"[0-9a-f]{16}")
 

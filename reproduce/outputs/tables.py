@@ -1,16 +1,13 @@
 """Tables drawn from stores, without torch: an experiment's own, published ones beside what was run, and boards.
 
-The experiments of a board come from stores, from files of `store export` and from records.
+The experiments of a board come from stores and from records.
 """
 
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from reports.board.board_table import board_page, board_tables
 from reports.board.boards import Board, Source, with_all_methods
@@ -21,7 +18,7 @@ from reports.tables.formats import WRITERS
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
-from reproduce.config.deviations import deviations, mlrc_experiment
+from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError, writing_to
 from reproduce.outputs.find_runs import find_experiments
@@ -49,8 +46,7 @@ def stored_experiments(store: Store, table: PublishedTable | None = None) -> lis
         name, summary = start.name, start.summary
         if table is None or concerns(table, name, summary):
             measured = MeasuredExperiment.of_all_starts(store, start.fingerprint)
-            mlrc = mlrc_experiment(summary.dataset)
-            stored.append(StoredExperiment(name, measured, deviations(name, summary), mlrc))
+            stored.append(StoredExperiment(name, measured, deviations(name, summary)))
     return stored
 
 
@@ -59,15 +55,15 @@ def kept_experiments() -> list[StoredExperiment]:
     stored = []
     for file in sorted(FOLDER.glob("*.json.xz")):
         name, measured = file.name.partition(".")[0], MeasuredExperiment.from_file(file)
-        mlrc = mlrc_experiment(measured.summary.dataset)
-        stored.append(StoredExperiment(name, measured, deviations(name, measured.summary), mlrc))
+        stored.append(StoredExperiment(name, measured, deviations(name, measured.summary)))
     return stored
 
 
-def published_names(measured: MeasuredExperiment) -> dict[str, dict[str, str]]:
-    """MLRC's names of searched hyperparameters, by method, from the suite's own cards."""
+def published_settings(measured: MeasuredExperiment) -> dict[str, dict[str, JsonValue]]:
+    """The hyperparameters that the suite's cards give as published for an experiment's dataset, by method."""
     cards = {method: suite_card(method) for method in measured.summary.methods}
-    return {method: {} if card is None else card.published_names() for method, card in cards.items()}
+    dataset = measured.summary.dataset
+    return {method: card.published.get(dataset, {}) for method, card in cards.items() if card is not None}
 
 
 def compared_by(measured: MeasuredExperiment, compare: str) -> MeasuredExperiment:
@@ -84,7 +80,7 @@ KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {
     "results": table_of,
     "differences": differences,
     "peeking": peeking_table,
-    "hyperparameters": lambda measured: hyperparameters(measured, published_names(measured)),
+    "hyperparameters": lambda measured: hyperparameters(measured, published_settings(measured)),
     "costs": costs,
 }
 """What can be drawn of an experiment."""
@@ -97,20 +93,10 @@ FILES = {"markdown": "md", "csv": "csv", "json": "json", "latex": "tex"}
 """Suffixes of a board's files by format."""
 
 
-@contextmanager
-def opened_places(places: Sequence[str], artifacts: Path | None) -> Iterator[dict[str, Store]]:
-    """Open those stores and files of `store export` that exist, by what they are called on a board."""
-    with TemporaryDirectory() as folder:
-        stores: dict[str, Store | None] = {}
-        for number, place in enumerate(places):
-            if zipfile.is_zipfile(place):
-                from reproduce.outputs.store_files import unpack_store  # Imports torch.
-
-                unpacked = unpack_store(Path(place), Path(folder) / str(number))
-                stores[Path(place).name] = existing_store(str(unpacked.store), unpacked.artifacts)
-            else:
-                stores[place] = existing_store(place, artifacts)
-        yield {place: store for place, store in stores.items() if store is not None}
+def opened_places(places: Sequence[str], artifacts: Path | None) -> dict[str, Store]:
+    """Open those stores that exist, by what they are called on a board."""
+    stores = {place: existing_store(place, artifacts) for place in places}
+    return {place: store for place, store in stores.items() if store is not None}
 
 
 def named_sources(stores: dict[str, Store], names: Sequence[str]) -> list[Source]:

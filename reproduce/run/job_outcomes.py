@@ -6,7 +6,7 @@ from pathlib import Path
 from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob
 from reproduce.run.tasks import TaskResult, Trained
 from results.atomic_files import is_sound
-from results.records.artifacts import last_epoch_path, vectors_path, weights_path
+from results.records.artifacts import last_epoch_path, weights_path
 from results.records.records import FoldResult
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
@@ -17,7 +17,7 @@ _LOG = logging.getLogger(__name__)
 def has_checkpoint(artifacts: Path, spec: FoldSpec) -> bool:
     """Return whether the checkpoint of a training exists. If a file of it is damaged, all are removed."""
     weights = weights_path(artifacts, spec)
-    files = (weights, vectors_path(weights), last_epoch_path(weights))
+    files = (weights, last_epoch_path(weights))
     if damaged := next((file for file in files if file.exists() and not is_sound(file)), None):
         _LOG.warning("the checkpoint %s is damaged; it is removed and made again", damaged)
         for file in files:

@@ -79,7 +79,7 @@ class SharedLab:
     Args:
         store: Where outcomes are looked up and stored.
         executor: Runs the tasks whose outcomes are not in the store.
-        observer: Gets every outcome and the progress of running trainings; None if nobody does.
+        observers: Get every outcome and the progress of running trainings.
         experiment: Fingerprint of the experiment. Finished runs are listed under it at once, so that an unfinished
             experiment has a table too. None lists no runs.
         test_curves: Whether test scores are recorded during the trainings of the reproductions.
@@ -90,13 +90,13 @@ class SharedLab:
         self,
         store: Store,
         executor: Executor,
-        observer: Observer | None,
+        observers: Sequence[Observer] = (),
         experiment: str | None = None,
         *,
         test_curves: bool = False,
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self.store, self.executor, self.observer, self.experiment = store, executor, observer, experiment
+        self.store, self.executor, self.observers, self.experiment = store, executor, observers, experiment
         self.test_curves, self.say = test_curves, say
         self._outcomes = JobOutcomes(store)
         self._lock, self._news = threading.RLock(), threading.Event()
@@ -137,9 +137,9 @@ class SharedLab:
                     self._news.wait(_LOOK_SECONDS)
                     self._news.clear()
                     ticks = self.executor.ticks()
-                    if self.observer is not None:
-                        with self._lock:
-                            self.observer.ticks(ticks)
+                    with self._lock:
+                        for observer in self.observers:
+                            observer.ticks(ticks)
                     self._collect()
                     interrupts.stop_if_requested()
                     _failed(following)
@@ -218,8 +218,8 @@ class SharedLab:
         if isinstance(outcome, RunRecord) and self.experiment is not None:
             assert isinstance(job, EvaluateJob)
             self.store.enlist(self.experiment, method, outcome, job.study)
-        if self.observer is not None:
-            self.observer.job_done(method, job, outcome, from_store=from_store)
+        for observer in self.observers:
+            observer.job_done(method, job, outcome, from_store=from_store)
 
     def _handle(self, work: _Work, error: BaseException) -> None:
         """Store a failure, and try the job again, fail those who wait for it, or end the run."""

@@ -99,13 +99,13 @@ def outline_of(experiment: Experiment) -> Dataset | None:
     return stand_in(experiment.dataset.name, publication.counts)
 
 
-def check_weights(spec: FoldSpec, weights: Path | None, bars: Bars) -> None:
+def check_weights(spec: FoldSpec, weights: Path | None) -> None:
     """Find the trunk's weights, and download them if they are missing; raise InputError if they are others."""
     trunk = spec.conditions.trunk
     if trunk.name == NO_TRUNK:
         return
     with as_input_errors():
-        settled = identified_trunk(trunk, weights, bars.of("fetching the trunk's weights"))
+        settled = identified_trunk(trunk, weights)
     if settled.weights != trunk.weights:
         raise InputError(
             f"trunk {trunk.name}: the weights on this machine ({settled.weights}) are not those of the training "

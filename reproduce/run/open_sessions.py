@@ -9,9 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from protocols.datasets.dataset_registry import entry_of
-from protocols.datasets.folder import list_folder
 from protocols.datasets.listing import DataError
-from protocols.images.decoding import median_shorter_side
 from protocols.metrics.metric_registry import check_metric_names
 from protocols.processes import run_in_subprocess
 from protocols.search.study import Study
@@ -23,7 +21,7 @@ from protocols.users_code.checks import try_metric
 from protocols.users_code.sources import UsersSource, hashed_name, known_sources, remember_sources
 from reproduce.commands.options import Choices
 from reproduce.commands.terminal import say
-from reproduce.config.experiment_file import load_experiments, panels_by_size
+from reproduce.config.experiment_file import load_experiments
 from reproduce.errors import InputError
 from reproduce.monitoring.bars import Bars
 from reproduce.run.open_data import needs_folder
@@ -34,35 +32,6 @@ from results.spec.trunk_spec import NO_TRUNK
 
 _OF_THIS_MACHINE = (MemoryError, OSError, RuntimeError)
 """What says something about this machine only; another one may train."""
-
-
-def suitable_panels(name: str, experiments: Mapping[str, Experiment], console: Console) -> dict[str, Experiment]:
-    """Keep the panel that suits the images if the file chooses by their size, and say which one and why.
-
-    All experiments are kept if the file does not choose, or if a folder is missing.
-    """
-    limits = panels_by_size(name)
-    root = next(iter(experiments.values())).dataset.root
-    if not limits or root is None:
-        return dict(experiments)
-    try:
-        listing = list_folder(root)
-    except DataError as error:
-        raise InputError(str(error)) from error
-    side = median_shorter_side(listing.root, listing.names)
-    if side is None:
-        raise InputError(f"{root}: no image in it can be read, so no panel can be chosen; check that --data is right")
-    for panel, limit in limits.items():
-        if limit is None or side <= limit:
-            bound = "larger images" if limit is None else f"images up to {limit} pixels"
-            others = ", ".join(other for other in limits if other != panel)
-            say(
-                console,
-                f"{panel}: {experiments[panel].title}. It is for {bound}; the median of the shorter sides is "
-                f"{side:.0f} pixels. To choose yourself, name the panel: {others}",
-            )
-            return {panel: experiments[panel]}
-    raise InputError(f"{name}: no panel is for images of {side:.0f} pixels; name one of {', '.join(limits)}")
 
 
 def checked(name: str, experiment: Experiment) -> Experiment:
@@ -96,7 +65,6 @@ def open_sessions(
     loaded = {key: checked(key, experiment) for key, experiment in load_experiments(name, choices.overrides()).items()}
     datasets = {experiment.dataset.name for experiment in loaded.values()}
     located = {key: _located(experiment, choices, datasets) for key, experiment in loaded.items()}
-    located = suitable_panels(name, located, console)
     without_images = [key for key, experiment in located.items() if needs_folder(experiment) and not plan]
     if len(without_images) == len(located) and len(located) > 1:
         options = " and ".join(sorted(f"--data {located[key].dataset.name}=FOLDER" for key in without_images))

@@ -18,7 +18,6 @@ from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table, with_notes
 from reproduce import interrupts
-from reproduce.monitoring.observer import Observers
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.trackers import Tracking
 from reproduce.outputs.result_files import link_latest, own_name
@@ -125,7 +124,7 @@ def run(
             lab = SharedLab(
                 store,
                 executor,
-                Observers(progress, Tracking(session.name, tracked, console)),
+                (progress, Tracking(session.name, tracked, console)),
                 session.fingerprint,
                 test_curves=experiment.test_curves,
                 say=partial(console.print, highlight=False, markup=False, soft_wrap=True),

@@ -168,8 +168,7 @@ def open_session(
         if experiment.conditions.trunk.name == NO_TRUNK:
             experiment = _with_width(experiment, data.images(experiment))
         if not outline or weights is not None:
-            fetching = data.bar("fetching the trunk's weights")
-            trunk = identified_trunk(experiment.conditions.trunk, weights, fetching)
+            trunk = identified_trunk(experiment.conditions.trunk, weights)
             if trunk.name != NO_TRUNK:
                 check_images_fit(trunk, experiment.conditions.images.crop)
             experiment = experiment.with_conditions(trunk=trunk)

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple, Protocol
 import torch
 
 from protocols.evaluation.evaluate_run import CurveRecorder, Embedded, evaluate_run
-from protocols.evaluation.make_figure_data import FirstFold, figure_data_of
+from protocols.evaluation.make_figure_data import figure_data_of
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob, TrainJob
-from protocols.samples import Samples
 from protocols.setup import Setup
 from protocols.training.build_method import uses_foreign_code
 from protocols.training.fold_data import FoldData
@@ -25,7 +24,7 @@ from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.users_code.sources import UsersSource, known_sources, remember_sources
 from reproduce.monitoring.observer import Tick
 from results.atomic_files import write_atomically
-from results.records.artifacts import figure_data_path, last_epoch_path, vectors_path
+from results.records.artifacts import figure_data_path, last_epoch_path
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.spec.source_names import SourceName
 
@@ -57,9 +56,8 @@ class Trained:
 
 
 class FigureInputs(NamedTuple):
-    """What figure data need and a test does not: training images of the first fold, class names and their file."""
+    """What figure data need and a test does not: class names and their file."""
 
-    train: Samples
     class_names: tuple[str, ...]
     path: Path
 
@@ -68,8 +66,7 @@ def figure_inputs(setup: Setup, job: EvaluateJob, artifacts: Path) -> FigureInpu
     """Return what figure data need, for the first reproduction of a method; None for the others."""
     if job.run > 0 or job.search > 0:
         return None
-    train = setup.training_data(job.specs[0]).train
-    return FigureInputs(train, setup.dataset.class_names, figure_data_path(artifacts, job.fingerprint))
+    return FigureInputs(setup.dataset.class_names, figure_data_path(artifacts, job.fingerprint))
 
 
 @dataclass(frozen=True)
@@ -150,8 +147,6 @@ def _train(task: TrainTask, device: str, report: Callable[[Tick], None]) -> Trai
     trained = train_fold(spec, task.data, device=device, observe=observe)
     if task.weights is not None:
         # The checkpoint is written last: if its file exists, the files beside it exist too.
-        if trained.class_vectors is not None:
-            write_tensors(vectors_path(task.weights), trained.class_vectors)
         if trained.last_weights is not None:
             write_tensors(last_epoch_path(task.weights), trained.last_weights)
         write_tensors(task.weights, trained.weights)
@@ -164,9 +159,8 @@ def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
 
     def write_figure_data(record: RunRecord, embedded: Embedded) -> None:
         assert task.figure_inputs is not None
-        train, class_names, path = task.figure_inputs
-        first = FirstFold(task.job.specs[0], weights[0], train, _read_if_there(vectors_path(task.weights[0])))
-        figure_data_of(record, embedded, task.data, first, class_names, torch.device(device)).save(path)
+        class_names, path = task.figure_inputs
+        figure_data_of(record, embedded, task.data, class_names).save(path)
 
     use = None if task.figure_inputs is None else write_figure_data
     return evaluate_run(task.job, weights, task.data, device=device, use_embeddings=use, last_weights=last_weights)

@@ -6,8 +6,6 @@ papers and from the authors' code, independently of the experiment files of this
 
 `settings.csv` has the numbers of runs behind the values, with their sources, and `spreads.csv` says for each table what
 its ± is. Papers often state neither. Then a value counts as a single run, which gives the widest interval.
-
-MLRC's searches stand here too: optima and their validation MAP@R, from its logs (specification, section 7).
 """
 
 import re
@@ -15,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from results.published.tables import PublishedCell, PublishedRow, method_keys, read_published
+from results.published.tables import PublishedCell, PublishedRow, read_published
 from results.statistics.intervals import PublishedMean, deviation_of_interval
 
 _KEY = ("table", "label", "trunk", "dimensions", "setting")
@@ -113,55 +111,3 @@ def _runs(table: str, dataset: str, row: str) -> int | None:
     # `4 fold models; repetitions cannot be determined` states no number of runs.
     counts = {match[1] for value in lines["value"] if (match := re.fullmatch(r"(\d+)( reproductions of .*)?", value))}
     return int(counts.pop()) if len(counts) == 1 else None
-
-
-_SEARCHES = {"cub200": "CUB200", "cars196": "Cars196", "sop": "SOP", "cub200_batch256": "CUB200 (batch size 256)"}
-
-
-@dataclass(frozen=True)
-class PublishedOptimum:
-    """The best value of one parameter.
-
-    FastAP at batch size 32 was charted only, and SoftTriple's reg_weight was not searched on SOP.
-
-    Attributes:
-        method: Key of our card.
-        parameter: Name of the parameter in MLRC.
-        value: The value at full precision; None where it is not known.
-        as_published: The value with the digits of MLRC's table.
-        best_map_at_r: Mean validation MAP@R of the best trial over the folds, a fraction of 1; None where it is not
-            known.
-    """
-
-    method: str | None
-    parameter: str
-    value: float | None
-    as_published: str
-    best_map_at_r: float | None
-
-
-def mlrc_search_optima(dataset: str) -> tuple[PublishedOptimum, ...]:
-    """MLRC's optimum of every parameter of every method, in the order of its table of optima.
-
-    `cub200_batch256` has the searches at batch size 256. A dataset without a search is a ValueError.
-    """
-    if dataset not in _SEARCHES:
-        raise ValueError(f"MLRC published no search on {dataset!r}; there are {', '.join(_SEARCHES)}")
-    published, logged = read_published("mlrc_hyperparameters"), read_published("mlrc_search_space")
-    keys = ["dataset", "method", "parameter"]
-    both = published.merge(logged, on=keys, how="left", suffixes=("_printed", ""), validate="one_to_one").fillna("")
-    labels = method_keys("mlrc_search")
-    return tuple(
-        PublishedOptimum(
-            method=labels[row["method"]][0],
-            parameter=row["parameter"],
-            value=_number(row["best_value_full_precision"]),
-            as_published=row["value"],
-            best_map_at_r=_number(row["best_mean_val_map_at_r"]),
-        )
-        for row in both[both["dataset"] == _SEARCHES[dataset]].to_dict("records")
-    )
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None

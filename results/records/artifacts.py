@@ -1,6 +1,6 @@
 """Files in the artifact folder: weights, and arrays that figures are drawn from without torch.
 
-Each run has one .npz file with sampled embeddings, proxies and the retrievals of the hardest classes.
+Each run has one .npz file with sampled embeddings and the retrievals of the hardest classes.
 """
 
 import io
@@ -28,10 +28,6 @@ class FigureData:
     Attributes:
         test_embeddings: (n, d), a sample of images of a sample of test classes.
         test_labels: (n,), their classes.
-        train_embeddings: (m, d), a few images of a sample of training classes.
-        train_labels: (m,), their classes as 0..C-1.
-        proxies: (p, d), the proxies of the same training classes; empty for losses without proxies.
-        proxy_labels: (p,), the proxies' classes as in `train_labels`.
         spectrum: (d,), singular values of all test embeddings, the largest first.
         query_images: (q, s, s, c) uint8.
         neighbour_images: (q, k, s, s, c) uint8, the nearest neighbours of each query, the nearest first.
@@ -40,15 +36,10 @@ class FigureData:
         neighbour_names: (q, k), the neighbours' classes.
         class_scores: (q,), MAP@R of the queries' classes, fractions of 1.
         test_names: Names of the classes in `test_labels`, in the order of their labels.
-        train_names: Names of the classes in `train_labels` likewise.
     """
 
     test_embeddings: Floats
     test_labels: Ints
-    train_embeddings: Floats
-    train_labels: Ints
-    proxies: Floats
-    proxy_labels: Ints
     spectrum: Floats
     query_images: NDArray[np.uint8]
     neighbour_images: NDArray[np.uint8]
@@ -57,7 +48,6 @@ class FigureData:
     neighbour_names: NDArray[np.str_]
     class_scores: Floats
     test_names: NDArray[np.str_]
-    train_names: NDArray[np.str_]
 
     def save(self, path: Path) -> None:
         """Write the arrays to an .npz file in one step."""
@@ -67,7 +57,7 @@ class FigureData:
     def load(cls, path: Path) -> "FigureData":
         """Read the arrays of a file that `save` wrote."""
         with np.load(path, allow_pickle=False) as arrays:
-            return cls(**arrays)
+            return cls(**{field.name: arrays[field.name] for field in fields(cls)})
 
 
 def _save(path: Path, arrays: dict[str, Any]) -> None:
@@ -79,11 +69,6 @@ def _save(path: Path, arrays: dict[str, Any]) -> None:
 def figure_data_path(artifacts: Path, run_fingerprint: str) -> Path:
     """Return the path of a run's figure data in the artifact folder."""
     return artifacts / "figure_data" / f"{run_fingerprint}.npz"
-
-
-def vectors_path(weights: Path) -> Path:
-    """Return the path of a checkpoint's proxies; the file lies beside the checkpoint's weights."""
-    return weights.with_suffix(".proxies.pt")
 
 
 def last_epoch_path(weights: Path) -> Path:

@@ -11,6 +11,3 @@ TRIALS = 50
 
 REPRODUCTIONS = 10
 """Number of times that the best setting is trained again (section 8)."""
-
-MLRC_TABLES = ("mlrc_cub200", "mlrc_cars196", "mlrc_sop")
-"""Names of the published tables of the MLRC paper. Any experiment with MLRC's settings can fill them."""

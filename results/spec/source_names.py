@@ -63,5 +63,5 @@ def sources_of(method: MethodSpec) -> tuple[str, ...]:
 def sources_of_training(spec: FoldSpec) -> tuple[str, ...]:
     """Return the names of a training's classes and trunk that come from a user's file or module, with their hashes."""
     trunk = SourceName.parse(spec.conditions.trunk.name)
-    # Only names with a hash: those of libraries, such as `torchvision:resnet18`, have none.
+    # Only names with a hash: those of libraries, such as `timm:resnet18`, have none.
     return (*sources_of(spec.method), *([spec.conditions.trunk.name] if trunk is not None and trunk.digest else []))

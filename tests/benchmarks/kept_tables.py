@@ -18,7 +18,7 @@ from reports.tables.differences import size_words
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
 from reports.tables.table import POINTS, Cell, cell_text, with_notes
-from reproduce.config.deviations import deviations, mlrc_experiment
+from reproduce.config.deviations import deviations
 from results.atomic_files import write_atomically
 from results.published.claims import shipped_claims
 from results.statistics.search_findings import range_ends
@@ -75,7 +75,7 @@ def _claims_elsewhere(what: str) -> str:
     name, experiment = what.split(" of ")
     measured = MeasuredExperiment.kept(name)
     summary, alike = measured.summary, {}
-    stored = StoredExperiment(experiment, measured, deviations(experiment, summary), mlrc_experiment(summary.dataset))
+    stored = StoredExperiment(experiment, measured, deviations(experiment, summary))
     for one in answer_claims(shipped_claims(), [stored], any_dataset=True):
         if answer := one.runs:
             alike.setdefault((answer.verdict, answer.identity), []).append((one, answer))

@@ -16,7 +16,6 @@ from reproduce.config.experiment_file import EXPERIMENTS, load_experiments
 from reproduce.config.method_card import MethodCard
 from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.run.session import setup_of
-from results.published.rows import mlrc_search_optima
 from results.records.trials import TrialsInMemory
 from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import FoldSpec
@@ -41,7 +40,7 @@ FILES = sorted({*TABLES, *FIGURES})
 
 
 # Precision@1, R-precision and MAP@R are always measured.
-METRICS = r"recall@\d+|nmi|map@1000|spectral_decay|density|uniformity|class_concentration_variance|covering_radius"
+METRICS = r"recall@\d+|nmi|map@1000|spectral_decay|density|uniformity|class_concentration_variance"
 
 MLRC_LOSSES = {
     *("contrastive", "triplet", "ntxent", "proxy_nca", "margin", "margin_class", "normalized_softmax"),
@@ -210,20 +209,10 @@ def test_the_embedder_starts_as_in_the_authors_code() -> None:
         assert experiment.conditions.embedder.init == expected, name
 
 
-OPTIMA = {
-    "mlrc_cub200": "cub200",
-    "mlrc_cars196": "cars196",
-    "mlrc_sop": "sop",
-    "mlrc_cub200_batch256": "cub200_batch256",
-}
-
-
-@pytest.mark.parametrize(("name", "search"), OPTIMA.items())
-def test_without_trials_the_optima_are_used_that_mlrc_published_for_the_same_search(name: str, search: str) -> None:
+@pytest.mark.parametrize("name", ["mlrc_cub200", "mlrc_cars196", "mlrc_sop", "mlrc_cub200_batch256"])
+def test_without_trials_the_optima_are_used_that_mlrc_published_for_the_same_search(name: str) -> None:
     (experiment,) = load_experiments(name, {"search.trials": 0}).values()
-    for optimum in mlrc_search_optima(search):
-        if optimum.value is None or optimum.method is None:
-            continue
-        card = load_card(optimum.method)
-        target = next(target for target, one in card.search.items() if one.published_as == optimum.parameter)
-        assert open_method(experiment, card).given[target] == optimum.value, (name, card.key, optimum.parameter)
+    for key in MLRC_LOSSES:
+        card = load_card(key)
+        given = open_method(experiment, card).given
+        assert given.items() >= card.published[name.removeprefix("mlrc_")].items(), (name, key)

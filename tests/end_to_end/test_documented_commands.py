@@ -81,7 +81,6 @@ ADDED_OPTIONS = {
     "python -m reproduce run quickstart --searches 3": [*BRIEF, "--searches", "2"],
     "python -m reproduce table quickstart --what differences": [],
     "python -m reproduce table quickstart --what peeking": [],
-    "python -m reproduce figure": [],
     "python -m reproduce plan proxy_gml_figure5 --rate 800": [],
     "python -m reproduce claims": [],
     "python -m reproduce claims --any-dataset": [],

@@ -114,7 +114,7 @@ def test_components_of_the_test_images_are_exported_as_embeddings_but_not_as_a_m
 
 
 @pytest.mark.long
-def test_the_frozen_panel_of_folder_small_runs_on_larger_images(say, folder, tmp_path):
+def test_folder_small_runs_on_photographs(say, folder, tmp_path):
     for number in range(48):
         path = tmp_path / "photographs" / f"class_{number // 4:02}" / f"{number}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,6 @@ def test_the_frozen_panel_of_folder_small_runs_on_larger_images(say, folder, tmp
     )
     answer = say("run", "folder_small", *data, *short)
     assert answer.code == 0, answer.err
-    assert "folder_small/frozen_features: " in answer.out
     assert "36 trainings made" in answer.out
 
 

@@ -9,7 +9,7 @@ import pytest
 from protocols.setup import Setup
 from protocols.training.train_fold import train_fold
 from results.atomic_files import is_sound
-from results.records.artifacts import vectors_path, weights_path
+from results.records.artifacts import weights_path
 from results.store.store import Store
 from tests.support.labs import Observer, reproduction, run_here, without_time
 from tests.support.sample_records import some_result
@@ -47,8 +47,7 @@ def opened(tmp_path: Path) -> tuple[Setup, Store]:
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("beside", [None, vectors_path], ids=["weights", "proxies"])
-def test_a_damaged_checkpoint_is_trained_again_with_the_same_result(opened, caplog, damage: Damage, beside):
+def test_a_damaged_checkpoint_is_trained_again_with_the_same_result(opened, caplog, damage: Damage):
     setup, store = opened
     (whole,) = run_here(setup, store, {"cosface": reproduction(setup, COSFACE)})["cosface"]
     results = {name: store.fold_result(name) for name in whole.fold_fingerprints}
@@ -56,7 +55,7 @@ def test_a_damaged_checkpoint_is_trained_again_with_the_same_result(opened, capl
         connection.execute("DELETE FROM runs")
     spec = setup.fold_specs(COSFACE, "reproduction", 0)[0]
     weights = weights_path(store.artifacts, spec)
-    damage(weights if beside is None else beside(weights))
+    damage(weights)
     again, observer = {"cosface": reproduction(setup, COSFACE)}, Observer()
     (repeated,) = run_here(setup, store, again, observer=observer)["cosface"]
     only_line(caplog, "the checkpoint", "removed and made again")

@@ -16,9 +16,9 @@ from results.values import derive_seed
 from tests.support.documentation import ROOT, blocks
 from tests.support.plain_loop import five_epochs, parts_of_training
 
-METHODS = {
+METHODS: dict[str, dict[str, Any]] = {
     "ProxyISALoss": {"memory_size": 24, "memory_start_pass": 1, "filter_start_pass": 2},
-    "HierarchicalProxyLoss": {"num_groups": 3, "coarse_weight": 1.0},
+    "NIRLoss": {"base_loss": "proxy_anchor", "n_blocks": 2, "num_classes": "$num_classes"},
 }
 
 

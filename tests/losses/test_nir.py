@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from losses import (
-    HierarchicalProxyLoss,
     NIRLoss,
     ProxyGMLLoss,
     ProxyISALoss,
@@ -218,7 +217,6 @@ def test_a_base_with_one_row_per_class_is_accepted_whatever_its_class() -> None:
     for base in (
         ProxyGMLLoss(3, 4, proxies_per_class=1, r=0.9),
         ProxyISALoss(3, 4, memory_size=8),
-        HierarchicalProxyLoss(3, 4),
         pml_losses.ProxyAnchorLoss(3, 4),
         SoftTripleLoss(3, 4, centers_per_class=5),
     ):

@@ -18,13 +18,10 @@ ROWS, LABELS = torch.randn(4, 3), torch.arange(4) % 2
 REFUSED: dict[str, Callable[[], object]] = {
     "normalises them; give it distance=CosineSimilarity": lambda: losses.CCPLoss(losses.CosineContrastiveLoss(), 3, 4),
     "base_loss must be one of c1, c2, ms, triplet": lambda: losses.CCPLoss.from_card(base="c3", num_classes=3),
-    "gamma and sweeps must be at least 0": lambda: losses.ClusteringLoss(-1.0),
-    "ClusteringLoss takes no indices_tuple": lambda: losses.ClusteringLoss()(ROWS, LABELS, PAIRS),
     "k must be at least 2": lambda: losses.ContextualLoss(1),
     "must not be negative": lambda: losses.ContextualLoss(eps=-0.1),
     "context_weight must be in": lambda: losses.ContextualLoss(context_weight=1.5),
     "a head of 16 dimensions needs": lambda: losses.ContextualLoss(head_size=16),
-    "cannot make 9 groups of 8 classes": lambda: losses.HierarchicalProxyLoss(8, 6, num_groups=9),
     "tau, alpha and hidden must be positive": lambda: losses.HISTLoss(5, 6, alpha=0),
     "batch_size and steps must be at least 1": lambda: losses.MemVirLoss(losses.ProxyAnchorLoss(3, 4), 4, 0),
     "needs a base loss with one proxy per class": lambda: losses.MemVirLoss(pml.TripletMarginLoss(), 4, 8),
@@ -39,7 +36,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "r must be in": lambda: losses.ProxyGMLLoss(4, 2, r=1.01),
     "V must be at least 1 and tau positive": lambda: losses.ProxyISALoss(3, 4, V=0.5),
     "unknown positive_penalty 'w'": lambda: losses.ProxyISALoss(3, 4, positive_penalty="w"),  # type: ignore[arg-type]
-    "takes softmax_scale, not smoothing_const": lambda: losses.ProxyNCALoss(3, 4, smoothing_const=0.1),
+    "takes softmax_scale, not alpha": lambda: losses.ProxyNCALoss(3, 4, alpha=32.0),
     "variant must be one of prob": lambda: losses.ProxyNCALoss(3, 4, "probability"),  # type: ignore[arg-type]
     "needs two classes, got 1": lambda: losses.ProxyNCALoss(1, 4, "classic"),
     "proxy_init or weight_init_func, not both": lambda: losses.ProxyNCALoss(

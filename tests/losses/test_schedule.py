@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from losses import CCPLoss, HierarchicalProxyLoss, ProxyISALoss, Schedule
-from losses.plugin import Clock, TrainingPlugin
+from losses import CCPLoss, ProxyISALoss, Schedule
+from losses.plugin import Clock, Needs, TrainingPlugin
 from losses.schedule import CALLS
 from protocols.training.train_fold import train_fold
 from results.spec.training_spec import Component
@@ -19,7 +19,6 @@ from tests.support.plain_loop import five_epochs, losses_of_plain_loop
 
 METHODS = {
     "ProxyISALoss": {"memory_size": 24, "memory_start_pass": 1, "filter_start_pass": 2},
-    "HierarchicalProxyLoss": {"num_groups": 3, "coarse_weight": 1.0},
     "CCPLoss": {"proxies_per_class": 2, "pool_size": 3, "patience": 1},
     "NIRLoss": {"base_loss": "proxy_anchor", "n_blocks": 2, "num_classes": "$num_classes"},
 }
@@ -69,7 +68,8 @@ def test_hooks_are_called_in_order_and_once_per_step() -> None:
 
 def test_the_trunk_is_frozen_during_the_warm_up() -> None:
     model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 4))
-    loss = HierarchicalProxyLoss(num_classes=2, embedding_size=4)
+    loss = Recorder()
+    loss.needs = Needs(warmup_epochs=1)
     with pytest.raises(ValueError, match=r"frozen trunk for 1 pass\(es\); give trunk="):
         Schedule(loss, model, [0, 1], batch_size=1)
     schedule = Schedule(loss, model, [0, 1], batch_size=1, trunk=model[0])
@@ -93,7 +93,6 @@ def test_a_loss_that_picks_samples_asks_for_images() -> None:
 WAITING: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "ProxyISALoss": (lambda: ProxyISALoss(4, 3, memory_size=50), "memory and filter off"),
     "CCPLoss": (lambda: CCPLoss.from_card(num_classes=4, embedding_size=3), "random proxies"),
-    "HierarchicalProxyLoss": (lambda: HierarchicalProxyLoss(4, 3), "no groups of classes"),
 }
 
 

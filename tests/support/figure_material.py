@@ -2,6 +2,7 @@
 
 from reports.page.material import Material
 from results.store.experiment_results import MeasuredExperiment
+from results.values import fingerprint_of
 from tests.support.published_world import PAPER
 from tests.support.sample_records import changed_run, some_run, some_summary
 
@@ -30,7 +31,7 @@ def _run(name, key, run, score, dataset):
 def put_in_store(store, material):
     """Store an experiment under its name, as a finished run leaves it."""
     measured = material.measured
-    identity = f"id of {material.name}"
+    identity = fingerprint_of(material.name)
     store.put_experiment(identity, material.name, measured.summary)
     for key, (_, result) in measured.trainings.items():
         # All trainings here have one spec, so they are kept under the names that their runs have for them.

@@ -82,7 +82,7 @@ def run_here(
 ) -> dict[str, Any]:
     """Follow a function of a lab for each method in this process."""
     observer = options.pop("observer", None) or Observer()
-    return run_lab(SharedLab(store, executor or InProcess("cpu"), observer, **options), setup, protocols)
+    return run_lab(SharedLab(store, executor or InProcess("cpu"), [observer], **options), setup, protocols)
 
 
 def reproduction(setup: Setup, method: Any = TRIPLET, run: int = 0) -> Callable[[Lab], list[RunRecord]]:

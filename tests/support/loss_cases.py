@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, arange, nn
+from torch import Tensor, nn
 
 from losses import (
     AntiCollapseLoss,
     CCPLoss,
-    ClusteringLoss,
     ContextualLoss,
-    HierarchicalProxyLoss,
     HISTLoss,
     MeanFieldClassWiseMultiSimilarityLoss,
     MeanFieldContrastiveLoss,
@@ -139,12 +137,6 @@ def _ccp_proxies(loss: nn.Module) -> Tensor:
     return loss.proxies.data.view(loss.proxies_per_class, loss.num_classes, -1).transpose(0, 1)
 
 
-def _hierarchical(num_classes: int, embedding_size: int, **kwargs: Any) -> HierarchicalProxyLoss:
-    loss = HierarchicalProxyLoss(num_classes, embedding_size, num_groups=2, coarse_weight=0.5, **kwargs)
-    loss.set_groups(arange(num_classes) % 2)
-    return loss
-
-
 def _mean_field_ms(num_classes: int, embedding_size: int, **kwargs: Any) -> MeanFieldClassWiseMultiSimilarityLoss:
     settings: dict[str, Any] = {"alpha": 2.0, "beta": 10.0, "base": 0.5, "reg_weight": 0.1}
     return MeanFieldClassWiseMultiSimilarityLoss(num_classes, embedding_size, **settings | kwargs)
@@ -171,8 +163,6 @@ def _ranking(loss_class: Callable[..., nn.Module], **settings: Any) -> Callable[
 
 _OF_RANKS: dict[str, Any] = dict.fromkeys(("mined", "classes", "alone", "sized"), False) | {"proxies": None}
 
-_SEARCHES = dict.fromkeys(("smooth", "distances"), False)
-
 
 def _wrapped(name: str, make: Callable[..., nn.Module], **promised: Any) -> LossCase:
     """Losses that hold another one and take no keywords of PML themselves."""
@@ -187,15 +177,11 @@ CASES = [
     LossCase("soft_triple", _soft_triple, proxies=_centers),
     LossCase("proxy_nca_prob", _nca("prob")),
     LossCase("proxy_nca_classic", _nca("classic"), positive=False),
-    LossCase("proxy_nca_port", _nca("port")),
     LossCase("proxy_nca_anchor_form", _nca("anchor_form")),
-    LossCase("hierarchical", _hierarchical, divisors=True),
     LossCase("recall_at_k", _ranking(RecallAtKLoss, rank_temperature=0.1), **_OF_RANKS),
     LossCase("roadmap", _ranking(RoadmapLoss, tau=0.1), **_OF_RANKS),
     LossCase("contextual", _ranking(ContextualLoss), **_OF_RANKS | {"smooth": False}),
     LossCase("contextual_head", _contextual_head, **_OF_RANKS | {"smooth": False, "sized": True, "distances": False}),
-    # Each medoid of its search depends on those before.
-    LossCase("clustering", _ranking(ClusteringLoss), **_OF_RANKS | _SEARCHES),
     LossCase("hist", _hist, distances=False),
     LossCase("mean_field_contrastive", partial(MeanFieldContrastiveLoss, neg_margin=0.9, reg_weight=0.1)),
     LossCase("mean_field_multi_similarity", _mean_field_ms, mined=False),

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from reports.figures.search import Parameter, SearchHistory, TrialPoint
+from reports.figures.search import SearchHistory
 from reports.page.material import Material
 from results.records.artifacts import FigureData
+from results.records.trials import Trial
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
 from tests.support.sample_records import changed_run, some_run, some_summary
@@ -55,7 +56,7 @@ def replace_run(run, **changes):
     return changed_run(run, **changes)
 
 
-def figure_data(proxies=True):
+def figure_data():
     noise = np.random.default_rng(0)
     embeddings = noise.normal(size=(40, 8)).astype(np.float32)
     pictures = noise.integers(0, 255, (2, 16, 16, 1), dtype=np.uint8)
@@ -63,10 +64,6 @@ def figure_data(proxies=True):
     return FigureData(
         test_embeddings=embeddings,
         test_labels=labels,
-        train_embeddings=embeddings,
-        train_labels=labels,
-        proxies=embeddings[:4] if proxies else np.empty((0, 8), np.float32),
-        proxy_labels=np.arange(4) if proxies else np.empty(0, np.int64),
         spectrum=np.linspace(8, 1, 8).astype(np.float32),
         query_images=pictures,
         neighbour_images=np.stack([pictures, pictures]),
@@ -75,11 +72,11 @@ def figure_data(proxies=True):
         neighbour_names=np.array([["<b>x</b>", "y"], ["<b>x</b>", "y"]]),
         class_scores=np.array([0.1, 0.2], np.float32),
         test_names=np.empty(0, np.str_),
-        train_names=np.empty(0, np.str_),
     )
 
 
-def search(*names):
-    parameters = tuple(Parameter(name) for name in names)
-    trials = tuple(TrialPoint(n, dict.fromkeys(names, n * 0.1), 0.1 + 0.01 * n) for n in range(4))
-    return SearchHistory(trials, parameters)
+def search():
+    scores = [0.1 + 0.01 * number for number in range(4)]
+    return SearchHistory(
+        tuple(Trial(number=n, setting={}, state="complete", score=score) for n, score in enumerate(scores))
+    )

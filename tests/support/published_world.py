@@ -4,7 +4,6 @@ from collections import Counter
 from typing import Any
 
 from reports.published.eligibility import StoredExperiment
-from reproduce.config.deviations import mlrc_experiment
 from results.records.records import RunRecord
 from results.spec.conditions import ImageSettings, TrainingSettings
 from results.store.experiment_results import MeasuredExperiment
@@ -59,7 +58,7 @@ def experiment(
         title=name, settings=changed(settings, reproductions=planned), methods={key: key for key in runs}, runs=runs
     )
     measured = MeasuredExperiment(summary, tuple(records))
-    return StoredExperiment(name, measured, deviations, mlrc_experiment(summary.dataset))
+    return StoredExperiment(name, measured, deviations)
 
 
 def runs_of(method: str, values: list[float], dataset: str = "cub200", **changes: Any) -> list[RunRecord]:

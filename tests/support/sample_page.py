@@ -21,7 +21,6 @@ def sample_page(name: str = "quickstart_one_search", **changes: object) -> str:
         "figure_data": {"contrastive": figure_data()},
         "commands": (Command("make quickstart", "Everything on this page, from nothing:"),),
         "sources": {"contrastive": MethodSource("A paper.", ("https://arxiv.org/abs/1234.56789",))},
-        "repository": "https://github.com/somebody/suite",
         "made": "Made from results/measured.",
     }
     html, _ = build_page(Material(name, measured(name), **{**parts, **changes}))

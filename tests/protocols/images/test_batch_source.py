@@ -1,15 +1,12 @@
 """Training batches: the same pixels whichever way they are made, and the reference's distribution."""
 
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from protocols.images.batch_source import BatchSource, done_ahead
+from protocols.images.batch_source import BatchSource
 from protocols.images.packed_images import LabelledImages, PackedImages
 from results.spec.conditions import ImageSettings
 from tests.support.packs import pack_arrays, training_batch
@@ -54,44 +51,6 @@ def test_resident_images_are_read_once(images: LabelledImages, monkeypatch: pyte
     monkeypatch.setattr(PackedImages, "image", gone)
     made = [crops for _, crops in resident.training_batches(ROWS, torch.Generator().manual_seed(4))]
     assert all(torch.equal(crops, other) for crops, other in zip(made, expected, strict=True))
-
-
-def test_work_is_done_ahead_and_comes_in_order() -> None:
-    drawn: list[int] = []
-
-    def items() -> Iterator[int]:
-        for item in range(8):
-            drawn.append(item)
-            yield item
-
-    def work(item: int) -> tuple[int, str]:
-        time.sleep(0.02 if item % 2 == 0 else 0)
-        return item, threading.current_thread().name
-
-    done = done_ahead(work, items(), 3)
-    first = next(done)
-    assert drawn == [0, 1, 2, 3]
-    rest = list(done)
-    assert [item for item, _ in (first, *rest)] == list(range(8))
-    assert threading.current_thread().name not in {name for _, name in rest}
-
-
-@pytest.mark.parametrize("threads", [0, 2])
-def test_an_error_comes_at_its_place_and_an_abandoned_stream_ends(threads: int) -> None:
-    def work(item: int) -> int:
-        if item == 3:
-            raise ValueError("item 3")
-        return item
-
-    done = done_ahead(work, range(100), threads)
-    assert [next(done) for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(ValueError, match="item 3"):
-        next(done)
-    before = threading.active_count()
-    abandoned = done_ahead(lambda item: item, iter(int, 1), threads)
-    next(abandoned)
-    del abandoned
-    assert threading.active_count() == before
 
 
 @pytest.mark.gpu

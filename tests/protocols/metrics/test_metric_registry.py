@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from protocols.metrics.clustering import nmi
-from protocols.metrics.covering import covering_radius
 from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.metrics.retrieval import query_scores
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
@@ -16,7 +15,7 @@ from tests.support.clusters import embeddings_in_clusters
 
 NAMES = (
     *("recall@1", "nmi", "recall@10", "map@1000", "spectral_decay", "density", "uniformity"),
-    *("class_concentration_variance", "covering_radius"),
+    "class_concentration_variance",
 )
 
 
@@ -34,7 +33,6 @@ def test_names_lead_to_the_metrics() -> None:
         "density": density(embeddings, labels),
         "uniformity": uniformity(embeddings),
         "class_concentration_variance": class_concentration_variance(embeddings, labels),
-        "covering_radius": covering_radius(embeddings, labels),
     }
     assert len(set(measured.values())) == len(NAMES)
     assert all(type(value) is float and math.isfinite(value) for value in measured.values())

@@ -9,7 +9,6 @@ from pytorch_metric_learning import losses as pml_losses
 from torch import nn
 
 import losses
-from protocols.training import build_method as methods
 from protocols.training.build_method import MethodError, build_component, build_method, check_component
 from protocols.training.build_method import component_class as class_of
 from protocols.training.optimizer import build_optimizer
@@ -45,23 +44,6 @@ def test_unknown_classes_are_refused(kind: str, name: str) -> None:
         class_of(kind, name)
     with pytest.raises(MethodError, match=f"no {kind} class '{name}'"):
         check_component(kind, Component(name=name))
-
-
-def test_losses_of_other_packages_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Elsewhere(nn.Module):
-        pass
-
-    class Point:
-        def load(self) -> type[nn.Module]:
-            return Elsewhere
-
-    def entry_points(group: str, name: str) -> list[Point]:
-        return [Point()] if (group, name) == ("metric_learning_losses", "Elsewhere") else []
-
-    monkeypatch.setattr(methods.metadata, "entry_points", entry_points)
-    assert class_of("loss", "Elsewhere") is Elsewhere
-    with pytest.raises(MethodError):
-        class_of("miner", "Elsewhere")
 
 
 def test_sizes_are_filled_in_where_required_and_placeholders_stand_for_them() -> None:

@@ -1,10 +1,9 @@
-"""Trunks of timm and torchvision: stand-ins for the libraries and, where they import, the libraries themselves."""
+"""Trunks of timm: a stand-in for the library and, where they import, the libraries themselves."""
 
 import sys
 from types import SimpleNamespace
 
 import pytest
-import torch
 from torch import nn
 
 from protocols.trunks import library_trunks
@@ -35,7 +34,6 @@ def filled(network: Network, value: float) -> Network:
 def forget_entries():
     yield
     library_trunks.timm_entry.cache_clear()
-    library_trunks.torchvision_entry.cache_clear()
 
 
 @pytest.fixture
@@ -96,45 +94,10 @@ def test_weights_that_cannot_be_loaded_give_one_line(timm):
         identified_trunk(TrunkSpec(name="timm:tiny.tag"))
 
 
-@pytest.mark.parametrize("library", ["timm", "torchvision"])
-def test_a_missing_library_gives_one_line(library, monkeypatch, forget_entries):
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(TrunkError, match=rf"needs the package {library}: pip install -e '.\[{library}\]'"):
-        trunk_entry(TrunkSpec(name=f"{library}:resnet18"))
-
-
-@pytest.fixture
-def torchvision(monkeypatch, forget_entries):
-    class Weights(SimpleNamespace):
-        pass
-
-    formats = SimpleNamespace(mean=[0.1] * 3, std=[0.2] * 3)
-    first, second = (
-        Weights(name=name, transforms=lambda: formats, value=value) for name, value in (("V1", 1.0), ("V2", 2.0))
-    )
-
-    class Known(dict):
-        DEFAULT = second
-
-        def __iter__(self):
-            return iter(self.values())
-
-    models = SimpleNamespace(
-        list_models=lambda module: ["tiny"],
-        get_model_weights=lambda name: Known(V1=first, V2=second),
-        get_model=lambda name, weights: filled(Network(), weights.value) if weights else Network(),
-    )
-    monkeypatch.setitem(sys.modules, "torchvision", SimpleNamespace(models=models))
-
-
-@pytest.mark.parametrize(("weights", "value"), [("pretrained", 2.0), ("V1", 1.0), ("V2", 2.0)])
-def test_a_trunk_of_torchvision_is_the_network_without_its_last_layer(torchvision, weights, value):
-    spec = identified_trunk(TrunkSpec(name="torchvision:tiny", weights=weights))
-    assert spec.weights.startswith(f"{weights} (sha256 ")
-    model = EmbeddingModel(spec, None)
-    assert model.trunk.network.stem.weight.max() == value
-    assert model.dimensions == 6
-    assert model(torch.zeros(2, 3, 8, 8, dtype=torch.uint8)).shape == (2, 6)
+def test_a_missing_library_gives_one_line(monkeypatch, forget_entries):
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with pytest.raises(TrunkError, match=r"needs the package timm: pip install -e '.\[timm\]'"):
+        trunk_entry(TrunkSpec(name="timm:resnet18"))
 
 
 @pytest.mark.parametrize("name", ["timm:test_resnet", "timm:test_vit", "timm:mobilenetv3_small_050"])
@@ -144,11 +107,3 @@ def test_small_models_of_timm(name, forget_entries):
     check_images_fit(spec, 96)
     with pytest.raises(TrunkError, match="no weights"):
         identified_trunk(TrunkSpec(name=name, weights="imagenet"))
-
-
-@pytest.mark.parametrize(("name", "features"), [("resnet18", 512), ("mobilenet_v3_small", 1024), ("vgg11", 4096)])
-def test_small_networks_of_torchvision(name, features, forget_entries):
-    pytest.importorskip("torchvision", reason="the extra torchvision is not installed", exc_type=Exception)
-    spec = identified_trunk(TrunkSpec(name=f"torchvision:{name}", weights="random"))
-    check_images_fit(spec, 64)
-    assert trunk_entry(spec).width == features

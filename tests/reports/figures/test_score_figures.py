@@ -12,16 +12,13 @@ from reports.figures.curves import FoldCurve, MethodCurves, score_curves
 from reports.figures.dependence import dependence_plot
 from reports.figures.intervals import MethodRuns, caption, interval_plot
 from reports.figures.search import (
-    Parameter,
     SearchHistory,
-    TrialPoint,
     search_history,
-    search_plane,
-    strongest_pair,
 )
 from reports.figures.search import caption as caption_of_search
 from reports.figures.spectrum import singular_value_spectrum
 from reports.figures.style import PAGE_WIDTH, FigureError, files_of
+from results.records.trials import Trial
 from results.statistics.intervals import Interval
 from tests.support.drawn import HALF, RUNS, legend_texts, lines_labelled, method_runs, points
 from tests.support.sample_page import measured, runs_of
@@ -152,19 +149,18 @@ def test_spectra_are_shares_from_the_largest():
             singular_value_spectrum({"PA": np.array(values)})
 
 
-def trial(number, value, rate=0.01, count=4, **more):
-    return TrialPoint(number, {"loss.lr": rate, "loss.count": count, "loss.other": 0.5 - number % 2}, value, **more)
+def trial(number, score, state="complete", reason=None):
+    return Trial(number=number, setting={}, state=state, score=score, reason=reason)
 
 
 SEARCH = SearchHistory(
     (
-        trial(0, 0.2, 0.0001, 8),
-        trial(1, None, reason="lr too large"),
-        trial(2, 0.3, 1.0, 2),
-        trial(3, 0.25, 0.01, 4, raced=True),
-        trial(4, 0.4, 10.0, 1),
-    ),
-    (Parameter("loss.lr", "log"), Parameter("loss.count", "int"), Parameter("loss.other")),
+        trial(0, 0.2),
+        trial(1, None, "failed", "lr too large"),
+        trial(2, 0.3),
+        trial(3, 0.25, "raced"),
+        trial(4, 0.4),
+    )
 )
 
 
@@ -175,16 +171,7 @@ def test_a_search_shows_its_trials_and_the_best_up_to_each():
     assert list(raced.get_xdata()) == [3]
     assert list(best.get_ydata()) == pytest.approx([20, 30, 30, 40])
     with pytest.raises(FigureError, match="needs a trial with a value"):
-        search_history(SearchHistory((trial(0, None),), SEARCH.parameters))
-
-
-def test_the_plane_of_a_search_is_of_the_two_parameters_that_matter_most():
-    assert strongest_pair(replace(SEARCH, importances={"loss.count": 0.6, "loss.lr": 0.4})) == ("loss.count", "loss.lr")
-    axes = search_plane(SEARCH, "loss.lr", "loss.count").axes[0]
-    trials, best = axes.collections
-    assert list(trials.get_array()) == pytest.approx([20, 30, 25, 40])
-    assert best.get_offsets().tolist() == [[10.0, 1.0]]
-    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
+        search_history(SearchHistory(SEARCH.trials[1:2]))
 
 
 def test_the_caption_of_a_search_counts_raced_trials_and_names_failed_ones():

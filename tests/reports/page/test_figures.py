@@ -17,7 +17,7 @@ from tests.support.published_world import MLRC
 from tests.support.sample_records import some_summary
 
 EQUAL = np.ones((40, 8), np.float32)
-COLLAPSED = replace(figure_data(), test_embeddings=EQUAL, train_embeddings=EQUAL, proxies=EQUAL[:4])
+COLLAPSED = replace(figure_data(), test_embeddings=EQUAL)
 
 
 def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
@@ -25,13 +25,13 @@ def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
     assert [one.name for one in page_figures(material(runs))] == ["intervals"]
     whole = material(
         runs,
-        figure_data={"a": figure_data(), "b": figure_data(False)},
-        searches={"a": search("x", "y"), "b": search("x")},
+        figure_data={"a": figure_data(), "b": figure_data()},
+        searches={"a": search(), "b": search()},
     )
     drawn = list(page_figures(whole))
     assert [one.name for one in drawn] == [
-        *("intervals", "search_a_history", "search_a_plane", "search_b_history"),
-        *("tsne_test_a", "tsne_test_b", "tsne_proxies_a", "spectrum", "gallery_a", "gallery_b"),
+        *("intervals", "search_a_history", "search_b_history"),
+        *("tsne_test_a", "tsne_test_b", "spectrum", "gallery_a", "gallery_b"),
     ]
     for one in drawn:
         assert one.files["svg"].startswith("<?xml")
@@ -43,9 +43,9 @@ def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
 def test_maps_of_a_collapsed_model_say_so_and_those_of_other_models_are_drawn(tmp_path):
     world = material(values(a=A, b=B), figure_data={"a": COLLAPSED, "b": figure_data()})
     drawn = {figure.name: figure for figure in page_figures(world)}
-    for name in ("tsne_test_a", "tsne_proxies_a"):
-        assert drawn[name].caption.startswith("This figure cannot be drawn: all embeddings are equal: the model has")
-        assert (drawn[name].image, drawn[name].save(tmp_path)) == ("", [])
+    collapsed = drawn["tsne_test_a"]
+    assert collapsed.caption.startswith("This figure cannot be drawn: all embeddings are equal: the model has")
+    assert (collapsed.image, collapsed.save(tmp_path)) == ("", [])
     assert drawn["tsne_test_b"].save(tmp_path) == ["tsne_test_b.svg", "tsne_test_b.png", "tsne_test_b.pdf"]
     zero = replace(COLLAPSED, spectrum=np.zeros(8, np.float32))
     (spectrum,) = [f for f in page_figures(material(values(a=A), figure_data={"a": zero})) if f.name == "spectrum"]

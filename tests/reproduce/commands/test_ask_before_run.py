@@ -1,19 +1,15 @@
-"""The number of trainings before a run, the question above an hour, and the panel for the size of the images."""
+"""The number of trainings before a run, and the question above an hour."""
 
 import io
 from pathlib import Path
 
 import pytest
 import typer
-from PIL import Image
 from rich.console import Console
 
 from reproduce.commands.run import ask_before_run
-from reproduce.config.experiment_file import load_experiments
-from reproduce.run.open_sessions import suitable_panels
 from reproduce.run.session import Session, open_session
 from reproduce.storage import open_store, storage_paths
-from results.spec.experiment_spec import Experiment
 from tests.support.experiment_files import load_experiment
 from tests.support.image_folders import make_folder
 from tests.support.sample_records import some_result
@@ -25,9 +21,9 @@ def session(tmp_path: Path) -> Session:
         "dataset.root": str(make_folder(tmp_path / "images", classes=16)),
         "methods": ["untrained", "contrastive"],
     }
-    experiment = load_experiment("folder_small/small_network", overrides)
+    experiment = load_experiment("folder_tiny", overrides)
     where = storage_paths(str(tmp_path / "store.sqlite"))
-    return open_session("folder_small/small_network", experiment, where, None)
+    return open_session("folder_tiny", experiment, where, None)
 
 
 def said(session: Session, *, terminal: bool = False, yes: bool = False) -> str:
@@ -59,7 +55,7 @@ def test_a_run_says_how_much_is_to_do_and_how_long_it_takes_if_that_is_measured(
     measure(session, 6.0)
     text = said(session)
     assert text.startswith("at most 204 trainings to do; about 10 min by the trainings in the store")
-    assert "folder_small is made" not in text
+    assert "folder_tiny are made" not in text
 
 
 def test_a_long_run_asks_on_a_terminal(session: Session, questions: list[str]) -> None:
@@ -69,28 +65,6 @@ def test_a_long_run_asks_on_a_terminal(session: Session, questions: list[str]) -
 
 
 def test_no_question_with_yes_or_without_a_terminal(session: Session, questions: list[str]) -> None:
-    assert "folder_small is made" not in said(session, terminal=True, yes=True)
-    assert "folder_small is made" in said(session)
+    assert "folder_tiny are made" not in said(session, terminal=True, yes=True)
+    assert "folder_tiny are made" in said(session)
     assert questions == []
-
-
-def located(root: Path) -> dict[str, Experiment]:
-    return load_experiments("folder_small", {"dataset.root": str(root)})
-
-
-@pytest.mark.parametrize(("side", "panel"), [(128, "small_network"), (129, "frozen_features")])
-def test_the_panel_suits_the_size_of_the_images(tmp_path: Path, side: int, panel: str) -> None:
-    for number in range(8):
-        path = tmp_path / f"class_{number}" / "0.png"
-        path.parent.mkdir()
-        Image.new("L", (side + 50, side)).save(path)
-    console = Console(file=io.StringIO(), width=400)
-    assert list(suitable_panels("folder_small", located(tmp_path), console)) == [f"folder_small/{panel}"]
-    assert isinstance(console.file, io.StringIO)
-    assert f"the median of the shorter sides is {side} pixels" in console.file.getvalue()
-
-
-def test_a_named_panel_is_kept(tmp_path: Path) -> None:
-    make_folder(tmp_path)
-    named = load_experiments("folder_small/frozen_features", {"dataset.root": str(tmp_path)})
-    assert suitable_panels("folder_small/frozen_features", named, Console(file=io.StringIO())) == named

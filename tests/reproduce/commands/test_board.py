@@ -1,11 +1,9 @@
 """`reproduce board`: which experiments stand on it, from stores, files of labs and records; files and messages."""
 
 import json
-import zipfile
 
 import pytest
 
-from reproduce.outputs.store_files import STORE
 from reproduce.outputs.tables import FILES
 from results.store.store import Store
 from tests.support.command_line import ask
@@ -32,12 +30,6 @@ def keep(folder, name, *datasets, file="runs/store.sqlite", **changes):
             store.put_run(record)
             store.enlist(fingerprint, record.method, record)
     return store
-
-
-def put_into_file(store, path):
-    """As `store export`, which refuses these records: they have no trainings."""
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.write(store, STORE)
 
 
 def datasets_of(answer):
@@ -68,9 +60,8 @@ def test_without_names_the_latest_finished_experiment_of_each_dataset_is_drawn(s
 def test_files_of_labs_and_records_stand_beside_the_store(say, tmp_path):
     keep(tmp_path, "mine", "cub200", levels={**LEVELS, "my_loss": 0.7})
     keep(tmp_path, "theirs", "sop", file="lab/store.sqlite", levels={**LEVELS, "my_loss": 0.6})
-    put_into_file(tmp_path / "lab" / "store.sqlite", tmp_path / "lab.zip")
     (tmp_path / "cars.json").write_text(experiment("cars196", {**LEVELS, "my_loss": 0.7}).to_json())
-    stores = ("--store", "runs/store.sqlite", "--store", "lab.zip")
+    stores = ("--store", "runs/store.sqlite", "--store", "lab/store.sqlite")
     answer = say("mine", "theirs", "cars.json", *stores, "--compare", "my_loss", "--format", "json")
     assert datasets_of(answer) == {"CUB-200-2011", "Cars196", "Stanford Online Products"}
     assert {row["Methods"].partition(" ")[0] for row in json.loads(answer.out)} == {"my_loss"}
@@ -122,14 +113,11 @@ def test_unlike_boards_have_folders_of_their_own(say, tmp_path):
         (("mine/sop",), "no two datasets can stand on one board; run an experiment on a second one"),
         (("--store", "nowhere.sqlite"), "no two datasets can stand on one board"),
         (("mine", "--store", "nowhere.sqlite"), "mine: there is no store to read it from; name one with --store"),
-        (("--store", "bad.zip"), "bad.zip: not a whole file of `reproduce store export`"),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_one_line(say, tmp_path, asked, said):
     keep(tmp_path, "mine", "cub200", "sop")
     (tmp_path / "bad.json").write_text("{}")
-    # The end of an empty zip file.
-    (tmp_path / "bad.zip").write_bytes(b"PK\5\6" + bytes(18))
     answer = say(*asked)
     assert answer.code == 2
     assert answer.err.splitlines()[-1].startswith(f"error: {said}"), answer.err

@@ -54,7 +54,7 @@ def test_the_last_line_of_a_run_names_its_page(glyph_run):
     assert "<script>alert" not in page
     assert "A tiny &lt;script&gt;" in page
     figures = {path.name for path in (folder / "runs" / "reports" / "tiny" / "figures").iterdir()}
-    names = {"validation_curves", "spectrum", "tsne_proxies_proxy_anchor", "search_contrastive_history"}
+    names = {"validation_curves", "spectrum", "tsne_test_proxy_anchor", "search_contrastive_history"}
     assert {f"{name}.{kind}" for name in names for kind in ("svg", "png")} <= figures
     for heading in ("Gain from peeking", "Hyperparameters found"):
         assert heading in page
@@ -89,8 +89,8 @@ def test_the_page_has_every_training_and_the_searches_that_led_to_the_runs(glyph
     for key, search in found.items():
         assert len(search.trials) == 2
         setting = next(record.hyperparameters for record in known.records if record.method == key)
-        best = max(search.trials, key=lambda trial: trial.value)
-        assert best.parameters == {name: setting[name] for name in best.parameters}
+        best = max(search.trials, key=lambda trial: trial.score)
+        assert best.setting == {name: setting[name] for name in best.setting}
 
 
 def test_a_damaged_store_makes_a_page_that_says_so(here, say):

@@ -112,7 +112,7 @@ def test_a_published_table_needs_no_store(say, form, tmp_path):
 
 
 def test_mlrcs_table_shows_the_stored_runs(say, store):
-    keep(store, "mine", summary(MLRC), runs_of("contrastive", NEAR))
+    keep(store, "mlrc_cub200", summary(MLRC), runs_of("contrastive", NEAR))
     frame = cells(say("mlrc_cub200", "--format", "csv"))
     run = frame[~frame["verdict"].isin(NOT_FILLED)]
     assert set(run["row"]) == {"Contrastive"}
@@ -120,10 +120,10 @@ def test_mlrcs_table_shows_the_stored_runs(say, store):
     terminal = say("mlrc_cub200")
     assert terminal.err == ""
     assert "59.83 ±1.90 (3)" in terminal.out
-    assert "Our runs are those of mine." in terminal.out
+    assert "Our runs are those of mlrc_cub200." in terminal.out
     assert max(map(len, terminal.out.splitlines())) <= 140
     assert terminal.out.count("┏") > 1, "six columns with intervals do not fit"
-    found = [cell for cell in json.loads(say("mlrc_cub200", "--format", "json").out) if cell["origin"] == "mine"]
+    found = [cell for cell in json.loads(say("mlrc_cub200", "--format", "json").out) if cell["origin"] == "mlrc_cub200"]
     assert len(found) == 6
     keep(store, "mlrc_cub200", summary(MLRC, title="Ours alone"), runs_of("contrastive", NEAR), "ours")
     assert "Ours alone" in say("mlrc_cub200", "--what", "results").out
@@ -137,7 +137,7 @@ def test_a_later_short_run_does_not_hide_the_complete_run(say, store):
     keep(store, "mlrc_cub200", summary(changed(MLRC, search={"trials": 1})), short, "short")
     frame = cells(say("mlrc_cub200", "--format", "csv"))
     assert set(frame[frame["row"] == "Contrastive"]["n"]) == {3}
-    assert "1 trials instead of 50" in say("mlrc_cub200", "--format", "markdown").out
+    assert "search.trials 1 where the suite's file has 50" in say("mlrc_cub200", "--format", "markdown").out
 
 
 def test_a_papers_table_shows_runs_with_the_settings_of_its_experiment_file_only(say, store, own_files):
@@ -180,6 +180,12 @@ def test_deviations_contain_settings_but_not_free_choices(own_files):
     assert deviations("proxy_isa_table1/none", summary(whole)) == ("the suite's file has no panel 'none'",)
     assert deviations("proxy_isa_table1", summary(whole)) == ("the suite's file has panels",)
     assert deviations("nir_table1", summary(whole)) == ("the suite has no experiment file of this name",)
+
+
+def test_more_trials_or_none_are_no_deviation():
+    searched = load_experiments("mlrc_cub200", {})["mlrc_cub200"].model_dump(mode="json")
+    for trials, found in ((0, ()), (60, ()), (10, ("search.trials 10 where the suite's file has 50",))):
+        assert deviations("mlrc_cub200", summary(changed(searched, search={"trials": trials}))) == found
 
 
 def test_no_experiment_of_the_suite_deviates_from_its_file():

@@ -8,7 +8,7 @@ import yaml
 
 from reproduce.cli import with_home
 from reproduce.commands.options import Choices
-from reproduce.config.experiment_file import load_experiments, panels_by_size, with_paths
+from reproduce.config.experiment_file import load_experiments, with_paths
 from reproduce.errors import InputError
 from results.spec.conditions import ImageSettings
 from results.spec.experiment_spec import Experiment, PrimaryScore
@@ -58,7 +58,7 @@ def test_a_wrong_setting_gives_one_line(setting: str, said: str) -> None:
 def test_another_trunk_has_its_own_weights_and_stays_frozen() -> None:
     assert changed("quickstart", "trunk=resnet50").conditions.trunk == TrunkSpec(name="resnet50")
     assert changed("folder", "trunk=small_conv").conditions.trunk == TrunkSpec(name="small_conv", weights="random")
-    assert changed("folder_small/frozen_features", "trunk=resnet50").conditions.trunk.frozen
+    assert changed("folder_small", "trunk=resnet50").conditions.trunk.frozen
 
 
 def test_a_frozen_trunk_takes_back_what_has_no_effect_then() -> None:
@@ -77,20 +77,6 @@ def test_a_plus_sign_adds_to_a_list() -> None:
     ).items():
         assert set(experiment.metrics) == {*load_experiment(name, {}).metrics, "nmi", "a.py:f"}
     assert changed("quickstart", "metrics=[recall@4, nmi]").metrics == ("recall@4", "nmi")
-
-
-def test_the_panels_of_folder_small_cover_all_sizes_once(tmp_path: Path) -> None:
-    limits = panels_by_size("folder_small")
-    assert limits.keys() == load_experiments("folder_small", {}).keys()
-    *bounded, last = limits.values()
-    assert last is None
-    assert bounded == sorted(limit for limit in bounded if limit is not None)
-    assert panels_by_size("folder_small/small_network") == {}
-    assert panels_by_size("quickstart") == {}
-    path = tmp_path / "wrong.yaml"
-    path.write_text("title: T\npanels: {a: {}}\npanel_by_image_size: {b: 3}\n")
-    with pytest.raises(InputError, match="must give a size, or null, for panels of the file"):
-        panels_by_size(str(path))
 
 
 FILE = {

@@ -1,10 +1,8 @@
-"""A run that is called again writes its page again only if its measurements have changed; the repository's address."""
-
-import subprocess
+"""A run that is called again writes its page again only if its measurements have changed."""
 
 import pytest
 
-from reproduce.outputs.page import page_or_reason, repository_address, write_page
+from reproduce.outputs.page import page_or_reason, write_page
 from reproduce.storage import open_store, storage_paths
 from tests.support.sample_records import some_run, some_summary
 
@@ -63,19 +61,3 @@ def test_an_error_in_the_page_does_not_end_the_run(where):
     (said,) = called_again(where)
     assert said.startswith("no page was written (store ")
     assert said.endswith("try `reproduce report tiny`")
-
-
-@pytest.mark.parametrize(
-    ("remote", "address"),
-    [
-        ("https://github.com/some/suite.git", "https://github.com/some/suite"),
-        ("git@github.com:some/suite.git", ""),
-        ("https://name:secret@github.com/some/suite", ""),
-        ("https://a.example/x", ""),
-    ],
-)
-def test_only_a_public_address_of_the_repository_is_shown(tmp_path, remote, address):
-    assert repository_address(tmp_path) == ""
-    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
-    subprocess.run(["git", "-C", str(tmp_path), "remote", "add", "origin", remote], check=True)
-    assert repository_address(tmp_path) == address

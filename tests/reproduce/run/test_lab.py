@@ -98,7 +98,7 @@ def store(tmp_path):
 def opened(store, experiment=None, **settings):
     executor = InventingExecutor(**settings)
     said: list[str] = []
-    return SharedLab(store, executor, Observer(), experiment, say=said.append), executor
+    return SharedLab(store, executor, [Observer()], experiment, say=said.append), executor
 
 
 def specs_of(setup, method=TRIPLET, trial=0):
@@ -136,11 +136,11 @@ def test_everything_is_made_once_and_stored(setup, store):
     assert len(executor.trained()) == len(set(executor.trained())) == 4
     assert {method: len(runs) for method, runs in found.items()} == {"triplet": 1, "cosface": 1}
     assert (len(store.table("folds")), len(store.table("runs"))) == (4, 2)
-    assert Tick("f", 1) in lab.observer.ticked
+    assert Tick("f", 1) in lab.observers[0].ticked
     again, idle = opened(store)
     assert run_lab(again, setup, work) == found
     assert idle.submitted == []
-    assert [from_store for *_, from_store in again.observer.seen] == [True] * 6
+    assert [from_store for *_, from_store in again.observers[0].seen] == [True] * 6
 
 
 def test_a_stored_training_is_not_made_and_results_have_the_order_of_the_jobs(setup, store):
@@ -167,8 +167,8 @@ def test_two_that_ask_for_one_training_share_it(setup, store):
     found = run_lab(lab, setup, {"one": trainings(setup), "two": trainings(setup)})
     assert sorted(executor.trained()) == sorted(spec.fingerprint for spec in specs_of(setup))
     assert found["one"] == found["two"]
-    assert sorted(from_store for *_, from_store in lab.observer.seen) == [False, False, True, True]
-    assert {method for method, *_ in lab.observer.seen} == {"one", "two"}
+    assert sorted(from_store for *_, from_store in lab.observers[0].seen) == [False, False, True, True]
+    assert {method for method, *_ in lab.observers[0].seen} == {"one", "two"}
 
 
 def test_a_failure_is_recorded_and_the_job_tried_again(setup, store):
@@ -306,7 +306,7 @@ def test_an_executor_that_takes_no_task_ends_the_run(setup, store):
                 raise RuntimeError("cannot schedule new futures after shutdown")
             return super().submit(task)
 
-    lab = SharedLab(store, Closed(), Observer())
+    lab = SharedLab(store, Closed(), [Observer()])
     work = {"triplet": trainings(setup, TRIPLET, 0, 1), "cosface": trainings(setup, COSFACE)}
     error = ends_in(30, lambda: run_lab(lab, setup, work))
     assert "cannot schedule" in str(error)
@@ -319,7 +319,7 @@ def test_an_observer_that_fails_ends_the_run(setup, store, method):
 
     observer = Observer()
     setattr(observer, method, fail)
-    lab = SharedLab(store, InventingExecutor(), observer)
+    lab = SharedLab(store, InventingExecutor(), [observer])
     error = ends_in(30, lambda: run_lab(lab, setup, {"triplet": reproduction(setup)}))
     assert "no space for the log" in str(error)
 
@@ -385,7 +385,7 @@ def test_a_run_is_listed_under_its_experiment_as_soon_as_it_is_tested(setup, sto
                 listed.append(len(store.experiment_runs("experiment")))
 
     store.put_experiment("experiment", "name", some_summary())
-    lab = SharedLab(store, InventingExecutor(workers=1), Reader(), "experiment")
+    lab = SharedLab(store, InventingExecutor(workers=1), [Reader()], "experiment")
     run_lab(lab, setup, {"triplet": reproduction(setup), "cosface": reproduction(setup, COSFACE)})
     assert listed == [1, 2]
 
@@ -434,7 +434,7 @@ def follow_searches(setup, store, executor, *, racing=False):
         for method in (TRIPLET, cosface)
     ]
     searches = [search for study in studies for search in study.searches()]
-    lab = SharedLab(store, executor, Observer())
+    lab = SharedLab(store, executor, [Observer()])
     lab.run(MethodSearch(each.method.method.name, each.setup, partial(mlrc, each)) for each in searches)
     return studies
 

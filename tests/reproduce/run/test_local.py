@@ -121,7 +121,7 @@ def test_a_killed_worker_is_replaced_and_changes_no_number(tmp_path):
         stores[name] = Store(tmp_path / f"{name}.sqlite", tmp_path / name)
         protocols = {"triplet": reproduction(setup), "cosface": reproduction(setup, COSFACE)}
         with closing(executor):
-            found[name] = run_lab(SharedLab(stores[name], executor, Observer()), setup, protocols)
+            found[name] = run_lab(SharedLab(stores[name], executor, [Observer()]), setup, protocols)
     assert executor.killed is not None
     # Only the training of the killed process counts as failed.
     (reason,) = stores["killed"].table("failures")["reason"]

@@ -108,7 +108,7 @@ def test_a_killed_worker_costs_one_retry_and_changes_no_number(head, tmp_path):
         stores[name] = Store(tmp_path / f"{name}.sqlite", tmp_path / name)
         protocols = {"triplet": reproduction(setup), "cosface": reproduction(setup, COSFACE)}
         with closing(start()) as executor:
-            found[name] = run_lab(SharedLab(stores[name], executor, Observer()), setup, protocols)
+            found[name] = run_lab(SharedLab(stores[name], executor, [Observer()]), setup, protocols)
     assert executor.killed is not None
     # The other trainings were not disturbed.
     assert ["WorkerCrashedError" in reason for reason in stores["killed"].table("failures")["reason"]] == [True]

@@ -9,10 +9,6 @@ def figure_data(value: float) -> FigureData:
     return FigureData(
         test_embeddings=np.full((4, 2), value, dtype=np.float32),
         test_labels=np.arange(4),
-        train_embeddings=np.zeros((2, 2), dtype=np.float32),
-        train_labels=np.arange(2),
-        proxies=np.zeros((0, 2), dtype=np.float32),
-        proxy_labels=np.zeros(0, dtype=np.int64),
         spectrum=np.ones(2, dtype=np.float32),
         query_images=np.zeros((1, 8, 8, 3), dtype=np.uint8),
         neighbour_images=np.zeros((1, 2, 8, 8, 3), dtype=np.uint8),
@@ -21,7 +17,6 @@ def figure_data(value: float) -> FigureData:
         neighbour_names=np.asarray([["a", "b"]]),
         class_scores=np.ones(1, dtype=np.float32),
         test_names=np.asarray(["a"]),
-        train_names=np.asarray(["b"]),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import losses
-from losses import Clock, HierarchicalProxyLoss, NIRLoss, ProxyISALoss
+from losses import Clock, NIRLoss, ProxyISALoss
 from protocols.training.train_fold import train_fold
 from results.spec.training_spec import Component, MethodSpec
 from tests.support.toys import pattern_dataset, settings, toy_fold
@@ -79,19 +79,3 @@ def test_warm_up_counts_passes_and_a_card_may_overrule_the_loss(
     passes = 1 if asked is None else asked
     end = -(-passes * n_images // BATCH)
     assert [what for _, what in seen] == [step < end for step in range(len(seen))]
-
-
-def test_hierarchical_proxies_are_clustered_once_a_pass_is_over(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    seen, n_images = observed(
-        monkeypatch,
-        tmp_path,
-        HierarchicalProxyLoss,
-        method("HierarchicalProxyLoss", num_groups=2),
-        lambda loss, _: int(loss.clustered_at),
-    )
-    step = first(seen, lambda at: at >= 0)
-    # Clustering waits for the start of a protocol epoch.
-    assert step % ITERATIONS == 0
-    assert step >= n_images / BATCH > step - ITERATIONS

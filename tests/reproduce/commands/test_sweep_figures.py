@@ -1,4 +1,4 @@
-"""`reproduce figure`: the list, and the figures of stored experiments."""
+"""`reproduce report`: scores against the numbers in which rows or panels differ."""
 
 import csv
 
@@ -14,22 +14,13 @@ from tests.support.panels import SHARED
 @pytest.fixture
 def say(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    return lambda *arguments: ask("figure", *arguments, capsys=capsys, monkeypatch=monkeypatch)
+    return lambda *arguments: ask("report", *arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
 @pytest.fixture
 def store(tmp_path):
     (tmp_path / "runs").mkdir()
     return Store(tmp_path / "runs" / "store.sqlite", tmp_path / "runs" / "artifacts")
-
-
-def test_the_experiments_are_listed_and_others_are_refused(say, store):
-    put_in_store(store, sweep([({"loss.r": r}, (0.5,)) for r in (0.05, 0.07)], name="mine"))
-    listed = say()
-    assert "│ mine" in listed.out
-    assert "`reproduce figure EXPERIMENT` draws its figures." in listed.out
-    assert "no experiment 'other' in runs/store.sqlite; it holds: mine" in say("other").err
-    assert "there is no store yet" in say("mine", "--store", "elsewhere.sqlite").err
 
 
 def test_panels_have_figures_of_their_own_and_one_over_their_setting(say, store, tmp_path):
@@ -39,16 +30,17 @@ def test_panels_have_figures_of_their_own_and_one_over_their_setting(say, store,
         put_in_store(store, panel)
     answer = say("mine")
     assert answer.code == 0, answer.err
-    folders = {path.name: {file.name for file in path.iterdir()} for path in (tmp_path / "runs" / "figures").iterdir()}
-    assert set(folders) == {"mine_of_16", "mine_of_64", "mine"}
-    assert {"intervals.png", "sweep_loss.r.svg", "sweep_loss.r.csv"} <= folders["mine_of_16"]
-    assert folders["mine"] == {f"sweep_training.batch_size.{suffix}" for suffix in ("png", "svg", "pdf", "csv")}
-    with (tmp_path / "runs" / "figures" / "mine" / "sweep_training.batch_size.csv").open(newline="") as text:
+    reports = tmp_path / "runs" / "reports"
+    names = {path.name for path in (reports / "mine_of_16" / "figures").iterdir()}
+    assert {"intervals.png", "sweep_loss.r.svg", "sweep_loss.r.csv"} <= names
+    over_panels = {path.name for path in (reports / "mine" / "figures").iterdir()}
+    assert over_panels == {f"sweep_training.batch_size.{suffix}" for suffix in ("png", "svg", "pdf", "csv")}
+    with (reports / "mine" / "figures" / "sweep_training.batch_size.csv").open(newline="") as text:
         rows = list(csv.DictReader(text))
     assert [(row["x"], row["values"].count(" ")) for row in rows][:2] == [("16.0", 1), ("64.0", 1)], (
         "of one line, in rising order"
     )
-    assert "runs/figures/mine_of_16/intervals.png: " in answer.out
+    assert "runs/reports/mine/figures/sweep_training.batch_size.png: " in answer.out
 
 
 @pytest.mark.long
@@ -66,7 +58,7 @@ def test_a_sweep_of_ones_own_runs_and_is_drawn_without_torch(tmp_path):
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(content))
     done = reproduce(tmp_path, "run", "mine.yaml", "--workers", "1")
     assert done.code == 0, done.err
-    drawn = torchless(tmp_path, "figure", "mine", "--to", "drawn")
+    drawn = torchless(tmp_path, "report", "mine", "--to", "drawn")
     assert (drawn.code, drawn.err) == (0, "")
-    names = {path.name for path in (tmp_path / "drawn" / "mine").iterdir()}
+    names = {path.name for path in (tmp_path / "drawn" / "mine" / "figures").iterdir()}
     assert {"sweep_loss.alpha.png", "sweep_embedding_size.svg", "test_curves.png", "intervals.png"} <= names
