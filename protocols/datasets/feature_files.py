@@ -27,6 +27,8 @@ from results.values import fingerprint_of
 
 LABELS_TABLE, LABELS_FILE = "labels.csv", "labels.npy"
 _PART_BYTES = 2**26
+_NORMS = 1e-12, 1e19
+"""Smallest and largest norm of a row that is not zero. Others cannot be brought to length 1 in float32."""
 
 
 def open_features(request: DataRequest) -> Dataset:
@@ -127,6 +129,12 @@ def _looked_through(path: Path, rows: NDArray[Any], progress: Progress | None) -
             raise DataError(
                 f"{path}: row {first + row}, column {column} is {part[row, column]}; remove the row, or compute its "
                 "features again"
+            )
+        norms = np.linalg.norm(part.astype(np.float64), axis=1)
+        if (lost := (norms > _NORMS[1]) | ((norms < _NORMS[0]) & (norms > 0))).any():
+            row = int(lost.argmax())
+            raise DataError(
+                f"{path}: row {first + row} has the norm {norms[row]:.2g}, which float32 cannot square; scale all rows"
             )
         digest.update(part.data)
         hashes += [hashlib.sha256(row.data).digest() for row in part]

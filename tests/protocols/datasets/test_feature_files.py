@@ -85,6 +85,12 @@ def test_the_first_value_that_is_not_finite_is_named(folder, value, monkeypatch)
     assert_refused(folder, "features.npy", "row 41, column 7")
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e37])
+def test_rows_whose_norm_is_lost_are_refused(folder, scale):
+    np.save(folder / "features.npy", some_features() * np.float32(scale))
+    assert_refused(folder, "row 0 has the norm", "scale all rows")
+
+
 @pytest.mark.parametrize(
     ("features", "words"),
     [
