@@ -76,6 +76,14 @@ class Late(Loss):
             self.proxies = nn.Parameter(torch.ones(embeddings.shape[1]))
         return (embeddings @ self.proxies).square().mean()
 
+class InAList(Loss):
+    def __init__(self):
+        super().__init__()
+        self.proxies = [nn.Parameter(torch.ones(4))]
+
+    def of(self, embeddings, labels):
+        return (embeddings @ self.proxies[0]).square().mean()
+
 class Unused(Loss):
     def __init__(self):
         super().__init__()
@@ -150,6 +158,7 @@ def test_nested_components_can_come_from_files(tmp_path: Path) -> None:
         ("OnlyProxies", r"gives the embeddings no gradient, .* compute it from `embeddings` without detach"),
         ("ZeroGradient", r"gives the embeddings no gradient, so the network would learn nothing"),
         ("Late", r"its parameter proxies is made after the optimizer was built, .*; make it in __init__"),
+        ("InAList", r"its proxies has a gradient but is no parameter, .* several of them an nn\.ParameterList"),
     ],
 )
 def test_what_cannot_be_trained_is_one_line(tmp_path: Path, name: str, message: str) -> None:
