@@ -165,6 +165,8 @@ def _value(value: JsonValue, sizes: dict[str, Any]) -> Any:
             Component(name=str(nested["name"]), arguments=nested.get("arguments", {})),  # type: ignore[arg-type]
             sizes,
         )
+    if isinstance(value, dict):
+        return {key: _value(one, sizes) for key, one in value.items()}
     return value
 
 

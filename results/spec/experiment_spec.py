@@ -31,7 +31,7 @@ NOT_IN_FINGERPRINT: dict[str, Any] = {
 """What may differ between starts of an experiment. The fingerprint of the data stands for the files' content."""
 
 
-Title = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 """What stands in tables, figures and terminals, so it has no control characters."""
 
 

@@ -195,7 +195,7 @@ def test_the_class_counts_of_the_training_images_are_a_placeholder(tmp_path: Pat
     assert tried(spec) == ()
     assert build_method(spec, 2, 3, class_counts=[5, 7]).loss.counts.tolist() == [5, 7]
     with pytest.raises(MethodError, match=r"there is no placeholder \$class_count; known are \$num_classes, "):
-        tried(method(tmp_path, BAD, "Counts", arguments={"counts": "$class_count"}))
+        tried(method(tmp_path, BAD, "Counts", arguments={"counts": [{"of": "$class_count"}]}))
 
 
 def test_a_wrong_argument_is_named_with_the_right_ones(tmp_path: Path) -> None:
