@@ -95,9 +95,9 @@ def _prepare_streams() -> None:
 
 
 def with_home(arguments: list[str]) -> list[str]:
-    """Replace a leading `~` of paths, as in `--store=~/store.sqlite`, which the shell leaves as it is."""
+    """Replace a leading `~` of paths, as in `--store=~/s.sqlite` or `+~/card.yaml`, which the shell leaves as it is."""
     home = os.path.expanduser("~")
-    return [re.sub(r"(^|=)~(?=/|$)", lambda match: match[1] + home, argument) for argument in arguments]
+    return [re.sub(r"(^|[=,+[ ])~(?=/|$)", lambda match: match[1] + home, argument) for argument in arguments]
 
 
 def main() -> None:
