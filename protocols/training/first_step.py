@@ -146,23 +146,18 @@ class _FirstStep:
         return embeddings.grad is not None and (self.spec.miner is not None or bool(embeddings.grad.any()))
 
     def _check_parameters(self) -> None:
-        """Refuse a loss with tensors that have a gradient and that the optimizer does not get."""
-        known = set(map(id, self.parameters))
-        late = [key for key, p in self.built.loss.named_parameters() if p.requires_grad and id(p) not in known]
-        if late:
-            raise RefusedError(
-                f"{self.name}: its parameter {late[0]} is made after the optimizer was built, so it would never be "
-                "trained; make it in __init__ (num_classes and embedding_size are filled in there)"
-            )
-        known |= set(map(id, self.network.parameters()))  # A loss with hooks may keep them.
-        attributes = [item for module in self.built.loss.modules() for item in vars(module).items()]
-        for key, value in attributes if self.is_foreign else ():
-            tensors = value if isinstance(value, list | tuple) else [value]
-            if any(
-                isinstance(one, Tensor) and one.is_leaf and one.requires_grad and id(one) not in known
-                for one in tensors
-            ):
-                raise RefusedError(
-                    f"{self.name}: its {key} has a gradient but is no parameter, so it would never be trained; make it "
-                    "an nn.Parameter in __init__, or several of them an nn.ParameterList"
-                )
+        """Refuse a loss with tensors that get a gradient and are not known to the optimizer."""
+        known = set(
+            map(id, [*self.parameters, *self.network.parameters()])
+        )  # A loss with hooks may keep the network's.
+        for module in self.built.loss.modules():
+            for key, value in (*vars(module).items(), *module.named_parameters(recurse=False)):
+                tensors = [
+                    one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, Tensor)
+                ]
+                if any(one.is_leaf and one.requires_grad and id(one) not in known for one in tensors):
+                    raise RefusedError(
+                        f"{self.name}: its {key} was no parameter when the optimizer was built, so it would never be "
+                        "trained; make it an nn.Parameter in __init__ (num_classes and embedding_size are filled in "
+                        "there), or several of them an nn.ParameterList"
+                    )

@@ -250,7 +250,7 @@ def boards_of(sources: Sequence[Source]) -> Boards:
             lines += _alone(group[0], sources)
         elif len(board.methods) < 2:
             names = ", ".join(one.title for one in datasets)
-            lines.append(f"{names} have fewer than two trained methods in common; run the same methods, with the same code, on each")
+            lines.append(f"{names} have fewer than two trained methods in common; run the same methods on each")
         else:
             found.append(board)
     return Boards(tuple(found), tuple(lines))
