@@ -41,6 +41,9 @@ for group in (data, features, export, new, store):
 _INTERRUPTED = 130
 """Exit code that typer returns after Ctrl-C."""
 
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+"""What a terminal may take for a command, such as in a name that is wrong."""
+
 # Depending on its release, typer contains a copy of click or uses the installed package.
 _USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 
@@ -51,7 +54,7 @@ def _one_line_errors() -> Iterator[None]:
     console = Console(stderr=True, soft_wrap=True, emoji=False)  # `./losses.py:A:` is no emoji.
 
     def say(line: str) -> None:
-        console.print(line, highlight=False, markup=False)
+        console.print(_CONTROL.sub("?", line), highlight=False, markup=False)
 
     try:
         yield
@@ -92,9 +95,9 @@ def _prepare_streams() -> None:
 
 
 def with_home(arguments: list[str]) -> list[str]:
-    """Replace a leading `~` of paths, as in `--store=~/store.sqlite`, which the shell leaves as it is."""
+    """Replace a leading `~` of paths, as in `--store=~/s.sqlite` or `+~/card.yaml`, which the shell leaves as it is."""
     home = os.path.expanduser("~")
-    return [re.sub(r"(^|=)~(?=/|$)", lambda match: match[1] + home, argument) for argument in arguments]
+    return [re.sub(r"(^|[=,+[ ])~(?=/|$)", lambda match: match[1] + home, argument) for argument in arguments]
 
 
 def main() -> None:

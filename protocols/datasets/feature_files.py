@@ -27,6 +27,8 @@ from results.values import fingerprint_of
 
 LABELS_TABLE, LABELS_FILE = "labels.csv", "labels.npy"
 _PART_BYTES = 2**26
+_NORMS = 1e-12, 1e19
+"""Smallest and largest norm of a row that is not zero. Others cannot be brought to length 1 in float32."""
 
 
 def open_features(request: DataRequest) -> Dataset:
@@ -116,17 +118,18 @@ def _ranked(texts: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
 
 
 def _looked_through(path: Path, rows: NDArray[Any], progress: Progress | None) -> tuple[str, Oddities]:
-    """Read all values, which must be finite; return the hash of the content, and the equal and the constant rows."""
+    """Read all values; return the hash of the content, and the equal and the constant rows. Norms must be usable."""
     digest = hashlib.sha256(f"{rows.dtype} {rows.shape}".encode())
     hashes, constant = list[bytes](), list[int]()
     size = max(1, _PART_BYTES // (rows.shape[1] * rows.dtype.itemsize))
     for first in range(0, len(rows), size):
         part = np.ascontiguousarray(rows[first : first + size])
-        if not (finite := np.isfinite(part)).all():
-            row, column = np.argwhere(~finite)[0]
+        norms = np.linalg.norm(part.astype(np.float64), axis=1)
+        if (sound := (norms == 0) | ((norms >= _NORMS[0]) & (norms <= _NORMS[1]))).sum() < len(part):
+            row = int(sound.argmin())
             raise DataError(
-                f"{path}: row {first + row}, column {column} is {part[row, column]}; remove the row, or compute its "
-                "features again"
+                f"{path}: row {first + row} has the norm {norms[row]:.2g}; scale all rows if they are too large or too "
+                "small for float32, else remove the row, or compute its features again"
             )
         digest.update(part.data)
         hashes += [hashlib.sha256(row.data).digest() for row in part]

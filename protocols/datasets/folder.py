@@ -27,7 +27,12 @@ SUFFIXES = frozenset(
 """Suffixes of the formats that Pillow decodes by itself. Fixed, so that another Pillow does not change a dataset."""
 
 _MOST_PARTS = 4
-"""Folders that hold folders of the same names are parts of one dataset, such as train and val, if they are so few."""
+"""Folders that hold folders of the same names are parts of one dataset if they are so few."""
+
+_PART_NAMES = frozenset(
+    {"train", "training", "trainval", "val", "valid", "validation", "test", "testing", "query", "gallery"}
+)
+"""Folders of these names are parts of one dataset whatever they hold."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +58,22 @@ def list_folder(root: Path, split: Path | None = None) -> ImageListing:
 
 
 def check_parts(listing: ImageListing) -> None:
-    """Refuse a layout such as `train/CLASS` and `val/CLASS`, whose classes would count twice, without a given split."""
+    """Refuse a layout such as `train/CLASS` and `val/CLASS`, which would be parts of class names, without a split."""
     inner_of: dict[str, set[str]] = {}
     shared = len(Path(os.path.commonpath(listing.class_names or [""])).parts)
     for path in (name.split("/") for name in listing.class_names):
         inner_of.setdefault("/".join(path[: shared + 1]), set()).add("/".join(path[shared + 1 :]))
-    outers = sorted(inner_of)
-    most = max(inner_of.values(), key=len, default=set())
-    repeats = 2 <= len(outers) <= _MOST_PARTS and "" not in most and all(one <= most for one in inner_of.values())
-    if repeats and not listing.is_split_given:
+    parts = {outer: inner for outer, inner in sorted(inner_of.items()) if inner != {""}}
+    most = max(parts.values(), key=len, default=set())
+    alike = len(parts) <= _MOST_PARTS and all(2 * len(one & most) > len(one) for one in parts.values())
+    by_name = all(outer.rpartition("/")[2].lower() in _PART_NAMES for outer in parts)
+    if len(parts) > 1 and (alike or by_name) and not listing.is_split_given:
+        example = min(set.intersection(*parts.values()), default=None)
+        same = f", and hold classes of the same names, such as {example}" if example else ""
         raise DataError(
-            f"{listing.root}: {' and '.join(outers)} hold classes of the same names, such as {min(most)}, which would "
-            f"count as several classes each; give the class and the part of every image in {SPLIT_FILE} (columns "
-            "file, class, split), or name one of these folders with --data"
+            f"{listing.root}: {' and '.join(parts)} look like parts of one dataset{same}, but would count as the "
+            f"beginnings of the names of different classes; give the class and the part of every image in {SPLIT_FILE} "
+            "(columns file, class, split), or name one of these folders with --data"
         )
 
 

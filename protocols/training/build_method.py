@@ -21,7 +21,7 @@ from losses.wrapper import PluginWrapper
 from protocols.images.decoding import BrokenImageError
 from protocols.training.step_monitor import NotFiniteError
 from protocols.users_code.checks import source_class
-from protocols.users_code.sources import LONGEST_REASON, SourceError
+from protocols.users_code.sources import SourceError, words_of
 from results.spec.source_names import SourceName
 from results.spec.training_spec import Component, FoldSpec, MethodSpec, nested_components
 
@@ -60,12 +60,11 @@ def refusals(what: str) -> Iterator[None]:
     except _NOT_THE_METHODS:
         raise
     except Exception as error:  # pytorch-metric-learning raises plain Exception for unsupported combinations
-        text = (str(error).splitlines() or [""])[0]
         machine = isinstance(error, RuntimeError) and any(word in str(error).lower() for word in _MACHINE_WORDS)
         if machine and not isinstance(error, NotImplementedError):
             raise
         kind = "" if type(error) in (ValueError, Exception) else f"{type(error).__name__}: "
-        raise RefusedError(f"{what}: {kind}{text[:LONGEST_REASON]}") from error
+        raise RefusedError(f"{what}: {kind}{words_of(error, 1)}") from error
 
 
 @dataclass(frozen=True)
@@ -162,6 +161,8 @@ def _value(value: JsonValue, sizes: dict[str, Any]) -> Any:
             Component(name=str(nested["name"]), arguments=nested.get("arguments", {})),  # type: ignore[arg-type]
             sizes,
         )
+    if isinstance(value, dict):
+        return {key: _value(one, sizes) for key, one in value.items()}
     return value
 
 

@@ -70,6 +70,7 @@ class _FirstStep:
             method, len(counts), embedding_size, len(targets), training.batch_size, class_counts=counts
         )
         self.parameters = [p for p in self.built.loss.parameters() if p.requires_grad]
+        self._check_parameters()
         self._check_optimizer()
         pool = SamplePool(self.network, lambda rows: torch.randn(len(rows), _WIDTH), targets, 0)
         context = TrainingContext(list(self.network.parameters()), len(counts), torch.Generator().manual_seed(0), pool)
@@ -105,14 +106,16 @@ class _FirstStep:
         has_gradient = self._step(labels)
         with self._refusals():
             plugin.on_gradients(clock)
-        # A loss with hooks may begin with another part of its training.
-        if not self.is_foreign or isinstance(self.built.loss, TrainingPlugin):
+        if not self.is_foreign:
             return []
         if not (has_gradient or any(self._step(labels) for _ in range(_DRAWS - 1))):
-            raise RefusedError(
+            said = (
                 f"{self.name}: the loss gives the embeddings no gradient, so the network would learn nothing; compute "
                 "it from `embeddings` without detach(), .data or torch.no_grad()"
             )
+            if isinstance(self.built.loss, TrainingPlugin):  # It may begin with another part of its training.
+                return [said]
+            raise RefusedError(said)
         # Images drawn at random can make a batch in which all classes differ.
         is_random = self.spec.samples_per_class == 0 and self.spec.miner is None
         if is_random and len(np.unique(self.targets)) >= len(rows):
@@ -134,16 +137,27 @@ class _FirstStep:
         with self._refusals():
             value = self.built(embeddings, labels)
             value.sum().backward()
-        known = set(map(id, self.parameters))
-        late = [key for key, p in self.built.loss.named_parameters() if p.requires_grad and id(p) not in known]
-        if late:
-            raise RefusedError(
-                f"{self.name}: its parameter {late[0]} is made after the optimizer was built, so it would never be "
-                "trained; make it in __init__ (num_classes and embedding_size are filled in there)"
-            )
+        self._check_parameters()
         if self.is_foreign and not value.isfinite().all():
             raise RefusedError(
                 f"{self.name}: the loss of {len(labels)} random embeddings of {len(labels.unique())} classes is "
                 f"{value.item()}; for a batch without pairs return embeddings.sum() * 0"
             )
         return embeddings.grad is not None and (self.spec.miner is not None or bool(embeddings.grad.any()))
+
+    def _check_parameters(self) -> None:
+        """Refuse a loss with tensors that get a gradient and are not known to the optimizer."""
+        known = set(
+            map(id, [*self.parameters, *self.network.parameters()])
+        )  # A loss with hooks may keep the network's.
+        for module in self.built.loss.modules():
+            for key, value in (*vars(module).items(), *module.named_parameters(recurse=False)):
+                tensors = [
+                    one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, Tensor)
+                ]
+                if any(one.is_leaf and one.requires_grad and id(one) not in known for one in tensors):
+                    raise RefusedError(
+                        f"{self.name}: its {key} was no parameter when the optimizer was built, so it would never be "
+                        "trained; make it an nn.Parameter in __init__ (num_classes and embedding_size are filled in "
+                        "there), or several of them an nn.ParameterList"
+                    )

@@ -22,7 +22,7 @@ from typing import Any
 from protocols.processes import EndedProcessError, run_in_subprocess
 from results.spec.source_names import SourceName
 
-LONGEST_REASON = 2000
+_LONGEST_REASON = 2000
 """Characters that are kept of an error of users' code, which can print whole tensors."""
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
@@ -255,6 +255,15 @@ def _check_hidden(source: UsersSource) -> None:
                     raise SourceError(f"{neighbour} is hidden by {taken}, which has the same name; rename one of them")
 
 
+def words_of(error: BaseException, lines: int | None = None) -> str:
+    """Return the message of an error, or its first lines, as one line of printable characters; a long one is cut."""
+    try:
+        words = " ".join(" ".join(str(error).splitlines()[:lines]).split())
+    except Exception:  # The code of users' errors can fail too.
+        words = "its message cannot be made"
+    return "".join(letter if letter.isprintable() else "?" for letter in words[:_LONGEST_REASON])
+
+
 @contextmanager
 def explained(source: Any, start: str, kind: type[ValueError] = SourceError) -> Iterator[None]:
     """Turn an error of a user's file, class or function into one line with the place in the file."""
@@ -267,7 +276,7 @@ def explained(source: Any, start: str, kind: type[ValueError] = SourceError) -> 
         lines = [
             one.lineno for one in traceback.extract_tb(error.__traceback__) if Path(one.filename) == file.absolute()
         ]
-        where, what = file.name, f"{type(error).__name__}: {' '.join(str(error).split())[:LONGEST_REASON]}"
+        where, what = file.name, f"{type(error).__name__}: {words_of(error)}"
         if isinstance(error, SyntaxError):
             where, lines, what = Path(error.filename or file).name, [error.lineno or 1], error.msg
         where += f", line {lines[-1]}" if lines else ""

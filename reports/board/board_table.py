@@ -189,7 +189,7 @@ def _limits(board: Board) -> Iterator[str]:
         findings = origin_findings(one.source.measured)
         yield from (f"On {one.title}: {finding.sentences}" for finding in findings)
     if board.left_out:
-        yield f"Not on all datasets, so not on the board: {joined(list(board.left_out.values()))}."
+        yield f"Not on all datasets with the same code, so not on the board: {joined(list(board.left_out.values()))}."
 
 
 def _unit_words(dataset: BoardDataset) -> str:

@@ -132,13 +132,9 @@ def _weights(text: str, folder: Path) -> str:
     return _with_folder(text, folder) if Path(text).suffix in WEIGHT_FILES else text
 
 
-def _source(text: str, folder: Path) -> str:
-    return relative_name(os.path.expanduser(text), folder)
-
-
 _PATHS: dict[str, dict[str, Callable[[str, Path], str]]] = {
     "dataset": {"root": _with_folder, "split": _with_folder},
-    "trunk": {"name": _source, "weights": _weights},
+    "trunk": {"name": relative_name, "weights": _weights},
     "variants": {"of": _card},
     "sweeps": {"of": _card},
 }
@@ -160,7 +156,7 @@ def with_paths(content: dict[str, Any], folder: Path) -> dict[str, Any]:
         return {**part, **paths}
 
     changed = {key: joined(content[key], joins) for key, joins in _PATHS.items() if key in content}
-    for key, join in (("methods", _card), ("metrics", _source)):
+    for key, join in (("methods", _card), ("metrics", relative_name)):
         if isinstance(names := content.get(key), list):
             changed[key] = [join(name, folder) if isinstance(name, str) else name for name in names]
     return {**content, **changed}

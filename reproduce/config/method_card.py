@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from reproduce.config.strict_yaml import METHODS, named_file, names_in, read_model
 from reproduce.errors import InputError
-from results.spec.experiment_spec import LONGEST_TITLE, Metric
+from results.spec.experiment_spec import Metric, Title
 from results.spec.search_settings import Bounds, Scale, check_bounds
 from results.spec.source_names import relative_name
 from results.spec.training_spec import Component, WeightedComponent
@@ -154,8 +154,8 @@ class MethodCard(Record):
         notes: Remarks about the method.
     """
 
-    key: str = Field(max_length=LONGEST_TITLE)
-    title: str = Field(max_length=LONGEST_TITLE)
+    key: Title
+    title: Title
     source: str
     papers: tuple[Address, ...] = ()
     loss: Component | None

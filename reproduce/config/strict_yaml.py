@@ -1,6 +1,6 @@
 """Reads the YAML files of experiments and method cards, and says in one line what is wrong with one."""
 
-import math
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -83,8 +83,10 @@ def validated(model: type[M], content: Any, where: str) -> M:
     with one_line_errors(where):
         read = model.model_validate(content)
     for key, value in flat(read.model_dump()):
-        if isinstance(value, float) and not math.isfinite(value):
-            raise InputError(f"{where}: key {key!r}: must be a finite number, found {value}")
+        try:
+            json.dumps(value, allow_nan=False, default=str)
+        except ValueError:
+            raise InputError(f"{where}: key {key!r}: must be a finite number, found {value}") from None
     return read
 
 

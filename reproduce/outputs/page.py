@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from reports.page.figures import Drawn
 
 _PAGE = "index.html"
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile)
 
 
 def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:

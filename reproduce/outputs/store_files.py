@@ -5,7 +5,6 @@ members and the hashes of the store's rows tell whether it is whole.
 """
 
 import re
-import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from protocols.progress import Progress
 from protocols.users_code.kept import is_whole
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, open_store, storage_paths
-from results.atomic_files import BAD_ZIP, is_sound, make_folder, partial_name, put_in_place
+from results.atomic_files import BAD_ZIP, is_sound, partial_name, put_in_place, write_atomically
 from results.records.artifacts import weights_path
 from results.store.check import CheckedRecords, StoreFault, check_records
 from results.store.database import Database
@@ -132,7 +131,7 @@ def merge_stores(into: StoragePaths, other: StoragePaths) -> Merged:
     names = [name for name in _files_below(other.artifacts) if owner_of(name) is not None]
     new = [name for name in names if not (into.artifacts / name).exists()]
     for name in new:
-        _copy(other.artifacts / name, into.artifacts / name)
+        write_atomically(into.artifacts / name, (other.artifacts / name).read_bytes())
     apply_merge(target, merge)
     added = {
         "training(s)": len(merge.rows["trainings"]),
@@ -142,17 +141,6 @@ def merge_stores(into: StoragePaths, other: StoragePaths) -> Merged:
         "file(s)": len(new),
     }
     return Merged(added, ())
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy a file atomically: the target is complete or does not exist."""
-    make_folder(target.parent)
-    partial = partial_name(target)
-    try:
-        shutil.copyfile(source, partial)
-        put_in_place(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) -> int:

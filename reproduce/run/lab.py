@@ -20,7 +20,7 @@ from protocols.setup import Setup
 from protocols.splits import SplitError
 from protocols.training.build_method import MethodError, RefusedError
 from protocols.trunks.weights import TrunkError
-from protocols.users_code.sources import LONGEST_REASON, SourceError
+from protocols.users_code.sources import SourceError, words_of
 from reproduce import interrupts
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.monitoring.observer import Observer
@@ -223,7 +223,7 @@ class SharedLab:
 
     def _handle(self, work: _Work, error: BaseException) -> None:
         """Store a failure, and try the job again, fail those who wait for it, or end the run."""
-        reason = f"{type(error).__name__}: {error}".splitlines()[0][:LONGEST_REASON]
+        reason = f"{type(error).__name__}: {words_of(error, 1)}"
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise WorkFailedError(
                 f"{work.called}: the disk is full; free some space and run the same command again, everything finished "

@@ -6,7 +6,7 @@ A record that is written as JSON and read again is unchanged.
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, FiniteFloat, JsonValue, NonNegativeFloat
+from pydantic import Field, FiniteFloat, JsonValue
 
 from results.spec.training_spec import FoldSpec
 from results.values import Record, fingerprint_of
@@ -16,6 +16,7 @@ EVALUATION_VERSION = 1
 
 
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Scores(Record):
@@ -85,7 +86,7 @@ class FoldResult(Record):
     reason: str | None = None
     iterations: int = Field(ge=0)
     curve: tuple[CurvePoint, ...]
-    wall_time: NonNegativeFloat
+    wall_time: Seconds
     provenance: Provenance
 
     @property
@@ -248,11 +249,11 @@ class RunRecord(Record):
     metrics_separated: dict[str, FiniteFloat] = Field(default={})
     metrics_concatenated: dict[str, FiniteFloat] = Field(default={})
     dimensions: int = Field(ge=1)
-    test_classes: int
-    test_images: int
+    test_classes: int = Field(ge=1)
+    test_images: int = Field(ge=1)
     steps: int | None = None
     iterations: int | None = None
-    wall_time: NonNegativeFloat
+    wall_time: Seconds
     flags: tuple[str, ...] = ()
     provenance: Provenance
 

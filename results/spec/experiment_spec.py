@@ -1,7 +1,7 @@
 """The specification of an experiment: the methods that are compared, the dataset, and the settings."""
 
 from pathlib import PurePath
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     ConfigDict,
@@ -31,8 +31,8 @@ NOT_IN_FINGERPRINT: dict[str, Any] = {
 """What may differ between starts of an experiment. The fingerprint of the data stands for the files' content."""
 
 
-LONGEST_TITLE = 200
-"""Most characters of a title, which stands in tables and figures."""
+Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+"""What stands in tables, figures and terminals, so it has no control characters."""
 
 
 class Variant(Record):
@@ -46,7 +46,7 @@ class Variant(Record):
 
     of: str
     key: str
-    title: str = Field(max_length=LONGEST_TITLE)
+    title: Title
     set: dict[str, JsonValue]
 
 
@@ -108,7 +108,7 @@ class Experiment(Record):
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
-    title: str = Field(max_length=LONGEST_TITLE)
+    title: Title
     protocol: Literal["mlrc", "standard"] = "mlrc"
     dataset: DataChoice
     methods: tuple[str, ...] = Field(min_length=1)

@@ -46,7 +46,7 @@ def relative_name(name: str, folder: Path) -> str:
     parsed = SourceName.parse(name)
     if parsed is None or not parsed.in_file:
         return name
-    return str(replace(parsed, source=str(folder / parsed.source)))
+    return str(replace(parsed, source=str(folder / Path(parsed.source).expanduser())))
 
 
 def sources_of(method: MethodSpec) -> tuple[str, ...]:

@@ -195,6 +195,7 @@ _EVENTS = {
     "training diverged": "diverged; their best checkpoint before that counts",
     "no trained epoch beat the untrained network": "did not beat the untrained network",
     "skipped all steps": "skipped all steps between two validations",
+    "all its test embeddings are equal": "ended with equal embeddings of all test images, which score 0",
 }
 """What flags of trainings say, and what a finding says of their number."""
 

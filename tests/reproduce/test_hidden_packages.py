@@ -1,4 +1,4 @@
-"""A user's file that hides a package of the suite is one line, not a traceback."""
+"""Where the suite cannot start, the command says so in one line: behind a file that hides a package, on Windows."""
 
 import os
 import subprocess
@@ -7,9 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from reproduce.__main__ import hidden_package
+from reproduce.__main__ import hidden_package, main
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_windows_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, capsys.readouterr().err.count("\n")) == (2, 1)
 
 
 def test_nothing_hides_the_suite_here() -> None:

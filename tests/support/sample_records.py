@@ -1,5 +1,6 @@
 """Records with made-up numbers, for the tests of the rooms that only pass them on."""
 
+from dataclasses import replace
 from typing import Any
 
 from protocols.jobs import EvaluateJob
@@ -8,6 +9,7 @@ from results.records.records import CurvePoint, FoldResult, Provenance, RunRecor
 from results.spec.conditions import Conditions, ImageSettings
 from results.spec.training_spec import Component, FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
+from results.store.experiment_results import MeasuredExperiment
 from results.values import derive_seed
 
 
@@ -125,6 +127,20 @@ def some_run(method: str = "triplet", run: int = 0, separated: float | Scores = 
         provenance=some_provenance(),
     )
     return changed_run(record, **{"method": method, "run": run, **changes})
+
+
+def with_own_loss(measured: MeasuredExperiment, method: str, code: str = "a") -> MeasuredExperiment:
+    """An experiment as if a method's loss were a user's class, whose source has the hash of sixteen `code`."""
+    loss = Component(name=f"mine.py:Mine (sha256 {16 * code})")
+    runs = [
+        run.model_copy(
+            update={"specs": tuple(s.changed(method=s.method.model_copy(update={"loss": loss})) for s in run.specs)}
+        )
+        if run.method == method
+        else run
+        for run in measured.records
+    ]
+    return replace(measured, records=tuple(runs))
 
 
 def changed_run(record: RunRecord, **changes: Any) -> RunRecord:

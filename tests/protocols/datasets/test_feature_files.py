@@ -76,13 +76,13 @@ def test_changed_features_or_labels_change_the_fingerprint(folder, tmp_path):
     assert len({first, second, opened_features(folder, tmp_path / "cache").fingerprint}) == 3
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_the_first_value_that_is_not_finite_is_named(folder, value, monkeypatch):
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e20, 1e-30])
+def test_the_first_row_without_a_norm_is_named(folder, value, monkeypatch):
     monkeypatch.setattr(feature_files, "_PART_BYTES", 400)
     features = some_features()
-    features[41, 7] = value
+    features[41] = value
     np.save(folder / "features.npy", features)
-    assert_refused(folder, "features.npy", "row 41, column 7")
+    assert_refused(folder, "features.npy", "row 41 has the norm")
 
 
 @pytest.mark.parametrize(

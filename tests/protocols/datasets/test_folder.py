@@ -160,21 +160,26 @@ def test_pictures_of_a_single_colour_are_named(folder: Path, tmp_path: Path) -> 
 # Parts
 
 
-@pytest.mark.parametrize("parts", [("train", "val"), ("train", "val", "test")])
+@pytest.mark.parametrize("parts", [("train", "val"), ("Training", "testing", "valid"), ("first", "second")])
 def test_parts_with_the_same_classes_are_refused(tmp_path: Path, parts: tuple[str, ...]) -> None:
     for number, part in enumerate(parts):
-        make_folder(tmp_path / part, per_class=2 + number)
+        make_folder(tmp_path / "all" / part, per_class=2 + number)
+        paint(tmp_path / "all" / part / f"only in {part}" / "0.png", 1)
     with pytest.raises(DataError) as caught:
         list_folder(tmp_path)
-    assert_said(caught, " and ".join(sorted(parts)), "such as class_0", "as several classes each", "split.csv")
-    assert len(check_images(list_class_folders(tmp_path), None, False, None).faults) == 1
-    paint(tmp_path / "train" / "one_more" / "0.png", 1)
+    named = " and ".join(f"all/{part}" for part in sorted(parts))
+    assert_said(caught, named, "same names, such as class_0", "split.csv")
+    assert check_images(list_class_folders(tmp_path), None, False, None).faults[0] == str(caught.value)
+    paint(tmp_path / "all" / "without classes" / "0.png", 1)
     with pytest.raises(DataError, match="such as class_0"):
         list_folder(tmp_path)
-    (tmp_path / "all").mkdir()
-    for part in parts:
-        (tmp_path / part).rename(tmp_path / "all" / part)
-    with pytest.raises(DataError, match="all/train and all/val hold"):
+
+
+def test_parts_of_other_classes_are_refused_by_their_names(tmp_path: Path) -> None:
+    for part in ("alphabet", "Test"):
+        for number in range(8):
+            paint(tmp_path / part / f"{part} {number}" / "0.png", number)
+    assert len(list_folder(tmp_path).class_names) == 16
+    (tmp_path / "alphabet").rename(tmp_path / "train")
+    with pytest.raises(DataError, match="Test and train look like parts of one dataset, but"):
         list_folder(tmp_path)
-    paint(tmp_path / "all" / "val" / "another" / "0.png", 1)
-    assert len(list_folder(tmp_path).class_names) == 8 * len(parts) + 2, "other names need not be parts"

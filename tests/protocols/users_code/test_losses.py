@@ -76,6 +76,14 @@ class Late(Loss):
             self.proxies = nn.Parameter(torch.ones(embeddings.shape[1]))
         return (embeddings @ self.proxies).square().mean()
 
+class InAList(Loss):
+    def __init__(self):
+        super().__init__()
+        self.proxies = [nn.Parameter(torch.ones(4))]
+
+    def of(self, embeddings, labels):
+        return (embeddings @ self.proxies[0]).square().mean()
+
 class Unused(Loss):
     def __init__(self):
         super().__init__()
@@ -149,7 +157,8 @@ def test_nested_components_can_come_from_files(tmp_path: Path) -> None:
         ("Broken", r"the loss fails on a batch of random embeddings: mine\.py, line 28: RuntimeError: "),
         ("OnlyProxies", r"gives the embeddings no gradient, .* compute it from `embeddings` without detach"),
         ("ZeroGradient", r"gives the embeddings no gradient, so the network would learn nothing"),
-        ("Late", r"its parameter proxies is made after the optimizer was built, .*; make it in __init__"),
+        ("Late", r"its proxies was no parameter when the optimizer was built, .* nn\.Parameter in __init__"),
+        ("InAList", r"its proxies was no parameter .* several of them an nn\.ParameterList$"),
     ],
 )
 def test_what_cannot_be_trained_is_one_line(tmp_path: Path, name: str, message: str) -> None:
@@ -186,7 +195,7 @@ def test_the_class_counts_of_the_training_images_are_a_placeholder(tmp_path: Pat
     assert tried(spec) == ()
     assert build_method(spec, 2, 3, class_counts=[5, 7]).loss.counts.tolist() == [5, 7]
     with pytest.raises(MethodError, match=r"there is no placeholder \$class_count; known are \$num_classes, "):
-        tried(method(tmp_path, BAD, "Counts", arguments={"counts": "$class_count"}))
+        tried(method(tmp_path, BAD, "Counts", arguments={"counts": [{"of": "$class_count"}]}))
 
 
 def test_a_wrong_argument_is_named_with_the_right_ones(tmp_path: Path) -> None:

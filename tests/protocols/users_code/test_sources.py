@@ -118,6 +118,11 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
         ("\nimport no_such_module\n", r"^bad\.py, line 2: ModuleNotFoundError: No module named 'no_such_module'$"),
         ("import os\nclass B: pass\ndef c(): pass\n", r"^bad\.py has no 'A'; it defines B, c$"),
         ("import sys\nsys.exit(3)\n", r"^bad\.py, line 2: SystemExit: 3$"),
+        ("raise ValueError('\\x1b[31m')\n", r"^bad\.py, line 1: ValueError: \?\[31m$"),
+        (
+            "class E(Exception):\n  def __str__(self): return self.x\nraise E\n",
+            "line 3: E: its message cannot be made$",
+        ),
         ("raise ValueError('long' * 10**4)\n", r"^bad\.py, line 1: ValueError: (long){500}$"),
     ],
 )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reports.board.boards import boards_of, with_all_methods
-from results.spec.training_spec import Component
+from tests.support.sample_records import with_own_loss
 from tests.support.several_datasets import LEVELS, experiment, source
 
 FROZEN = {"trunk": {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}}
@@ -46,25 +46,11 @@ def test_unlike_things_stay_apart_and_a_line_says_why(settings, said):
     assert said in line
 
 
-def with_loss(measured, key, name):
-    """An experiment as if a method's loss were a user's class."""
-    runs = []
-    for run in measured.records:
-        specs = run.specs
-        if run.method == key:
-            specs = tuple(
-                one.changed(method=one.method.model_copy(update={"loss": Component(name=name)})) for one in specs
-            )
-        runs.append(run.model_copy(update={"specs": specs}))
-    return replace(measured, records=tuple(runs))
-
-
 def test_methods_of_one_key_whose_own_code_differs_are_kept_apart():
     first, same, other = (source(name, {**LEVELS, "mine": 0.7}) for name in ("cub200", "cars196", "sop"))
-    codes = ("a", "a", "b")
     first, same, other = (
-        replace(one, measured=with_loss(one.measured, "mine", f"mine.py:Mine (sha256 {16 * code})"))
-        for one, code in zip((first, same, other), codes, strict=True)
+        replace(one, measured=with_own_loss(one.measured, "mine", code))
+        for one, code in zip((first, same, other), "aab", strict=True)
     )
     assert "mine" in boards_of([first, same]).boards[0].methods
     (board,) = boards_of([first, same, other]).boards

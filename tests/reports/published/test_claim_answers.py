@@ -1,5 +1,7 @@
 """Which experiment answers a claim, under which conditions, and what is said without runs."""
 
+from dataclasses import replace
+
 import pytest
 
 from reports.published.claim_answers import answer_claims, claimed_cells
@@ -7,7 +9,7 @@ from reports.tables.differences import differences
 from results.published.claims import read_claims, shipped_claims
 from tests.support.measured_experiment import read
 from tests.support.published_world import MLRC, PAPER, changed, experiment, runs_of, single_runs
-from tests.support.sample_records import changed_run
+from tests.support.sample_records import changed_run, with_own_loss
 
 HEADER = "a,b,dataset,score,value_a,value_b,setting\n"
 HIGH, LOW = [0.70, 0.701, 0.702], [0.60, 0.601, 0.602]
@@ -54,6 +56,7 @@ def test_runs_of_the_papers_experiment_answer_under_its_conditions():
         (of_paper(deviations=("seed otherwise",)), "seed otherwise"),
         (of_paper(dataset={"subset": True}), "a subset of the dataset"),
         (of_paper(trunk={"name": "resnet50"}), "trunk resnet50, published for Inception with batch normalization"),
+        (replace(of_paper(), measured=with_own_loss(of_paper().measured, "proxy_isa")), "a loss or miner of its own"),
         (of_paper(images={"crop": 96}), "images of 96 pixels, published for 224"),
     ],
 )

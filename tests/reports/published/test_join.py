@@ -11,7 +11,7 @@ from reports.tables.result_table import table_of
 from reproduce.config.deviations import suite_experiment
 from results.published.tables import PublishedColumn, published_table, published_tables
 from tests.support.published_world import MLRC, NOT_FILLED, PAPER, changed, experiment, runs_of, single_runs
-from tests.support.sample_records import changed_run
+from tests.support.sample_records import changed_run, with_own_loss
 
 P1 = PublishedColumn("cub200", "precision_at_1", "separated")
 JOINED_P1 = PublishedColumn("cub200", "precision_at_1", "concatenated")
@@ -102,6 +102,7 @@ def test_runs_that_are_not_what_is_published_fill_nothing_and_are_told(changes, 
     [
         (mlrc(runs_of("contrastive", NEAR, dimensions=64)), "256 dimensions, published for 512"),
         (mlrc(runs_of("contrastive", NEAR, fold_fingerprints=("a", "b"))), "2 model(s) a run, published for 4"),
+        (replace(mlrc(), measured=with_own_loss(mlrc().measured, "contrastive")), "a loss or miner of its own"),
     ],
 )
 def test_runs_of_other_models_fill_nothing(stored, said):

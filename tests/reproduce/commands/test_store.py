@@ -55,22 +55,9 @@ def test_a_finished_run_is_whole(runs, say):
     assert "foreign: runs/artifacts/notes.txt" in answer.out
 
 
-def cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:1000])
-
-
-def flip_a_bit(path: Path) -> None:
-    with zipfile.ZipFile(path) as archive:
-        member = max(archive.infolist(), key=lambda info: info.file_size)
-    content = bytearray(path.read_bytes())
-    content[member.header_offset + 200] ^= 1
-    path.write_bytes(content)
-
-
-@pytest.mark.parametrize("damage", [cut, flip_a_bit])
-def test_a_damaged_checkpoint_is_named(runs, say, damage):
+def test_a_damaged_checkpoint_is_named(runs, say):
     path = a_checkpoint(runs)
-    damage(path)
+    path.write_bytes(path.read_bytes()[:1000])
     answer = say("check")
     assert answer.code == 1
     assert f"damaged: runs/artifacts/{path.parent.name}/{path.name}: cannot be loaded" in answer.out
@@ -82,13 +69,6 @@ def test_a_lost_checkpoint_is_missing_and_can_be_left_out_of_the_check(runs, say
     assert answer.code == 1
     assert "missing: runs/artifacts/" in answer.out
     assert say("check", "--records-only").code == 0
-
-
-def test_a_changed_row_is_damaged(runs, say):
-    change(runs / "store.sqlite", "UPDATE trainings SET content = replace(content, '0.', '0.1')")
-    answer = say("check", "--records-only")
-    assert answer.code == 1
-    assert "damaged: row" in answer.out
 
 
 def test_a_store_goes_into_one_file_and_out_of_it_again(runs, say, capsys, monkeypatch):

@@ -92,6 +92,7 @@ SLIPS = {
     "unknown regularizer": ({"embedding_regularizer": {"name": "Nope", "weight": 1}}, "'Nope'"),
     "unknown key": ({"serch": {}}, "'serch'"),
     "title that no table holds": ({"title": "x" * 10_000}, "key 'title': string should have at most 200 characters"),
+    "title that is for terminals": ({"title": "\x1b[31mred"}, "key 'title': string should match pattern"),
     "negative batch": ({"batch": {"samples_per_class": -1}}, "'batch.samples_per_class'"),
     "missing loss": ({"loss": ...}, "'loss' is missing"),
     "unknown scale": ({"search": {"loss.margin": {"scale": "lin", "low": 0, "high": 1}}}, "'search.loss.margin.scale'"),

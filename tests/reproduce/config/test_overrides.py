@@ -154,8 +154,8 @@ def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
         "metrics": ["/mine/mine.py:spread"],
         "trunk": {"name": "/mine/net.py:build", "weights": "/mine/net.pt"},
     }
-    assert with_home(["run", "~/e.yaml", "--store=~/s.sqlite", "cub200=~", "a~/b"]) == [
-        *("run", "/mine/e.yaml", "--store=/mine/s.sqlite", "cub200=/mine", "a~/b")
+    assert with_home(["run", "~/e.yaml", "--store=~/s.sqlite", "cub200=~", "a~/b", "+~/m.yaml,~/n.yaml"]) == [
+        *("run", "/mine/e.yaml", "--store=/mine/s.sqlite", "cub200=/mine", "a~/b", "+/mine/m.yaml,/mine/n.yaml")
     ]
 
 

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from reproduce.config.strict_yaml import named_file, names_in, read_model, read_yaml
 from reproduce.errors import InputError
@@ -20,6 +20,7 @@ class Outer(BaseModel):
     model_config = ConfigDict(extra="forbid")
     title: str
     inner: Inner = Inner(count=1)
+    values: tuple[JsonValue, ...] = ()
 
 
 def complaint(path: Path) -> str:
@@ -44,6 +45,7 @@ def complaint(path: Path) -> str:
         ("title: a\ntitle: b\n", "line 2: not valid YAML (the key 'title' stands twice in one mapping; remove one)"),
         ("title: a\ninner: {count: 1, count: 2}\n", "the key 'count' stands twice"),
         ("title: a\ninner: {count: 2, share: .nan}\n", "key 'inner.share': must be a finite number, found nan"),
+        ("title: a\nvalues: [{x: .inf}]\n", "key 'values': must be a finite number, found ({'x': inf},)"),
         ("title: a\ninner: {count: " + "x" * 500 + "}\n", "xxx..."),
         ("title: a\ninner: !own 3\n", "line 2: not valid YAML (could not determine a constructor"),
         ("- a\n- b\n", "expected keys and values, found list"),

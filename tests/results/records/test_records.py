@@ -97,8 +97,9 @@ def test_no_record_holds_a_score_that_cannot_be(number):
         json.loads(some_run().model_dump_json()),
         {"number": 0, "setting": {}, "state": "complete", "score": 0.5},
     )
+    long = {**run, "wall_time": math.inf}
     run["concatenated"]["map_at_r"] = number
-    for record, content in ((RunRecord, run), (Trial, {**trial, "fold_scores": [number]})):
+    for record, content in ((RunRecord, run), (RunRecord, long), (Trial, {**trial, "fold_scores": [number]})):
         with pytest.raises(ValidationError, match="Input should be"):
             record.model_validate_json(json.dumps(content))
 

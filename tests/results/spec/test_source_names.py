@@ -32,6 +32,7 @@ def test_plain_names_are_none_of_them(plain: str) -> None:
 def test_paths_are_taken_relative_to_a_folder() -> None:
     assert relative_name("../my.py:A", Path("cards")) == "cards/../my.py:A"
     assert relative_name("/code/my.py:A", Path("cards")) == "/code/my.py:A"
+    assert relative_name("~/my.py:A", Path("cards")) == f"{Path.home()}/my.py:A"
     assert relative_name("package.module:A", Path("cards")) == "package.module:A"
     assert relative_name("ContrastiveLoss", Path("cards")) == "ContrastiveLoss"
 

@@ -169,6 +169,7 @@ def test_flags_are_counted_by_method_not_listed_by_fold():
         "fold 0: no trained epoch beat the untrained network",
         "fold 2: training diverged (loss); the best checkpoint before that counts",
         "fold 3: no trained epoch beat the untrained network; the method skipped all steps before 2 of 8 validations",
+        "fold 3: all its test embeddings are equal up to rounding, so its scores are 0",
     )
     runs = values(a=A, b=B)
     runs["a"][0] = replace_run(runs["a"][0], flags=flags)
@@ -177,6 +178,7 @@ def test_flags_are_counted_by_method_not_listed_by_fold():
         "A: 1 of 16 trainings diverged; their best checkpoint before that counts.",
         "A: 2 of 16 trainings did not beat the untrained network.",
         "A: 1 of 16 trainings skipped all steps between two validations.",
+        "A: 1 of 16 trainings ended with equal embeddings of all test images, which score 0.",
         "B: 1 trainings that choose the epoch diverged; their best checkpoint before that counts.",
     ]
 
