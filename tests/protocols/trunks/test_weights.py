@@ -178,14 +178,6 @@ def test_a_training_fetches_nothing(world: World) -> None:
     assert world.asked == []
 
 
-def test_content_with_another_hash_is_refused_and_not_kept(world: World) -> None:
-    torch.save(_checkpoint(1), world.served / world.file.name)
-    text = _refused(lambda: identified_trunk(TOY))
-    assert "its SHA-256 begins with " in text
-    assert f"instead of {world.file.sha256}" in text
-    assert list(world.hub.iterdir()) == []
-
-
 # What a file is
 
 
