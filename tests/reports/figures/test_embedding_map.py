@@ -8,7 +8,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from reports.figures.embedding_map import (
     MapPanel,
-    class_look,
     embedding_map,
     tsne_panel,
     tsne_places,
@@ -82,12 +81,6 @@ def test_the_map_draws_every_point_with_its_class_and_proxies_in_its_shape_and_c
         assert all(proxy.get_sizes()[0] > 2 * part.get_sizes()[0] for part in images)
     assert "60 images of 5 classes, 3 proxies" in figure.axes[0].get_xlabel()
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [*"01234", "proxy, in the sign of its class"]
-
-
-def test_49_classes_differ_in_colour_or_marker_and_have_no_key():
-    assert len({tuple(class_look(index).values()) for index in range(49)}) == 49
-    labels = np.repeat(np.arange(49), 2)
-    assert embedding_map(MapPanel(np.random.default_rng(0).normal(size=(98, 2)), labels)).legends == []
 
 
 @pytest.mark.parametrize("classes", [2, 21])
