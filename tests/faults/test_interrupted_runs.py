@@ -66,6 +66,7 @@ def killed(whole: Whole, name: str, victim: str, draw: random.Random) -> bool:
     return hit
 
 
+@pytest.mark.late
 def test_a_run_that_is_killed_at_a_write_continues_to_the_same_table(tiny_run: Path, tmp_path: Path) -> None:
     """The short one of these tests: its undisturbed run is the one that all tests share."""
     whole = Whole(write_experiment(tmp_path, iterations=2), (tiny_run / "runs/tables/tiny.csv").read_bytes(), 0.0)
@@ -95,6 +96,7 @@ def test_a_stopped_run_says_so_and_continues_to_the_same_table(whole: Whole, num
     goes_on(whole, name)
 
 
+@pytest.mark.late
 def test_a_second_run_of_an_experiment_is_refused_and_others_use_the_store(tmp_path: Path) -> None:
     write_experiment(tmp_path)
     first = Run(tmp_path, "runs", "--workers", "1")
