@@ -1,5 +1,6 @@
 """What all tests share. Nothing here imports torch, or trains, before a test asks for it."""
 
+import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
@@ -47,6 +48,15 @@ def same_threads_afterwards() -> Iterator[None]:
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def forked_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes for users' code have this one's modules; those of a run import the suite and torch's optimizers."""
+    import torch._dynamo  # noqa: F401
+
+    fork = multiprocessing.get_context("fork")
+    monkeypatch.setattr("protocols.processes.processes", lambda: fork)
 
 
 @pytest.fixture(scope="session")

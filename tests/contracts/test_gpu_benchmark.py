@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,19 +18,6 @@ def test_without_cuda_one_line_says_so(capsys: pytest.CaptureFixture[str], tmp_p
     assert gpu.main(["--out", str(tmp_path / "out.json")]) == 2
     assert capsys.readouterr().out == "bench-gpu: this machine has no CUDA, so nothing was measured\n"
     assert not (tmp_path / "out.json").exists()
-
-
-def test_a_part_that_fails_is_named_and_costs_only_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def failing(bench: gpu.Bench) -> Iterator[tuple[str, object]]:
-        yield "one", {"value": 2}
-        raise ValueError("why\nmore")
-
-    out = tmp_path / "out.json"
-    monkeypatch.setitem(gpu.PARTS, "retrieval", failing)
-    gpu.measure("retrieval", gpu.Bench(torch.device("cpu"), True, tmp_path, tmp_path), out)
-    found = json.loads(out.read_text())["retrieval"]
-    assert (found["one"], found["failed"]) == ({"value": 2}, "ValueError: why")
-    assert found["origin"]["device"] == "cpu"
 
 
 @pytest.mark.long

@@ -72,7 +72,7 @@ def claims_of(pairs):
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(METHODS, SCORES, COMPARE, SEARCHES)
 def test_table_page_and_latex_agree_on_every_leader_and_every_claim(world, score, compare, search):
     primary = {"metric": "map_at_r", "embeddings": "concatenated", **(score or {}), "compare": compare}

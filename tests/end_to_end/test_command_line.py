@@ -1,18 +1,12 @@
 """The command line lists its contents. Bad input gives one clear line and exit code 2, and nothing is written."""
 
-import shutil
-import sqlite3
-from pathlib import Path
-
-import numpy as np
 import pytest
 import yaml
-from PIL import Image
 
 from protocols.datasets.dataset_registry import DATASETS
 from reproduce.config.experiment_file import experiment_names
 from reproduce.config.method_card import card_names
-from results.store.database import SCHEMA_VERSION, Database
+from results.store.database import Database
 from results.store.store import Store
 from tests.support.command_line import TINY, ask, reproduce
 
@@ -116,72 +110,6 @@ def test_bad_input_is_one_line_and_nothing_is_written(say, here, case):
     assert said in refused(answer)
     assert answer.out == ""
     assert sorted(here.rglob("*")) == before
-
-
-def pictures(folder: Path, classes: int, per_class: int = 2) -> Path:
-    """A folder of images, one folder per class."""
-    noise = np.random.default_rng(1)
-    for number in range(classes):
-        (folder / f"class_{number}").mkdir(parents=True)
-        for image in range(per_class):
-            pixels = noise.integers(0, 255, (24, 24, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(folder / f"class_{number}" / f"{image}.png")
-    return folder
-
-
-@pytest.fixture
-def photos(here):
-    (here / "photos.yaml").write_text(TINY.replace("{name: glyphs}", "{name: folder}").replace("crop: 32", "crop: 16"))
-    return pictures(here / "photos", classes=16, per_class=3)
-
-
-def run_photos(say, *more: str):
-    return say("run", "photos.yaml", "--data", "photos", "--methods", "untrained", "--workers", "1", *more)
-
-
-def nothing_stored(here) -> bool:
-    return not (here / "runs" / "store.sqlite").exists()
-
-
-def test_a_class_with_one_image_is_named_and_fifteen_classes_are_too_few(say, here, photos):
-    for image in ("1.png", "2.png"):
-        (photos / "class_3" / image).rename(here / image)
-    line = refused(run_photos(say))
-    assert "class 'class_3' has only one image; give it at least two, or remove the class" in line
-    for image in ("1.png", "2.png"):
-        (here / image).rename(photos / "class_3" / image)
-    shutil.rmtree(photos / "class_7")
-    assert "15 classes: the MLRC split needs at least 16, or folds validate" in refused(run_photos(say))
-    assert nothing_stored(here)
-
-
-def test_an_image_that_cannot_be_decoded_is_named_and_can_be_left_out(say, here, photos):
-    broken = photos / "class_2" / "1.png"
-    broken.write_bytes(broken.read_bytes()[:60])
-    line = refused(run_photos(say))
-    assert "photos/class_2/1.png: cannot be decoded" in line
-    assert "--skip-broken-images" in line
-    assert nothing_stored(here)
-    answer = run_photos(say, "--skip-broken-images")
-    assert answer.code == 0, answer.err
-    assert "left out: 1 image(s) that cannot be decoded (class_2/1.png)" in answer.out
-    assert "47 images of 16 classes" in answer.out
-
-
-def test_a_store_of_another_schema_version_is_not_changed(say, here):
-    (here / "runs").mkdir()
-    file = here / "runs" / "store.sqlite"
-    Store(file, here)
-    with sqlite3.connect(file) as connection:
-        connection.execute("UPDATE suite_schema SET version = 99")
-    connection.close()
-    before = file.read_bytes()
-    for arguments in (["run", "tiny.yaml"], ["plan", "tiny.yaml"], ["status"], ["table", "tiny"]):
-        line = refused(say(*arguments))
-        assert f"made by schema version 99, this suite reads version {SCHEMA_VERSION}" in line
-        assert file.read_bytes() == before
-    assert "not a database" in refused(say("run", "tiny.yaml", "--store", "tiny.yaml"))
-    assert (here / "tiny.yaml").read_text() == TINY
 
 
 def test_a_full_disk_gives_one_line_and_the_run_can_continue_afterwards(say, here):

@@ -9,7 +9,7 @@ from results.store.experiment_results import FOLDER, MeasuredExperiment
 from tests.support.command_line import ask
 
 
-@pytest.mark.slow
+@pytest.mark.late
 def test_nothing_but_the_own_method_is_trained(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
 

@@ -114,16 +114,6 @@ def test_numbers_sort_as_numbers_and_missing_ones_stay_last(visit):
     assert page.evaluate(keys) == ["-1", "1e-7", "9", "10", ""]
 
 
-def test_a_folded_section_opens_by_keyboard(visit):
-    page = visit()
-    picture = page.locator(f"{GALLERY} img").first
-    assert not picture.is_visible()
-    for shown in (True, False):
-        page.locator(f"{GALLERY} > summary").focus()
-        page.keyboard.press("Enter")
-        assert picture.is_visible() == shown
-
-
 def test_the_origin_of_a_mean_is_shown_by_mouse_and_keyboard(visit):
     page = visit()
     tip = page.locator("#tip")
@@ -189,15 +179,6 @@ def test_the_printed_page_is_dark_on_white_without_navigation_and_fits_a_sheet(v
     assert page.evaluate("document.documentElement.scrollWidth") == 718
 
 
-def test_focus_is_visible_and_the_first_tab_stop_skips_to_the_results(visit):
-    page = visit()
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
-    assert page.locator(".skip").bounding_box()["x"] >= 0
-    page.keyboard.press("Tab")
-    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
-
-
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
 def test_the_first_screen_has_the_answer_its_limits_and_the_whole_ranking(visit, width, height):
     page = visit(width=width, height=height)
@@ -210,12 +191,3 @@ def test_the_first_screen_has_the_answer_its_limits_and_the_whole_ranking(visit,
             box = cell.bounding_box()
             assert box["x"] + box["width"] <= width
     assert page.evaluate("document.documentElement.scrollWidth") == width
-
-
-def test_few_tab_stops_lead_to_the_first_folded_section(visit):
-    page = visit()
-    stops = 0
-    while stops <= 40 and not page.evaluate("document.activeElement.matches('details.fold > summary')"):
-        page.keyboard.press("Tab")
-        stops += 1
-    assert stops <= 40

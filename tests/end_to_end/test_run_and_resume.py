@@ -1,11 +1,8 @@
 """Runs from the command line to the table: interrupted, resumed, with one worker or two."""
 
 import io
-import os
 import re
 import shutil
-import signal
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -14,15 +11,10 @@ import pytest
 
 from results.spec.search_settings import LOOKS
 from results.store.store import Store
-from tests.support.command_line import TINY, ask, command, in_background, reproduce
-from tests.support.processes import group_members
+from tests.support.command_line import TINY, ask, reproduce
 
 TRAININGS = 2 * 2 * (2 + 2)
 """Two methods with two folds each, two trials and two reproductions."""
-
-# Twelve trainings, each long enough to be caught in the middle.
-LONGER = TINY.replace("iterations_per_epoch: 5", "iterations_per_epoch: 100").replace("trials: 2", "trials: 4")
-LONGER_TRAININGS = 2 + 2 * (4 + 1)
 
 
 def run(folder: Path, *more: str):
@@ -115,68 +107,6 @@ def test_one_worker_gives_the_same_table(glyph_run, here, say):
     assert answer.code == 0, answer.err
     name = Path("runs") / "tables" / "tiny.csv"
     assert (here / name).read_bytes() == (glyph_run.folder / name).read_bytes()
-
-
-class Started:
-    """A run in the background."""
-
-    def __init__(self, folder: Path, store: str) -> None:
-        self.process = in_background(folder, command("run", "tiny.yaml", "--workers", "2", "--store", store))
-
-    def until(self, text: str) -> None:
-        """Read lines until one contains `text`."""
-        for line in self.process.stdout:
-            if text in line:
-                return
-        pytest.fail(f"the run ended without saying {text!r}: {self.process.stderr.read()}")
-
-
-def wait_until_gone(group: int) -> list[int]:
-    """Wait at most a minute until a process group has ended, and return its remaining processes."""
-    for _ in range(600):
-        left = group_members(group)
-        if not left:
-            return []
-        time.sleep(0.1)
-    return left
-
-
-@pytest.fixture(scope="module")
-def longer(tmp_path_factory):
-    """A folder with a longer experiment, and the table of an uninterrupted run."""
-    folder = tmp_path_factory.mktemp("longer")
-    (folder / "tiny.yaml").write_text(LONGER)
-    answer = run(folder, "--workers", "2", "--store", "whole/store.sqlite")
-    assert answer.code == 0, answer.err
-    return folder
-
-
-@pytest.mark.long
-def test_a_killed_and_then_stopped_run_ends_with_the_same_table(longer):
-    killed = Started(longer, "cut/store.sqlite")
-    killed.until("contrastive: search")
-    os.kill(killed.process.pid, signal.SIGKILL)
-    assert killed.process.wait(60) == -signal.SIGKILL
-    assert wait_until_gone(killed.process.pid) == [], "a worker outlives the killed run"
-    store = Store(longer / "cut" / "store.sqlite", longer)
-    kept = len(store.table("folds"))
-    assert 0 < kept < LONGER_TRAININGS
-
-    stopped = Started(longer, "cut/store.sqlite")
-    stopped.until("contrastive: search")
-    os.killpg(stopped.process.pid, signal.SIGINT)
-    _, said = stopped.process.communicate(timeout=60)
-    assert stopped.process.returncode == 130
-    assert said == "stopped; everything finished is kept, run the same command to continue\n"
-    assert wait_until_gone(stopped.process.pid) == [], "a worker outlives the stopped run"
-    assert kept < len(store.table("folds")) < LONGER_TRAININGS
-    kept = len(store.table("folds"))
-
-    again = run(longer, "--workers", "2", "--store", "cut/store.sqlite")
-    assert again.code == 0, again.err
-    assert made(again.out) == (LONGER_TRAININGS - kept, kept)
-    csv = Path("tables") / "tiny.csv"
-    assert (longer / "cut" / csv).read_bytes() == (longer / "whole" / csv).read_bytes()
 
 
 @pytest.mark.long

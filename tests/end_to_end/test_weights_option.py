@@ -1,12 +1,11 @@
 """The option --weights: missing weights give one line, and other weights change the fingerprints of trainings."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import TINY, Answer, ask, command, environment
+from tests.support.command_line import TINY, Answer, ask
 
 FILE = "bn_inception-52deb4733.pth"
 VARIABLE = "METRIC_LEARNING_WEIGHTS"
@@ -41,11 +40,8 @@ def refused(answer: Answer) -> str:
     return answer.err
 
 
-def test_without_weights_and_network_the_error_is_one_line(here: Path) -> None:
-    done = subprocess.run(
-        command("run", "inception.yaml"), cwd=here, env=environment(), capture_output=True, text=True, timeout=120
-    )
-    line = refused(Answer(done.returncode, done.stdout, done.stderr))
+def test_without_weights_and_network_the_error_is_one_line(say, here: Path) -> None:
+    line = refused(say("run", "inception.yaml"))
     assert f"there is no file {here / 'home' / 'hub' / 'checkpoints' / FILE}" in line
     assert f"; put {FILE} there, or name the file, or its folder, with --weights" in line
     assert not (here / "runs" / "store.sqlite").exists()

@@ -1,8 +1,6 @@
-"""Runs that are killed, stopped or lose their power at any moment: the same command then ends with the same table.
+"""Runs that are killed or stopped at any moment: the same command then ends with the same table.
 
-A power cut is simulated: all processes are killed, and every file and every name that was not synced by then is lost.
-`test_order_of_writes.py` has the same for each function that writes, and `run/test_lab.py` deaths of a whole
-search.
+`test_order_of_writes.py` has what a power cut would lose, and `run/test_lab.py` deaths of a whole search.
 """
 
 import os
@@ -16,13 +14,11 @@ from typing import NamedTuple
 import pytest
 
 from tests.support.command_line import reproduce
-from tests.support.interrupted_runs import Run, lose_unsynced, write_experiment
+from tests.support.interrupted_runs import Run, write_experiment
 
 STOPPED = "stopped; everything finished is kept, run the same command to continue\n"
 WRITES = 24
 """A parent process opens or renames about this many files in a whole run."""
-
-with_proc = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the open files in /proc")
 
 
 class Whole(NamedTuple):
@@ -70,6 +66,7 @@ def killed(whole: Whole, name: str, victim: str, draw: random.Random) -> bool:
     return hit
 
 
+@pytest.mark.late
 def test_a_run_that_is_killed_at_a_write_continues_to_the_same_table(tiny_run: Path, tmp_path: Path) -> None:
     """The short one of these tests: its undisturbed run is the one that all tests share."""
     whole = Whole(write_experiment(tmp_path, iterations=2), (tiny_run / "runs/tables/tiny.csv").read_bytes(), 0.0)
@@ -99,32 +96,7 @@ def test_a_stopped_run_says_so_and_continues_to_the_same_table(whole: Whole, num
     goes_on(whole, name)
 
 
-@with_proc
-def test_a_cut_loses_what_was_not_synced(tmp_path: Path) -> None:
-    """Without any sync nothing is left; so the test below can fail."""
-    (tmp_path / "run" / "artifacts").mkdir(parents=True)
-    (tmp_path / "run" / "artifacts" / "checkpoint.pt").write_bytes(b"content")
-    (tmp_path / "run" / "store.sqlite").write_bytes(b"content")
-    lose_unsynced(tmp_path / "run", tmp_path / "no.log")
-    assert [path.name for path in (tmp_path / "run").rglob("*")] == ["store.sqlite"]
-
-
-@with_proc
-@pytest.mark.faults
-@pytest.mark.parametrize("number", range(27))
-def test_a_run_continues_after_a_power_cut_to_the_same_table(whole: Whole, number: int) -> None:
-    # The cuts are spread over the whole run: its start, its trainings and its end.
-    moment = 0.15 + 0.85 * (number + random.Random(number).random()) / 27
-    for attempt in range(20):
-        run = Run(whole.folder, f"cut-{number}-{attempt}", note_syncs=True)
-        if run.lives_until((1 - attempt / 20) * moment * whole.seconds):
-            run.cut_power()
-            goes_on(whole, run.base.name)
-            return
-        run.end()
-    pytest.fail("no run was cut in 20 attempts")
-
-
+@pytest.mark.late
 def test_a_second_run_of_an_experiment_is_refused_and_others_use_the_store(tmp_path: Path) -> None:
     write_experiment(tmp_path)
     first = Run(tmp_path, "runs", "--workers", "1")

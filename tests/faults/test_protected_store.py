@@ -79,6 +79,7 @@ def content(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.late
 def test_nothing_is_written_into_a_protected_folder(folder):
     before = content(folder)
     answers = reproduce_without_privilege(folder, *READING, *WRITING)

@@ -108,6 +108,7 @@ def test_a_batch_that_no_stream_of_images_fills_is_refused(tmp_path):
     )
 
 
+@pytest.mark.usefixtures("forked_processes")
 def test_the_faults_of_all_methods_are_named_in_the_middle_of_their_ranges(tmp_path):
     both = "c1_xbm: {loss.memory_size: {low: 4, high: 90}}, c2_xbm: {loss.memory_size: {low: 3, high: 5}}"
     ranges = f"{{trials: 2, ranges: {{{both}}}}}"

@@ -221,3 +221,9 @@ def test_a_base_with_one_row_per_class_is_accepted_whatever_its_class() -> None:
         SoftTripleLoss(3, 4, centers_per_class=5),
     ):
         assert small(base)(embeddings, labels).isfinite()
+
+
+@pytest.mark.parametrize("base", [ProxyGMLLoss(3, 4, proxies_per_class=2, r=0.9), pml_losses.ProxyAnchorLoss(3, 5)])
+def test_a_base_with_several_rows_per_class_or_longer_ones_is_refused(base: nn.Module) -> None:
+    with pytest.raises(ValueError, match=r"NIRLoss needs proxies \(3, 4\), one per class, Proxy.* has \("):
+        small(base)

@@ -18,12 +18,10 @@ import losses
 from losses import (
     MultiSimilarityMiner,
     NTXentLoss,
-    ProxyNCALoss,
     SignalToNoiseRatioContrastiveLoss,
     SoftTripleLoss,
     version_of,
 )
-from losses.soft_triple import center_spread
 
 LABELS = torch.arange(8) % 3
 
@@ -87,34 +85,7 @@ def test_soft_triple_with_the_mean_over_pairs(tau: float, expected: float, expec
     assert gradient_norms(value, x, loss.fc) == pytest.approx(expected_norms, rel=1e-9)
 
 
-def test_mean_over_pairs_is_twice_the_authors_regulariser() -> None:
-    torch.manual_seed(0)
-    loss = SoftTripleLoss(5, 64, 10)
-    unit = loss.centers()
-    root_distances = [
-        (2 + 1e-5 - 2 * (unit[c, k] * unit[c, other]).sum()).sqrt()
-        for c in range(5)
-        for k in range(10)
-        for other in range(k)
-    ]
-    torch.testing.assert_close(2 * center_spread(unit), torch.stack(root_distances).mean())
-    x, labels = torch.randn(7, 64), torch.arange(7) % 5
-    values = {}
-    for regularizer in ("mean", "halved"):
-        loss.regularizer = regularizer  # type: ignore[assignment]
-        values[regularizer] = loss(x, labels) - loss.compute_loss(x, labels, None, x, labels)["loss"]["losses"].mean()
-    torch.testing.assert_close(values["mean"], 2 * values["halved"])
-
-
 # --- ProxyNCA ---
-
-
-def test_proxy_nca_and_its_gradients() -> None:
-    x, loss = embeddings(), ProxyNCALoss(3, 6, softmax_scale=9.0).double()
-    loss.proxies.data = rows(3, 6, 0.9)
-    value = loss(x, LABELS)
-    assert value.item() == pytest.approx(0.7801770869074134, rel=1e-9)
-    assert gradient_norms(value, x, loss.proxies) == pytest.approx([0.5563952737170316, 3.131295679385499], rel=1e-9)
 
 
 # --- NT-Xent and the miner of multi-similarity ---

@@ -163,8 +163,3 @@ def test_switches_follow_the_passes_over_the_images():
         loss.on_step_start(Clock(epoch=9, step=900, steps_per_epoch=100, passes=passes))
         seen.append(loss.switches())
     assert seen == [(False, False), (False, False), (True, False), (True, True)]
-
-
-def test_effective_number_of_one_sample_bound():
-    loss = trained(steps=2, V=1)
-    torch.testing.assert_close(loss.class_status(torch.float64).effective_number, torch.ones(4, dtype=torch.float64))

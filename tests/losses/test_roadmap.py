@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 import torch
-from pytorch_metric_learning.distances import DotProductSimilarity
-from pytorch_metric_learning.losses import ContrastiveLoss
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -68,21 +66,3 @@ def test_without_delta_the_line_begins_at_zero() -> None:
     torch.testing.assert_close(step, torch.tensor([torch.sigmoid(torch.tensor(-1.0)).item(), 0.5, 100 * 0.02 + 1.0]))
     with pytest.raises(ValueError, match="delta None needs an offset"):
         RoadmapLoss(delta=None)
-
-
-def test_supap_is_an_upper_bound_of_one_minus_average_precision() -> None:
-    embeddings = normalize(torch.randn(24, 4, generator=torch.Generator().manual_seed(0)))
-    labels = torch.arange(24) % 6
-    similarity = embeddings @ embeddings.T
-    same = labels.unsqueeze(1) == labels
-    exact = []
-    for row, positive in zip(similarity, same, strict=True):
-        hits = positive[row.argsort(descending=True)]
-        exact.append((hits.cumsum(0)[hits] / (1 + hits.nonzero().squeeze(1))).mean())
-    assert RoadmapLoss(lam=0.0)(embeddings, labels) >= 1 - torch.stack(exact).mean()
-
-
-def test_the_calibration_is_the_contrastive_loss_of_the_library() -> None:
-    embeddings, labels = torch.randn(20, 6), torch.arange(20) % 5
-    theirs = ContrastiveLoss(0.9, 0.6, distance=DotProductSimilarity())
-    torch.testing.assert_close(RoadmapLoss(lam=1.0)(embeddings, labels), theirs(embeddings, labels))

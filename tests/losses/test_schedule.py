@@ -15,6 +15,7 @@ from losses.plugin import Clock, Needs, TrainingPlugin
 from losses.schedule import CALLS
 from protocols.training.train_fold import train_fold
 from results.spec.training_spec import Component
+from tests.support.documentation import ROOT, blocks
 from tests.support.plain_loop import five_epochs, losses_of_plain_loop
 
 METHODS = {
@@ -86,6 +87,14 @@ def test_a_loss_that_picks_samples_asks_for_images() -> None:
     loss = CCPLoss.from_card(num_classes=2, embedding_size=4)
     with pytest.raises(ValueError, match="CCPLoss picks its proxies among embeddings of training images; give images="):
         Schedule(loss, nn.Linear(2, 4), [0, 1], batch_size=2)
+
+
+def test_the_examples_of_the_docs_call_the_hooks() -> None:
+    names: dict[str, Any] = {}
+    for code in (one for one in blocks(ROOT / "docs" / "losses_elsewhere.md", "python") if "Schedule(" in one):
+        exec(code, names)
+    # The second, in a trainer of pytorch-metric-learning: CCP has picked its proxies.
+    assert names["loss"].started
 
 
 # --- the reminder ---

@@ -91,17 +91,6 @@ def test_authors_two_terms(case: Case) -> None:
         case.check(memory, case.arrays["xbm_loss_fifo"][step], "xbm_loss")
 
 
-def test_before_the_start_it_is_the_plain_loss_and_stores_nothing() -> None:
-    loss, plain = (
-        XBMLoss.from_card(embedding_size=4, memory_size=12, start_iteration=2),
-        XBMLoss.from_card(embedding_size=4, memory_size=12).base_loss,
-    )
-    for step, (embeddings, labels) in enumerate(batches(4)):
-        value, alone = loss(embeddings, labels).item(), plain(embeddings, labels).item()
-        assert value == pytest.approx(alone, rel=1e-6) if step < 2 else value > 1.1 * alone
-        assert loss.queue.filled == min(12, max(0, 6 * (step - 1)))
-
-
 def test_memory_gives_no_gradient_to_the_past() -> None:
     loss = XBMLoss.from_card(embedding_size=4, memory_size=12, start_iteration=0)
     (first, labels), (second, _) = batches(2)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,7 +29,6 @@ from tests.support.toys import (
     conditions,
     made_up_result,
     pattern_dataset,
-    settings,
 )
 
 SPACE = (
@@ -173,20 +171,6 @@ def test_the_highest_mean_wins(setup: Setup) -> None:
         assert {spec.method.model_dump_json() for spec in job.specs} == {winner.model_dump_json()}
 
 
-def test_a_trial_with_a_fold_that_went_nan_scores_0(setup: Setup) -> None:
-    # Trial 0 would win by the mean with 0 for its diverged fold, or if that fold were left out of the mean.
-    seen: list[str] = []
-
-    def score(spec: FoldSpec) -> FoldResult:
-        seen.append(spec.fingerprint)
-        first = len(seen) <= 4
-        reason = "loss not finite at iteration 7" if first and spec.fold == 1 else None
-        return made_up_result(spec, 0.6 if first else 0.4, reason=reason)
-
-    driven = _drive(setup, score=score)
-    assert driven.reproductions[0].spec.method == driven.asked[1][0].spec.method
-
-
 def test_the_search_trial_is_not_among_the_runs(setup: Setup) -> None:
     driven = _drive(setup)
     searched = {job.spec.fingerprint for job in driven.search}
@@ -231,14 +215,6 @@ def test_flags_and_times_are_passed_on(setup: Setup) -> None:
     assert all(job.flags == () for job in _drive(setup).tests)
 
 
-def test_a_method_without_a_space_is_not_searched(setup: Setup) -> None:
-    driven = _drive(setup, MethodTemplate(method=CONTRASTIVE))
-    assert [len(jobs) for jobs in driven.asked] == [12, 3]
-    assert {job.spec.method.model_dump_json() for job in driven.reproductions} == {CONTRASTIVE.model_dump_json()}
-    assert all(job.hyperparameters == {} for job in driven.tests)
-    assert PROTOCOLS["mlrc"].trainings_of(study(setup, MethodTemplate(method=CONTRASTIVE), BUDGET)) == 12
-
-
 @pytest.mark.parametrize(
     ("trunk", "method", "runs"),
     [
@@ -261,23 +237,6 @@ def test_a_pretrained_trunk_is_tested_once(setup: Setup, trunk: TrunkSpec, metho
     assert len(driven.returned) == runs
     sizes = {job.spec.embedding_size for job in driven.reproductions}
     assert sizes == {None if method.loss is None and method.embedder is None else 8}
-
-
-def test_an_interrupted_protocol_asks_for_the_same_jobs(setup: Setup) -> None:
-    whole, log = _drive(setup), TrialsInMemory()
-
-    def stopped(spec: FoldSpec) -> FoldResult:
-        if len(log.trials(next(iter(log.studies)))) > 1:
-            raise KeyboardInterrupt
-        return _hump(spec)
-
-    with pytest.raises(KeyboardInterrupt):
-        _drive(setup, score=stopped, log=log)
-    assert _drive(setup, log=log).asked == whole.asked, "the store has the outcomes of the first trial"
-    (study,) = log.studies
-    trials = log.trials(study)
-    assert _drive(setup, log=log).asked == whole.asked
-    assert log.trials(study) == trials, "a finished search is not gone on with"
 
 
 def test_a_larger_budget_goes_on_and_a_smaller_looks_at_the_first_only(setup: Setup) -> None:
@@ -304,12 +263,6 @@ def test_an_exhaustive_parameter_has_its_own_number_of_trials(setup: Setup) -> N
     tried = [job.spec.method.loss.arguments["num_bins"] for job in driven.search[::4] if job.spec.method.loss]
     assert tried == [2, 3, 4]
     assert PROTOCOLS["mlrc"].trainings_of(study(setup, method, budget)) == 4 * (3 + 1)
-
-
-@pytest.mark.parametrize("change", [{"seed": 6}, {"folds": 2}, {"embedding_size": 4}, {"training": settings(lr=0.5)}])
-def test_another_setup_is_another_study(setup: Setup, change: dict[str, Any]) -> None:
-    one = Study(setup, OPEN, BUDGET, SAMPLER, TrialsInMemory())
-    assert one.name != Study(with_changes(setup, **change), OPEN, BUDGET, SAMPLER, TrialsInMemory()).name
 
 
 def test_before_a_search_no_training_is_foreseeable_and_without_one_all_are(setup: Setup) -> None:

@@ -79,10 +79,9 @@ print([len(trial.intermediate_values) for trial in study.trials])
 """
 
 
-@pytest.mark.parametrize("way", ["file", "input", "argument"])
+@pytest.mark.parametrize("way", ["file", "input"])
 def test_a_program_without_a_guard_trains_in_further_processes_and_several_trials_at_once(tmp_path, way):
     (tmp_path / "search.py").write_text(PROGRAM)
-    arguments = {"file": ["search.py"], "input": ["-"], "argument": ["-c", PROGRAM]}[way]
-    command, given = [sys.executable, *arguments], PROGRAM if way == "input" else None
+    command, given = ([sys.executable, "-"], PROGRAM) if way == "input" else ([sys.executable, "search.py"], None)
     done = subprocess.run(command, input=given, cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "[2, 2]\n"), done.stderr

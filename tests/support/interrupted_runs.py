@@ -1,9 +1,7 @@
-"""Runs of a tiny experiment as processes of their own, which are killed, interrupted, or lose their power."""
+"""Runs of a tiny experiment as processes of their own, which are killed or interrupted."""
 
-import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import time
@@ -33,34 +31,6 @@ def _hook(event, arguments):
 sys.addaudithook(_hook)
 """
 
-# A line of the log is a file with its size at a sync, or a folder with its names; it is written at once, so that lines
-# of several processes do not mix.
-_NOTE_SYNCS = """
-import json, os
-_folder, _sync, _sync_all = os.environ["SYNCS_OF"], os.fsync, os.sync
-_log = os.open(os.environ["SYNC_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-def _note(path):
-    status, names = os.stat(path), None
-    if os.path.isdir(path):
-        names = {entry.name: entry.inode() for entry in os.scandir(path)}
-    os.write(_log, (json.dumps([status.st_ino, status.st_size, status.st_mtime_ns, names]) + "\\n").encode())
-def fsync(handle):
-    number = handle if isinstance(handle, int) else handle.fileno()
-    _sync(number)
-    path = os.readlink(f"/proc/self/fd/{number}")
-    if path.startswith(_folder):
-        _note(path)
-def sync():
-    _sync_all()
-    for base, _, names in os.walk(_folder):
-        for path in (base, *(os.path.join(base, name) for name in names)):
-            _note(path)
-os.fsync, os.sync = fsync, sync
-"""
-
-_DATABASE = "store.sqlite"
-"""SQLite syncs its own files, in C. They stay as the killed processes left them."""
-
 
 def write_experiment(folder: Path, iterations: int = 20) -> Path:
     """Write images and an experiment of eight trainings and two tests, long enough to be hit in the middle."""
@@ -80,26 +50,20 @@ class Run:
         page: Whether the run ends with its page.
         kill_at_write: A process of the run is killed at this file of its own that it opens for writing or renames,
             once in the whole run. 0 kills nothing.
-        note_syncs: Whether the run notes what it syncs, for `cut`.
     """
 
-    def __init__(
-        self, folder: Path, name: str, *more: str, page: bool = False, kill_at_write: int = 0, note_syncs: bool = False
-    ) -> None:
-        self.base, self.shot, self.syncs = folder / name, folder / f"{name}.shot", folder / f"{name}.syncs"
+    def __init__(self, folder: Path, name: str, *more: str, page: bool = False, kill_at_write: int = 0) -> None:
+        self.base, self.shot = folder / name, folder / f"{name}.shot"
         self.base.mkdir(exist_ok=True)
         variables = environment() | {
             "KILL_AT_WRITE": str(kill_at_write),
             "KILL_ONCE": str(self.shot),
             "KILL_IN": str(self.base),
-            "SYNCS_OF": str(self.base),
-            "SYNC_LOG": str(self.syncs),
         }
-        hook = _KILL_AT_A_WRITE if kill_at_write else _NOTE_SYNCS if note_syncs else ""
-        if hook:
+        if kill_at_write:
             hooks = folder / f"{name}.hooks"
             hooks.mkdir(exist_ok=True)
-            (hooks / "sitecustomize.py").write_text(hook)
+            (hooks / "sitecustomize.py").write_text(_KILL_AT_A_WRITE)
             variables["PYTHONPATH"] = os.pathsep.join([str(hooks), variables["PYTHONPATH"]])
         options = ("--data", "images", "--workers", "2", "--device", "cpu", "--store", f"{name}/store.sqlite")
         self.started = time.monotonic()
@@ -132,12 +96,6 @@ class Run:
             os.kill(draw.choice(workers), signal.SIGKILL)
         return bool(workers)
 
-    def cut_power(self) -> None:
-        """Kill all processes of the run, and lose what was not synced."""
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.end()
-        lose_unsynced(self.base, self.syncs)
-
     def end(self) -> tuple[int, str, str]:
         """Wait for the run and its workers; return its exit code and what it printed."""
         out, err = self.process.communicate(timeout=300)
@@ -147,26 +105,3 @@ class Run:
     def table(self) -> bytes:
         """Return the table of the finished run."""
         return (self.base / "tables" / "tiny.csv").read_bytes()
-
-
-def lose_unsynced(base: Path, log: Path) -> None:
-    """Remove the names that no sync of their folder saw, and empty the files whose content was not synced."""
-    contents: set[tuple[int, int, int]] = set()
-    names: dict[int, dict[str, int]] = {}
-    lines = log.read_text().splitlines() if log.exists() else []
-    for inode, size, changed, entries in map(json.loads, lines):
-        if entries is None:
-            contents.add((inode, size, changed))
-        else:
-            names[inode] = entries
-    for path in sorted(base.rglob("*"), key=lambda path: len(path.parts)):
-        if path.name.startswith(_DATABASE) or not os.path.lexists(path):
-            continue
-        status = path.lstat()
-        if names.get(path.parent.stat().st_ino, {}).get(path.name) != status.st_ino:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-        elif path.is_file() and (status.st_ino, status.st_size, status.st_mtime_ns) not in contents:
-            path.write_bytes(b"")

@@ -167,24 +167,6 @@ def test_the_recipe_for_queries_and_gallery(shop: Path, tmp_path: Path, monkeypa
     assert query_scores(*sides(right, labels, data.is_query)).mean().map_at_r == 1
 
 
-def test_the_recipe_for_inaturalist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    lists: dict[str, list[str]] = {"train": [], "test": []}
-    for number, species in enumerate((90, 7, 12, 3, 10, 4, 9, 11)):
-        for image in range(2):
-            name = f"train_val2018/{'Aves' if species > 9 else 'Fungi'}/{species}/{image:032x}.jpg"
-            paint(tmp_path / "inat" / name, seed=10 * number + image)
-            lists["train" if number < 5 else "test"].append(name)
-    for part, names in lists.items():
-        (tmp_path / "inat" / f"Inaturalist_{part}_set1.txt").write_text("\n".join(names))
-    (snippet,) = [code for code in blocks(ROOT / "docs" / "datasets.md", "python") if "Inaturalist" in code]
-    exec(snippet, {})
-    listing = list_folder(tmp_path / "inat")
-    classes = ("Aves/10", "Aves/12", "Aves/90", "Fungi/3", "Fungi/7", "Aves/11", "Fungi/4", "Fungi/9")
-    assert listing.class_names == tuple(f"train_val2018/{name}" for name in classes)
-    assert listing.trainval_classes == 5
-
-
 def test_the_classes_of_files_replace_their_folders(folder: Path, tmp_path: Path) -> None:
     lines = [f"{file},{'even' if int(file[6]) % 2 else 'odd'}_{int(file[6]) // 4}_{file[8]},train" for file in FILES]
     lines[-4:] = [line.replace("train", "test") for line in lines[-4:]]

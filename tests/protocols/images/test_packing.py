@@ -231,7 +231,7 @@ def test_a_broken_image_can_be_left_out(pictures: tuple[Path, list[str]], tmp_pa
 def test_two_processes_that_pack_the_same_folder_both_find_it_whole(pictures: tuple[Path, list[str]]) -> None:
     root, names = pictures
     arguments = [(root, names, 8, root.parent / "pack")] * 2
-    with get_context("spawn").Pool(2) as pool:
+    with get_context("fork").Pool(2) as pool:
         first, second = pool.starmap(pack_files, arguments)
     assert first.content_hash == second.content_hash
     np.testing.assert_array_equal(first.images.image(3), second.images.image(3))

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import qmc
 
 from protocols.search.proposals import Proposals, SamplerError, build_sampler, try_sampler
-from protocols.search.space import SearchParameter, tried
+from protocols.search.space import SearchParameter
 from results.records.trials import Trial
 from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
@@ -90,19 +90,6 @@ def test_a_search_that_is_filled_again_proposes_what_a_kept_study_of_optuna_woul
         study.tell(asked, trial.score)
 
 
-def test_the_gaussian_process_finds_better_settings_than_the_start() -> None:
-    scores = [trial.score or 0.0 for trial in _go_on([], 25, SamplerSettings())]
-    assert max(scores[5:]) > max(scores[:5])
-    assert max(scores) > 0.55
-
-
-def test_other_scores_lead_elsewhere() -> None:
-    start = _go_on([], 2, SamplerSettings(startup_trials=2))
-    swapped = [_finished(trial.number, trial.setting, 1.0 - (trial.score or 0.0)) for trial in start]
-    settings = [Proposals(SPACE, SamplerSettings(startup_trials=2), 0).next(told) for told in (start, swapped)]
-    assert settings[0] != settings[1]
-
-
 def test_a_raced_trial_counts_with_its_expected_score() -> None:
     start = _go_on([], 3, SamplerSettings(startup_trials=3))
     raced = [*start[:2], start[2].model_copy(update={"state": "raced", "score": 0.05})]
@@ -123,35 +110,11 @@ def test_the_first_five_are_sobol_points_inside_the_bounds(seed: int) -> None:
     assert len({setting["loss.margin"] for setting in settings}) == 5
 
 
-@pytest.mark.parametrize("done", [0, 3])
-def test_settings_depend_on_the_seed_of_the_search(done: int) -> None:
-    trials = _go_on([], done, SamplerSettings(startup_trials=2))
-    first, same, other = (Proposals(SPACE, SamplerSettings(startup_trials=2), seed).next(trials) for seed in (1, 1, 2))
-    assert first == same != other
-
-
 def test_searches_in_threads_propose_what_they_propose_alone() -> None:
     alone = [_go_on([], 6, SamplerSettings(startup_trials=2), seed) for seed in range(4)]
     with ThreadPoolExecutor(4) as threads:
         together = list(threads.map(lambda seed: _go_on([], 6, SamplerSettings(startup_trials=2), seed), range(4)))
     assert together == alone
-
-
-def test_an_exhaustive_parameter_takes_every_value_once() -> None:
-    bins = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8, exhaustive=True)
-    assert tried((bins,), 50) == ((bins,), 7)
-    trials: list[Trial] = []
-    for number in range(7):
-        setting = Proposals((bins,), SamplerSettings(), 0).next(trials)
-        trials.append(_finished(number, setting, 0.1))
-    assert [trial.setting["loss.num_bins"] for trial in trials] == [2, 3, 4, 5, 6, 7, 8]
-
-
-def test_exhaustive_beside_others_is_searched() -> None:
-    bins = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8, exhaustive=True)
-    space, count = tried((bins, *LINE), 50)
-    assert count == 50
-    assert not any(parameter.exhaustive for parameter in space)
 
 
 def test_the_default_sampler_gets_all_arguments_and_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,14 +153,6 @@ def test_a_search_that_is_not_finished_has_found_nothing(setup: Setup) -> None:
     assert study.found_hyperparameters() is None
 
 
-def test_a_smaller_budget_takes_the_first_trials_of_a_longer_search(setup: Setup) -> None:
-    longer = study_of(setup)
-    remaining = [score for score in (0.2, 0.5, 0.3, 0.9) for _ in range(2)]
-    finish(longer, lambda margin, fold: remaining.pop(0), 4)
-    shorter = study_of(setup, longer.log, budget=Budget(trials=2))
-    assert shorter.found_hyperparameters() == longer.trials()[1].setting
-
-
 def test_in_a_race_a_trial_that_is_clearly_behind_gets_no_more_folds(setup: Setup) -> None:
     log, four = TrialsInMemory(), replace(setup, folds=4)
     searches = study_of(four, log, racing=True, budget=Budget(trials=2, searches=2)).searches()

@@ -1,7 +1,5 @@
 """The embedder of the pretrained trunk: principal components of the features of a fold's training images."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -20,7 +18,6 @@ from protocols.training.train_fold import train_fold
 from protocols.trunks.embed import embed_crops, features_of_crops
 from protocols.trunks.embedding_model import trained_model
 from results.spec.trunk_spec import TrunkSpec
-from tests.support.packs import pack_arrays, packed_dataset
 from tests.support.small_setup import with_changes
 from tests.support.toys import (
     IMAGES,
@@ -28,8 +25,6 @@ from tests.support.toys import (
     TEST_COMPONENTS,
     conditions,
     pattern_dataset,
-    patterns,
-    same_weights,
     toy_fold,
 )
 
@@ -90,19 +85,6 @@ def test_a_fold_without_training_gets_the_components_of_its_training_images(data
     assert trained.result.best_map_at_r == trained.result.curve[0].map_at_r
 
 
-def test_no_image_of_another_class_enters(dataset: Dataset, tmp_path: Path) -> None:
-    spec, data = toy_fold(dataset, PRETRAINED_PCA)
-    images = patterns(16, 4, 8)
-    images[~np.isin(dataset.images.labels, data.train.labels)] = 0
-    packing = pack_arrays(images, tmp_path / "black")
-    names = [str(row) for row in range(len(images))]
-    black = packed_dataset("patterns", dataset.class_names, names, dataset.images.labels, packing)
-    same_spec, black_data = toy_fold(black, PRETRAINED_PCA, data_fingerprint=spec.data_fingerprint)
-    assert same_spec == spec
-    assert not black_data.validation.image(0).any(), "validation images are black, and so are test images"
-    assert same_weights(train_fold(spec, data).weights, train_fold(spec, black_data).weights)
-
-
 def test_components_of_the_test_images_are_those_of_pmls_tester(setup: Setup) -> None:
     setup = with_changes(setup, embedding_size=6)
     specs = setup.fold_specs(TEST_COMPONENTS, "reproduction", 0)
@@ -121,12 +103,3 @@ def test_components_of_the_test_images_are_those_of_pmls_tester(setup: Setup) ->
         theirs = GlobalEmbeddingSpaceTester(pca=size).maybe_normalize(varying)
         # A component has no sign of its own.
         assert torch.allclose(ours @ ours.T, theirs @ theirs.T, atol=1e-3)
-
-
-def test_the_final_model_of_protocol_standard_has_its_components(setup: Setup) -> None:
-    spec = setup.final_spec(PRETRAINED_PCA, 0, 0)
-    trained = train_fold(spec, setup.training_data(spec))
-    assert trained.result.best_map_at_r is None
-    model = trained_model(spec, trained.weights, CPU)
-    features = features_of_crops(model, EvaluationCrops(setup.training_data(spec).train, spec.conditions.images, CPU))
-    np.testing.assert_allclose(trained.weights["embedder.weight"].numpy(), leading_directions(features, 8), atol=1e-5)

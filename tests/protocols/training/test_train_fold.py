@@ -1,13 +1,9 @@
 """One training as a pure function (specification, sections 5 and 6; 11.13, 11.20, 11.22)."""
 
-import hashlib
 import random
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +18,7 @@ from protocols.metrics.retrieval import QueryScores
 from protocols.splits import SplitError
 from protocols.training import train_fold as training
 from protocols.training.fold_data import FoldData
-from protocols.training.train_fold import TrainedFold, train_fold
+from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.records.records import FoldResult
 from results.spec.conditions import OptimizerSettings
@@ -37,7 +33,6 @@ from tests.support.toys import (
 )
 from tests.support.toys import settings as short
 
-ROOT = Path(__file__).resolve().parents[3]
 RECORDING = MethodSpec(name="recording", loss=Component(name="RecordingLoss"), samples_per_class=2, loss_lr=0.1)
 
 
@@ -137,13 +132,6 @@ def _outcome(result: FoldResult) -> dict[str, Any]:
     return result.model_dump(exclude={"wall_time", "provenance"})
 
 
-def _hash(trained: TrainedFold) -> str:
-    digest = hashlib.sha256(repr(sorted(_outcome(trained.result).items())).encode())
-    for key, value in trained.weights.items():
-        digest.update(key.encode() + value.numpy().tobytes())
-    return digest.hexdigest()
-
-
 def _scripted(monkeypatch: pytest.MonkeyPatch, script: Callable[[int], float]) -> list[dict[str, Tensor]]:
     """Validation number i scores script(i); returns the list that the networks' weights at each are put into."""
     networks: list[dict[str, Tensor]] = []
@@ -177,22 +165,6 @@ def test_the_same_specification_gives_the_same_bits(dataset: Dataset, method: Me
     assert same_weights(first.weights, again.weights)
     assert first.result.fingerprint == spec.fingerprint
     assert first.result.curve[-1].loss is not None
-
-
-def _main(folder: str) -> None:
-    """What the fresh process does."""
-    spec, data = toy_fold(pattern_dataset(Path(folder)), PROXIES)
-    print(_hash(train_fold(spec, data)))
-
-
-def test_a_fresh_process_gives_the_same_bits(tmp_path: Path) -> None:
-    code = (
-        "import torch; torch.set_num_threads(1); from tests.protocols.training import test_train_fold; "
-        f"test_train_fold._main({str(tmp_path / 'fresh')!r})"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    spec, data = toy_fold(pattern_dataset(tmp_path / "here"), PROXIES)
-    assert done.stdout.strip() == _hash(train_fold(spec, data))
 
 
 @pytest.mark.parametrize("change", ["seed", "fold", "lr", "crops"])

@@ -14,7 +14,6 @@ from protocols.metrics.retrieval import normalized, query_scores
 from protocols.trunks.efficientnet_lite import EfficientNetLite0, SamePadConv2d, imagenet_weights
 from protocols.trunks.embed import embed
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.trunks.library_trunks import IMAGENET_FORMAT
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
 from results.spec.trunk_spec import TrunkSpec
@@ -62,15 +61,6 @@ def test_padding_is_tensorflows_for_even_sizes(kernel: int, stride: int, padding
     expected = nn.functional.conv2d(padded, conv.weight, stride=stride)
     assert conv(image).shape[-1] == 16 // stride
     assert torch.allclose(conv(image), expected, atol=1e-6)
-
-
-def test_input_is_in_imagenets_format(images: torch.Tensor) -> None:
-    model = _model(size=None).eval()
-    mean, std = torch.tensor(IMAGENET_FORMAT.mean)[:, None, None], torch.tensor(IMAGENET_FORMAT.std)[:, None, None]
-    with torch.no_grad():
-        expected = model.trunk((images.float() / 255 - mean) / std)
-        assert expected.shape == (4, 1280, 2, 2)
-        assert torch.allclose(model(images), expected.mean((2, 3)), atol=1e-5)
 
 
 def test_untrained_scores_on_real_photographs(tmp_path: Path) -> None:

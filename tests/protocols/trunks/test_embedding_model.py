@@ -1,5 +1,7 @@
 """Pooling, batch normalisation and the embedder's bias around any trunk (specification, section 4)."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -20,7 +22,7 @@ from tests.support.toys import pattern_dataset, toy_fold
 SIDES = {"small_conv": 32, "efficientnet_lite0": 64, "bn_inception": 64}
 
 
-def _model(name: str, size: int | None = 8, *, embedder_bias: bool = True, **changes: str) -> EmbeddingModel:
+def _model(name: str, size: int | None = 8, *, embedder_bias: bool = True, **changes: Any) -> EmbeddingModel:
     torch.manual_seed(0)
     spec = TrunkSpec.model_validate({"name": name, "weights": "random", **changes})
     return EmbeddingModel(spec, size, embedder_bias=embedder_bias)
@@ -97,6 +99,12 @@ def test_what_of_batch_normalisation_trains(batch_norm: str) -> None:
         assert torch.equal(norm.running_var, variance) != (batch_norm == "training")
         assert (norm.weight.grad is None) == (norm.bias.grad is None) == (batch_norm == "frozen")
     assert next(model.trunk.parameters()).grad is not None
+
+
+@pytest.mark.parametrize(("chosen", "momentum"), [(0.9, 0.9), (None, 0.1)])
+def test_every_layer_of_batch_normalisation_has_the_momentum(chosen: float | None, momentum: float) -> None:
+    model = _model("bn_inception", batch_norm="training", batch_norm_momentum=chosen)
+    assert {layer.momentum for layer in model.modules() if isinstance(layer, nn.BatchNorm2d)} == {momentum}
 
 
 # The embedder's bias

@@ -40,14 +40,6 @@ def test_the_embedder_is_one_linear_layer_with_bias() -> None:
     assert torch.allclose(model(images), model.embedder(model.trunk(pixels).mean((2, 3))), atol=1e-6)
 
 
-def test_rgb_images_are_averaged_to_grey() -> None:
-    model, images = _model(), _images(1)
-    assert torch.allclose(model(images), model(images.expand(-1, 3, -1, -1)), atol=1e-5)
-    coloured = _images(3)
-    pixels = (coloured.float().mean(1, keepdim=True) / 255 - 0.5) / 0.5
-    assert torch.allclose(model(coloured), model.embedder(model.trunk(pixels).mean((2, 3))), atol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("name", "weights", "message"),
     [

@@ -13,6 +13,8 @@ from results.spec.source_names import sources_of
 from results.spec.training_spec import Component, MethodSpec
 from tests.support.toys import pattern_dataset, settings, toy_fold
 
+pytestmark = pytest.mark.usefixtures("forked_processes")
+
 GOOD = """\
 import torch
 from torch import nn

@@ -8,6 +8,8 @@ import torch
 from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.users_code.sources import hashed_name
 
+pytestmark = pytest.mark.usefixtures("forked_processes")
+
 TEXT = """\
 import torch
 

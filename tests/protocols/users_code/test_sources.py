@@ -65,6 +65,7 @@ def hashed(method: MethodSpec) -> str:
     return versioned.name
 
 
+@pytest.mark.usefixtures("forked_processes")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_module_beside_the_file_or_in_its_package_counts(tmp_path: Path, way: str) -> None:
     parts, place = WAYS[way]

@@ -10,6 +10,8 @@ from protocols.trunks.trunk_registry import identified_trunk, trunk_entry
 from protocols.trunks.weights import TrunkError
 from results.spec.trunk_spec import TrunkSpec
 
+pytestmark = pytest.mark.usefixtures("forked_processes")
+
 HEAD = 'import torch\nfrom torch import nn\nINPUT_FORMAT = {"channels": "RGB", "mean": [0.5] * 3, "std": [0.25] * 3}\n'
 MAP = HEAD + "def build():\n    return nn.Conv2d(3, 6, 3)\n"
 VECTOR = HEAD + "def build():\n    return nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(48, 5))\n"

@@ -51,14 +51,6 @@ def test_the_gallery_frames_right_and_wrong_by_colour_line_and_sign():
     assert query.get_bbox().y1 < frames[1].get_bbox().y0, "rows do not overlap"
 
 
-def test_images_keep_their_shape_and_lie_in_their_frames():
-    axes = axes_of(BIRDS)
-    for image, frame in zip(axes.images, axes.patches, strict=True):
-        left, right, bottom, top = image.get_extent()
-        assert (right - left) / (bottom - top) == pytest.approx(5 / 6)
-        assert frame.get_bbox().bounds == pytest.approx((left, top, right - left, bottom - top))
-
-
 def test_queries_and_neighbours_can_be_limited_and_grey_images_are_taken():
     assert len(axes_of(figure_data()).images) == 6, "grey images have a last axis of one"
     assert [int(image.get_array()[0, 0, 0]) for image in axes_of(BIRDS, 1, 1).images] == [1, 2]

@@ -1,7 +1,6 @@
 """Figures of scores: intervals, curves, scores against a number, spectra, searches; and the look that all share."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,6 @@ from reports.figures.style import PAGE_WIDTH, FigureError, files_of
 from results.records.trials import Trial
 from results.statistics.intervals import Interval
 from tests.support.drawn import HALF, RUNS, legend_texts, lines_labelled, method_runs, points
-from tests.support.sample_page import measured, runs_of
 
 
 def bars_of(axes):
@@ -51,22 +49,6 @@ def test_an_interval_over_searches_is_the_given_one():
     assert ends[:, 0] == pytest.approx([20.5, 40.5])
     assert "single search" in legend_texts(figure)
     assert "means of the searches" in caption("search")
-
-
-@pytest.mark.parametrize("name", ["quickstart", "all_methods_glyphs"])
-def test_labels_of_real_results_do_not_overlap(name):
-    experiment = measured(name)
-    rows = [method_runs(title, runs_of(experiment, key)) for key, title in experiment.summary.methods.items()]
-    figure = interval_plot(rows, "concatenated MAP@R")
-    assert figure.get_figwidth() == PAGE_WIDTH
-    figure.draw_without_rendering()
-    boxes = [text.get_window_extent() for text in figure.axes[0].get_yticklabels()]
-    assert len(boxes) == len(rows)
-    assert all(not one.overlaps(two) for one, two in pairwise(boxes))
-    assert min(box.x0 for box in boxes) >= 0
-    legend = figure.legends[0].get_window_extent()
-    assert legend.x0 >= 0
-    assert legend.x1 <= figure.bbox.x1
 
 
 def fold(values, best):

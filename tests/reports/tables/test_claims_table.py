@@ -59,50 +59,12 @@ def test_runs_have_numbers_size_and_conditions():
     assert len(table.notes) == 1, "under the claim's conditions there is nothing to say"
 
 
-def test_other_conditions_stand_in_a_note():
-    table = table_of(ISA, of_paper(dataset={"subset": True}))
-    assert words(table, "runs") == ["seen here too"]
-    assert table.notes[0].endswith("Runs: 1 claim answered by 1 comparison: 1 seen here too.")
-    where = "proxy_isa_table1/cub200, other conditions than those of proxy_isa_table1"
-    assert table.notes[1] == f"{where}: a subset of the dataset."
-
-
 def test_undecided_claims_say_what_it_would_take():
     table = table_of(ISA, of_paper(high=(0.68, 0.70, 0.72), low=(0.67, 0.70, 0.715)))
     assert (words(table, "runs"), words(table, "size")) == (["cannot tell"], ["cannot tell"])
     assert words(table, "could have seen")[0] > 0.01
     single = table_of(ISA, of_paper(high=[0.68], low=[0.67]))
     assert (words(single, "size"), words(single, "p")) == (["single runs"], [None])
-
-
-def test_distinct_comparisons_are_counted_and_not_claims():
-    again = ISA.replace("68.1,66.6", "69.4,68.4").replace("table1", "table4").replace("Table 1", "Table 4")
-    further = ISA.replace("R@1", "MAP@R").replace("proxy_isa_table1", "")
-    part = of_paper(dataset={"subset": True})
-    summary = table_of(ISA + again + further + ISA.replace("cub200", "sop"), part).notes[0]
-    assert summary.endswith("Runs: 3 claims answered by 2 comparisons: 2 seen here too; 1 claim not run.")
-
-
-def test_direction_and_size_are_separate_words():
-    close = (0.70, 0.7001, 0.7002)
-    table = table_of(ISA, of_paper(close, (0.6979, 0.698, 0.6981)))
-    assert (words(table, "runs"), words(table, "size")) == (["holds"], ["within 0.5"])
-
-
-def test_one_search_is_said_with_the_assumed_deviation():
-    unknown = table_of(ISA, of_paper(search={"trials": 5}))
-    assert (words(unknown, "runs"), words(unknown, "size")) == (["cannot tell"], ["search not known"])
-    assert unknown.notes[1] == "proxy_isa_table1/cub200: one search of each method."
-    small = {"name": "small_conv", "weights": "random"}
-    assumed = table_of(ISA, of_paper(search={"trials": 15}, trunk=small))
-    assert ": one search of each method, whose deviation is taken as twice that in results/" in assumed.notes[1]
-
-
-def test_runs_that_no_experiment_compares_are_named():
-    apart = {"with": {"proxy_isa": {"training.batch_size": 32}}}
-    table = table_of(ISA, of_paper(**apart))
-    assert words(table, "runs") == ["not compared"]
-    assert table.notes[1].endswith("proxy_isa_table1/cub200 has runs of both, but no comparison in R@1.")
 
 
 def test_quoted_values_are_marked():

@@ -139,6 +139,6 @@ def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, here):
     assert 50 < float(given[2]) < float(given[1]) < 100
     features[5, 2] = float("nan")
     write_features(here / "rows", features, [number // 4 for number in range(64)])
-    refused(say("data", "check", "features", "--data", "rows"), "row 5, column 2 is nan")
+    refused(say("data", "check", "features", "--data", "rows"), "row 5 has the norm nan")
     write_features(here / "few", some_features(), [number // 8 for number in range(64)])
     refused(say("data", "check", "features", "--data", "few"), "8 classes: the MLRC split needs at least 16")

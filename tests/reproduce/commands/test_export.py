@@ -12,7 +12,6 @@ import pytest
 import torch
 from PIL import Image
 
-from reproduce.commands.export import new_folder
 from reproduce.outputs.find_runs import find_runs
 from results.store.store import Store
 from tests.support.command_line import ask, environment
@@ -198,21 +197,3 @@ def test_a_broken_checkpoint_and_other_images_are_named(export, tiny_run, tmp_pa
     assert answer.err.rstrip().endswith(".pt: not a readable checkpoint; restore it from a copy, or remove it")
     assert len(answer.err.splitlines()) == 1
     assert not (tmp_path / "model").exists()
-
-
-def test_a_failed_export_leaves_no_folder(tmp_path):
-    def fill(name: str, fails: bool) -> None:
-        with new_folder(tmp_path / name) as folder:
-            (folder / "first").write_text("1")
-            assert not (tmp_path / name / "first").exists()
-            if fails:
-                raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fill("broken", fails=True)
-    fill("whole", fails=False)
-    (tmp_path / "empty").mkdir()
-    fill("empty", fails=False)
-    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == [
-        *("empty", "empty/first", "whole", "whole/first")
-    ]

@@ -6,15 +6,14 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from reproduce.commands.plan import show_budget, show_plan
+from reproduce.commands.plan import show_plan
 from reproduce.forecast import MethodPlan, in_words, plan
 from reproduce.run.session import open_session
 from reproduce.storage import open_store, storage_paths
-from results.records.experiment_summary import ExperimentSummary
-from results.store.store import Store, Timing
+from results.store.store import Timing
 from tests.support.command_line import TINY, ask
 from tests.support.experiment_files import load_experiment
-from tests.support.sample_records import changed_spec, some_run
+from tests.support.sample_records import changed_spec
 
 
 def method(in_store=0, measured=(), trainings=5):
@@ -84,15 +83,6 @@ def test_only_trainings_under_the_same_conditions_are_measurements_and_own_ones_
     assert sorted(one.measured for one in own.values()) == [(3.0,), (5.0,)]
 
 
-def test_steps_are_those_of_all_epochs(planned):
-    experiment = load_experiment("quickstart", {})
-    training = experiment.conditions.training
-    assert training.iterations_per_epoch is not None
-    for one in planned().values():
-        assert one.steps == training.max_epochs * training.iterations_per_epoch
-        assert one.images == one.steps * training.batch_size
-
-
 @pytest.fixture
 def say(capsys, monkeypatch, tmp_path, same_threads_afterwards):
     monkeypatch.chdir(tmp_path)
@@ -120,28 +110,3 @@ def test_a_plan_names_what_a_run_needs(say):
     # A network of 10.3 million numbers of four bytes, 10 reproductions of four folds.
     assert "1.6 GB of disk for 40 checkpoints" in text
     assert "needs" not in say("tiny.yaml")
-
-
-def said_of_budget(store=None, name="quickstart", **overrides):
-    experiment = load_experiment(name, {"methods": ["contrastive", "triplet", "cosface"], **overrides})
-    text = io.StringIO()
-    show_budget(SimpleNamespace(experiment=experiment, fingerprint="f"), store, Console(file=text, width=400))
-    return text.getvalue()
-
-
-REPEATED = {"search.trials": 15, "search.searches": 3}
-
-
-def test_searches_in_the_store_say_how_far_searches_differ(tmp_path):
-    store = Store(tmp_path / "store.db", tmp_path)
-    before = said_of_budget(store, **REPEATED, reproductions=1)
-    experiment = load_experiment("quickstart", {"methods": ["contrastive", "triplet"], **REPEATED, "reproductions": 1})
-    summary = ExperimentSummary(
-        methods={"contrastive": "C", "triplet": "T"}, runs={"contrastive": 3, "triplet": 3}, experiment=experiment
-    )
-    store.put_experiment("f", "some", summary)
-    for search, value in enumerate((0.50, 0.52, 0.54)):
-        run = some_run("contrastive", 0, value, fingerprint=f"run-{search}", search=search, study=f"study-{search}")
-        store.put_run(run)
-        store.enlist("f", "contrastive", run)
-    assert said_of_budget(store, **REPEATED, reproductions=1) != before

@@ -11,8 +11,7 @@ import yaml
 from rich.console import Console
 
 from reports.tables.formats import WRITERS
-from reports.tables.table import Cell, Column, Row, Table
-from reproduce.commands.terminal import show_answer, show_table
+from reproduce.commands.terminal import show_answer
 from reproduce.config import deviations as deviations_module
 from reproduce.config import experiment_file as experiments
 from reproduce.config import strict_yaml as reading
@@ -265,14 +264,6 @@ def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
     assert all(pair["difference"] >= 0 for pair in pairs), "the higher mean comes first"
 
 
-def test_leaders_are_readable_without_bold(say, store):
-    kept = MeasuredExperiment.kept("reality_check_glyphs")
-    keep(store, "glyphs", kept.summary, kept.records)
-    terminal = say("glyphs").out
-    assert "**34.95 ±2.06** rank 1 to 6" in terminal
-    assert " 29.34 ±2.06 rank 2 to 11" in terminal
-
-
 def test_other_comparisons_can_be_asked_for_and_are_said_in_sentences(say, store):
     kept = MeasuredExperiment.kept("all_methods_glyphs_three_searches")
     keep(store, "glyphs", kept.summary, kept.records)
@@ -304,14 +295,6 @@ def test_the_end_of_a_run_is_short(capsys):
     assert lines[-1].startswith("the page has 7 more methods")
 
 
-def test_a_split_table_repeats_what_tells_its_rows_apart(capsys):
-    rows = [Row("A", [Cell("cub200"), Cell("first", written="x" * 40), Cell("y" * 40)])]
-    table = Table("t", "", (Column("dataset"), Column("one"), Column("two")), tuple(rows), repeated=1)
-    console = Console(width=70, force_terminal=True, color_system=None)
-    show_table(table, console)
-    assert capsys.readouterr().out.count("cub200") == 2
-
-
 def test_unknown_names_give_one_line_with_the_known_names(say, store):
     assert "experiments in the store: none" in say().out
     keep_quickstart(store)
@@ -326,26 +309,3 @@ def test_unknown_names_give_one_line_with_the_known_names(say, store):
     assert "use published, results, differences" in refusal(say("quickstart", "--what", "everything"))
     assert "html or json" in refusal(say("quickstart", "--format", "word"))
     assert "use short, all or none" in refusal(say("quickstart", "--notes", "few"))
-
-
-def test_an_unknown_name_without_a_store_names_the_published_tables(say):
-    line = refusal(say("nonsense"))
-    assert "there is no store yet" in line
-    assert "mlrc_cub200" in line
-
-
-def test_hyperparameters_are_named_as_mlrc_names_them(say, store):
-    """The card says that loss_optimizer.lr is MLRC's `weights lr`."""
-    run = runs_of("cosface", [0.5], hyperparameters={"loss_optimizer.lr": 0.01})
-    keep(store, "mine", some_summary(methods={"cosface": "CosFace"}, settings=MLRC), run)
-    frame = cells(say("mine", "--what", "hyperparameters", "--format", "csv"))
-    assert frame["MLRC"].tolist() == [pytest.approx(2.53e-3, rel=1e-2)]
-
-
-def test_notes_can_be_short_or_left_out(say, store):
-    keep_quickstart(store)
-    texts = {
-        notes: say("quickstart", "--notes", notes, "--format", "markdown").out for notes in ("all", "short", "none")
-    }
-    assert ["Hyperparameters: best of" in text for text in texts.values()] == [True, False, False]
-    assert ["A part of the protocol" in text for text in texts.values()] == [True, True, False]

@@ -3,29 +3,11 @@
 import pytest
 import yaml
 
-from protocols.datasets.dataset_registry import DATASETS
-from protocols.trunks.trunk_registry import trunk_entry
-from reproduce.config.experiment_file import experiment_names, load_experiments
-from reproduce.config.method_card import card_names
+from reproduce.config.experiment_file import load_experiments
 from reproduce.config.strict_yaml import short_name
 from reproduce.errors import InputError
-from results.spec.trunk_spec import NO_TRUNK
 from tests.support.experiment_files import load_experiment
 from tests.support.panels import PANELS, table_file
-
-
-def test_every_experiment_loads_and_names_existing_things():
-    cards = set(card_names())
-    for name in experiment_names():
-        for experiment in load_experiments(name, {}).values():
-            assert experiment.dataset.name in DATASETS, name
-            assert set(experiment.methods) <= cards, name
-            # Whether timm knows its trunks is for tests/reproduce/run/test_open_sessions.py.
-            if experiment.conditions.trunk.name != NO_TRUNK and not experiment.conditions.trunk.name.startswith(
-                "timm:"
-            ):
-                trunk_entry(experiment.conditions.trunk)
-
 
 CONTENT = {
     "title": "T",

@@ -9,6 +9,7 @@ from reproduce.config.open_method import load_card, users_sources
 from reproduce.errors import InputError
 
 
+@pytest.mark.usefixtures("forked_processes")
 def test_a_path_in_a_card_is_relative_to_the_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     card, _ = write_method("users_own", tmp_path)
     monkeypatch.chdir("/")

@@ -110,6 +110,7 @@ class KillsOneWorker(LocalProcesses):
         return ticks
 
 
+@pytest.mark.late
 def test_a_killed_worker_is_replaced_and_changes_no_number(tmp_path):
     # The trainings are so long that one is always running when the first progress is reported.
     training = small_setup(tmp_path).conditions.training.model_copy(
@@ -132,6 +133,7 @@ def test_a_killed_worker_is_replaced_and_changes_no_number(tmp_path):
     assert len(stores["killed"].table("folds")) == 4
 
 
+@pytest.mark.late
 def test_an_idle_process_that_died_is_replaced(setup):
     with closing(LocalProcesses("cpu", 1)) as executor:
         first = executor.submit(task_of(setup)).result(120)

@@ -1,7 +1,5 @@
 """Every printed row says who measured it, how many runs are behind a value, and what its ± is."""
 
-from collections import Counter
-
 import pytest
 
 from results.published.rows import PublishedPrecision, precision_of, published_mean, row_origin
@@ -14,19 +12,6 @@ ROWS = [
     for row in published_table(name).rows
     for dataset in dict.fromkeys(column.dataset for column in published_table(name).columns)
 ]
-
-
-def test_every_row_of_every_table_has_an_origin_on_every_dataset():
-    kinds = Counter(row_origin(*place).kind for place in ROWS)
-    assert set(kinds) == {"measured", "quoted", "unclear"}
-
-
-def test_a_quoted_row_names_its_source_and_a_measured_row_has_none():
-    for place in ROWS:
-        origin = row_origin(*place)
-        assert origin.evidence, place
-        if origin.kind != "unclear":
-            assert bool(origin.quoted_from) == (origin.kind == "quoted"), place
 
 
 def test_no_line_of_the_file_is_about_a_row_that_no_table_prints():

@@ -46,17 +46,6 @@ def test_the_bars_of_proxy_gml_are_complete():
     assert bars["0.05", 12].score == ratios[0.05] == 0.855
 
 
-def test_every_value_says_how_it_is_known():
-    for name in ("proxy_gml_figure1", "proxy_gml_figure4", "proxy_gml_figure5"):
-        for value in figure_values(name):
-            assert value.dataset == "cars196"
-            assert 0 < value.score < 1
-    known = read_published("figure_values")
-    known = known[known["figure"].str.startswith("proxy_gml")]
-    assert known["certainty"].str.startswith("read off, +-0.").all()
-    assert known["source"].str.startswith("SpotlightPPT.pptx slide ").all()
-
-
 def test_a_figure_without_known_values_has_none():
     assert figure_values("proxy_isa_figure9") == ()
 

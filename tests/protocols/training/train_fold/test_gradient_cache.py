@@ -5,16 +5,13 @@ from typing import Any
 
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import Tensor, nn
 
 from protocols.datasets.dataset import Dataset
 from protocols.training.torch_state import embed_in_chunks
 from protocols.training.train_fold import train_fold
 from results.spec.conditions import OptimizerSettings
-from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import Component, MethodSpec
-from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from tests.support.toys import CONTRASTIVE, PROXIES, pattern_dataset, settings, toy_fold
 
 SGD = OptimizerSettings(name="SGD", lr=0.01, weight_decay=0.0, arguments={})
@@ -132,26 +129,3 @@ def test_the_second_pass_has_the_random_numbers_of_the_first() -> None:
         torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-14)
     other = _gradients(model, embed_in_chunks(model, images, 4))
     assert not torch.allclose(other[0], expected[0])
-
-
-@pytest.mark.parametrize(
-    ("dataset_name", "trunk", "said"),
-    [
-        ("glyphs", TrunkSpec(name="bn_inception", batch_norm="training"), "would normalise each chunk by itself"),
-        ("glyphs", TrunkSpec(name="bn_inception", frozen=True), "gradient_cache has no effect on features"),
-        ("features", TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK), "gradient_cache has no effect on features"),
-    ],
-)
-def test_what_chunks_would_change_or_cannot_help_is_refused(dataset_name: str, trunk: TrunkSpec, said: str) -> None:
-    whole: dict[str, Any] = {
-        "title": "T",
-        "dataset": {"name": dataset_name},
-        "methods": ["contrastive"],
-        "trunk": trunk.model_dump(),
-    }
-    Experiment.model_validate(whole)
-    with pytest.raises(ValidationError, match=said):
-        Experiment.model_validate({**whole, "training": {"gradient_cache": 8}})
-    in_a_row = {"contrastive": {"training.gradient_cache": 8}}
-    with pytest.raises(ValidationError, match=said):
-        Experiment.model_validate({**whole, "with": in_a_row}).for_row("contrastive")

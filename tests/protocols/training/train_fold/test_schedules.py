@@ -37,15 +37,6 @@ def rates(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, ...]]:
 SGD = OptimizerSettings(name="SGD", lr=0.01, weight_decay=0.0, arguments={})
 
 
-def test_all_learning_rates_fall_after_the_milestones(dataset: Dataset, rates: list[tuple[float, ...]]) -> None:
-    schedule = RateSchedule(milestones=(1, 3), factor=0.5)
-    training = settings(max_epochs=4, iterations_per_epoch=2, optimizer=SGD, schedule=schedule)
-    train_fold(*toy_fold(dataset, PROXIES, training))
-    network = [0.01] * 2 + [0.005] * 4 + [0.0025] * 2
-    assert [rate[0] for rate in rates] == pytest.approx(network)
-    assert [rate[1] for rate in rates] == pytest.approx([10 * rate for rate in network])
-
-
 def test_a_warm_up_and_a_cosine_move_after_every_epoch_or_step(
     dataset: Dataset, rates: list[tuple[float, ...]]
 ) -> None:
