@@ -5,7 +5,7 @@ from importlib import resources
 
 import pandas as pd
 
-from results.published.tables import figure_values, read_published
+from results.published.tables import figure_values
 from tests.support.published_files import CARDS
 
 
