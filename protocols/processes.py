@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
 from typing import Any
@@ -98,6 +98,7 @@ def starting(threads: int | None = None) -> Iterator[None]:
     """
     variables = {**dict.fromkeys(THREAD_VARIABLES, str(threads or threads_per_training())), "PYTHONSAFEPATH": "1"}
     with _starting:
+        resource_tracker.ensure_running()  # Its start lets signals through, so it comes before they are blocked.
         before = {name: os.environ.get(name) for name in variables}
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         program = vars(sys.modules["__main__"])

@@ -57,6 +57,8 @@ main()
 
 # Drawing a page takes longer than a tiny experiment.
 _WITHOUT_PAGE = """
+from reproduce import interrupts
+interrupts.install()
 import reproduce.outputs.page as page
 page.page_or_reason = lambda *_: ["page: not drawn"]
 from reproduce.__main__ import main
