@@ -66,8 +66,9 @@ def hyperparameters(measured: MeasuredExperiment, published: PublishedSettings |
 def _setting_cell(setting: object) -> Cell:
     if isinstance(setting, float):
         return Cell(setting, form=_SETTING)
-    is_number = isinstance(setting, int) and not isinstance(setting, bool)
-    return Cell(setting) if is_number else Cell("" if setting is None else str(setting))
+    if isinstance(setting, int) and not isinstance(setting, bool):
+        return Cell(setting)
+    return Cell("" if setting is None else str(setting))
 
 
 def costs(measured: MeasuredExperiment) -> Table:
