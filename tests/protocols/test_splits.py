@@ -133,6 +133,11 @@ def test_too_few_conventional_classes_are_refused(name: str, n: int, trainval: i
         named_split(name, n, trainval)
 
 
+def test_the_fewest_classes_of_both_halves_make_a_split() -> None:
+    assert [len(fold.validation) for fold in mlrc_split(10, 8).folds] == [2] * 4
+    assert len(mlrc_split(10, 8).test) == 2
+
+
 def test_splits_by_name() -> None:
     assert named_split("mlrc", 22634, 11318) == mlrc_split(22634)
     assert named_split("mlrc", 200, None) == mlrc_split(200)

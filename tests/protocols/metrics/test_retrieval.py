@@ -19,6 +19,7 @@ from protocols.metrics.retrieval import (
     query_scores,
     sides,
 )
+from results.records.records import Scores
 
 METRICS = ("precision_at_1", "r_precision", "map_at_r")
 many = settings(deadline=None, max_examples=60)
@@ -137,10 +138,18 @@ def test_collapsed_embeddings_score_nothing(scale: float, noise: float) -> None:
     rows = scale * (torch.ones(20, 4) + noise * torch.randn(20, 4, generator=torch.Generator().manual_seed(0)))
     scores = query_scores(normalized(rows), labels, recall_at=(5,))
     assert not scores.mlrc.any()
+    assert scores.mean().model_dump() == dict.fromkeys(Scores.model_fields, 0.0)
     assert not scores.recall_at[5].any()
     apart = rows.clone()
     apart[::2, 0] += max(scale, 1.0) * 0.01
     assert not is_collapsed(normalized(apart)) or scale > 1e36
+
+
+def test_rows_are_normalised_one_by_one() -> None:
+    rows = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
+    assert torch.allclose(normalized(rows), torch.tensor([[0.6, 0.8], [0.6, 0.8], [0.0, 0.0]]))
+    # Inside of the unit ball lengths stay.
+    assert torch.allclose(normalized(rows, "ball"), torch.tensor([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
