@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,7 +17,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A new working folder with an experiment file, and no access to the network."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setattr("torch.hub.urlopen", Mock(side_effect=OSError("no network")))
     # Set and deleted, so that monkeypatch removes the option's value after the test.
     monkeypatch.setenv(VARIABLE, "")
     monkeypatch.delenv(VARIABLE)

@@ -134,8 +134,7 @@ def test_too_few_conventional_classes_are_refused(name: str, n: int, trainval: i
 
 
 def test_the_fewest_classes_of_both_halves_make_a_split() -> None:
-    assert [len(fold.validation) for fold in mlrc_split(10, 8).folds] == [2] * 4
-    assert len(mlrc_split(10, 8).test) == 2
+    assert len(mlrc_split(10, 8).test) == len(mlrc_split(10, 8).folds[0].validation) == 2
 
 
 def test_splits_by_name() -> None:

@@ -148,7 +148,6 @@ def test_collapsed_embeddings_score_nothing(scale: float, noise: float) -> None:
 def test_rows_are_normalised_one_by_one() -> None:
     rows = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
     assert torch.allclose(normalized(rows), torch.tensor([[0.6, 0.8], [0.6, 0.8], [0.0, 0.0]]))
-    # Inside of the unit ball lengths stay.
     assert torch.allclose(normalized(rows, "ball"), torch.tensor([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]))
 
 
