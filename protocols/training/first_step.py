@@ -147,15 +147,13 @@ class _FirstStep:
 
     def _check_parameters(self) -> None:
         """Refuse a loss with tensors that get a gradient and are not known to the optimizer."""
-        known = set(
-            map(id, [*self.parameters, *self.network.parameters()])
-        )  # A loss with hooks may keep the network's.
+        # A loss with hooks may keep the parameters of the network.
+        known = set(map(id, [*self.parameters, *self.network.parameters()]))
         for module in self.built.loss.modules():
             for key, value in (*vars(module).items(), *module.named_parameters(recurse=False)):
-                tensors = [
-                    one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, Tensor)
-                ]
-                if any(one.is_leaf and one.requires_grad and id(one) not in known for one in tensors):
+                values = value if isinstance(value, list | tuple) else [value]
+                leaves = [one for one in values if isinstance(one, Tensor) and one.is_leaf and one.requires_grad]
+                if any(id(one) not in known for one in leaves):
                     raise RefusedError(
                         f"{self.name}: its {key} was no parameter when the optimizer was built, so it would never be "
                         "trained; make it an nn.Parameter in __init__ (num_classes and embedding_size are filled in "

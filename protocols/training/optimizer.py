@@ -118,8 +118,8 @@ _ELEMENTWISE = ("ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam
 class JoinedParameters:
     """Parameters of a network as parts of a few large ones, for which an optimizer starts much less work.
 
-    A host needed 5 to 8 ms to start RMSprop's step on the 278 parameters of BN-Inception, as long as the GPU needs for
-    forward and backward. The optimizer computes the same numbers.
+    Without it, RMSprop's step on the 278 parameters of BN-Inception took the hosts of two H100s 5 to 8 ms (mean of 60
+    steps each), and a GPU needs 9 ms for a step in amp. The optimizer computes the same numbers.
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
