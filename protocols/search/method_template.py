@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import Field, JsonValue
 
 from protocols.search.space import SearchParameter
-from results.spec.hyperparameters import method_at
+from results.spec.hyperparameters import method_at, value_at
 from results.spec.training_spec import MethodSpec
 from results.values import Record
 
@@ -26,3 +26,15 @@ class MethodTemplate(Record):
     def at(self, hyperparameters: Mapping[str, JsonValue]) -> MethodSpec:
         """Set hyperparameters of the method; see `results.spec.hyperparameters.method_at`."""
         return method_at(self.method, hyperparameters)
+
+    def default_setting(self, network_lr: float) -> dict[str, JsonValue]:
+        """The method's own values of what is searched, without those that are not set or outside their range.
+
+        Args:
+            network_lr: The network's learning rate where the method has none; parameters of a loss take it too.
+        """
+        lr = network_lr if self.method.lr is None else self.method.lr
+        loss_lr = lr if self.method.loss_lr is None else self.method.loss_lr
+        method = self.method.model_copy(update={"lr": lr, "loss_lr": loss_lr})
+        own = [(parameter, value_at(method, parameter.target)) for parameter in self.space]
+        return {parameter.target: value for parameter, value in own if parameter.holds(value)}

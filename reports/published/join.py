@@ -276,7 +276,7 @@ def _sheet(table: ComparedTable) -> Sheet:
                 measured = (*ends, ours.n)
             where = (table.published.name, row.label, column.dataset, column.metric, column.kind)
             printed = (published.as_published or None, published.plus_minus)
-            about = (published.method, cell.origin, origin.kind, origin.quoted_from)
+            about = (published.key, cell.origin, origin.kind, origin.quoted_from)
             lines.append((*where, *printed, *measured, cell.verdict, *about))
     return Sheet(_HEADER, tuple(lines))
 

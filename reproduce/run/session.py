@@ -96,15 +96,16 @@ class Session:
     def studies(self, log: TrialLog | None = None) -> dict[str, Study]:
         """Return one study per method, by key. The log has the trials; None if there are none yet."""
         log = TrialsInMemory() if log is None else log
-        search, setups = self.experiment.search, self.row_setups
-        without_search = replace(self.budget, trials=0, searches=1)
-        budgets = {key: without_search if key in self.defaults else self.budget for key in self.methods}
-        return {
-            key: Study(
-                setups.get(key, self.setup), method, budgets[key], search.sampler, log, search.racing, search.enqueue
-            )
-            for key, method in self.methods.items()
-        }
+        search, with_default = self.experiment.search, set(self.defaults.values())
+
+        def study(key: str, method: MethodTemplate) -> Study:
+            budget = replace(self.budget, trials=0, searches=1) if key in self.defaults else self.budget
+            setup = self.row_setups.get(key, self.setup)
+            own = method.default_setting(setup.conditions.training.optimizer.lr) if key in with_default else {}
+            first = (own, *search.enqueue) if own else search.enqueue
+            return Study(setup, method, budget, search.sampler, log, search.racing, first)
+
+        return {key: study(key, method) for key, method in self.methods.items()}
 
     def summary(self) -> ExperimentSummary:
         """Return the experiment's summary for the store. It is enough to draw the tables without torch."""

@@ -58,8 +58,8 @@ class PublishedCell:
     """One published number.
 
     Attributes:
-        method: Key of our card for that label; None where we have no such method.
-        variant: Name under which an experiment reproduces an ablated row; None for the method as it is.
+        key: What the row is called in an experiment that reproduces it: the name of an ablation, or the key of our
+            card; None where we have no such method.
         kind: Which embeddings were tested; `single` is one model on all training classes.
         trunk: As published; empty where the paper does not say.
         dimensions: Of what was tested (MLRC's concatenated embeddings have 512); None where the paper does not say.
@@ -72,8 +72,7 @@ class PublishedCell:
     paper: str
     dataset: str
     method_label: str
-    method: str | None
-    variant: str | None
+    key: str | None
     metric: str
     kind: Kind
     trunk: str
@@ -81,18 +80,12 @@ class PublishedCell:
     setting: str
     as_published: str
     plus_minus: float | None
-    note: str
     source: str
 
     @property
     def column(self) -> PublishedColumn:
         """The column that the cell is in."""
         return PublishedColumn(self.dataset, self.metric, self.kind)
-
-    @property
-    def key(self) -> str | None:
-        """What the row is called in an experiment that reproduces it: the variant, else the method."""
-        return self.variant or self.method
 
     @property
     def value(self) -> float | None:
@@ -131,17 +124,11 @@ class PublishedRow:
     """One published row. dimensions: None where its columns differ in them or the paper does not say."""
 
     label: str
-    method: str | None
-    variant: str | None
+    key: str | None
     trunk: str
     dimensions: int | None
     setting: str
     cells: Mapping[PublishedColumn, PublishedCell]
-
-    @property
-    def key(self) -> str | None:
-        """What the row is called in an experiment that reproduces it: the variant, else the method."""
-        return self.variant or self.method
 
 
 @dataclass(frozen=True)
@@ -180,20 +167,16 @@ def published_table(name: str) -> PublishedTable:
     for field in ("paper", "table", "dataset"):
         if made_of[field]:
             frame = frame[frame[field] == made_of[field]]
-    labels = method_keys(name)
-    cells = [_cell(name, row, labels) for row in frame.to_dict("records")]
+    keys = _row_keys(name)
+    cells = [_cell(name, row, keys) for row in frame.to_dict("records")]
     columns = tuple(dict.fromkeys(cell.column for cell in cells))
     return PublishedTable(name, str(made_of["title"]), str(made_of["paper"]), columns, _rows(cells))
 
 
-def method_keys(table: str) -> dict[str, tuple[str | None, str | None]]:
-    """By the labels of a table, the key of our card and the name of the ablation; None where there is none."""
-    frame = read_published("methods")
-    own = frame[frame["table"] == table]
-    return {
-        label: (method or None, variant or None)
-        for label, method, variant in zip(own["label"], own["method"], own["variant"], strict=True)
-    }
+def _row_keys(table: str) -> dict[str, str | None]:
+    named = read_published("methods")
+    own = named[named["table"] == table]
+    return {line["label"]: line["variant"] or line["method"] or None for line in own.to_dict("records")}
 
 
 @cache
@@ -203,16 +186,14 @@ def read_published(file: str) -> pd.DataFrame:
         return pd.read_csv(text, dtype=str, keep_default_na=False)
 
 
-def _cell(table: str, row: Mapping[Any, str], labels: Mapping[str, tuple[str | None, str | None]]) -> PublishedCell:
-    method, variant = labels[row["method"]]
+def _cell(table: str, row: Mapping[Any, str], keys: Mapping[str, str | None]) -> PublishedCell:
     kind, setting = _KINDS.get(row["setting"], ("single", row["setting"]))
     return PublishedCell(
         table_name=table,
         paper=row["paper"],
         dataset=DATASETS[row["dataset"]],
         method_label=row["method"],
-        method=method,
-        variant=variant,
+        key=keys[row["method"]],
         metric=metric_name(row["metric"]),
         kind=kind,
         trunk=row["backbone"],
@@ -220,7 +201,6 @@ def _cell(table: str, row: Mapping[Any, str], labels: Mapping[str, tuple[str | N
         setting=setting,
         as_published=row["value"],
         plus_minus=float(row["ci_or_std"]) if row["ci_or_std"] else None,
-        note=row["note"],
         source=row["seed"],
     )
 
@@ -244,7 +224,7 @@ def _rows(cells: list[PublishedCell]) -> tuple[PublishedRow, ...]:
     rows = []
     for (label, trunk, setting, size), own in grouped.items():
         by_column = {cell.column: cell for cell in own}
-        rows.append(PublishedRow(label, own[0].method, own[0].variant, trunk, size, setting, by_column))
+        rows.append(PublishedRow(label, own[0].key, trunk, size, setting, by_column))
     return tuple(rows)
 
 

@@ -6,7 +6,6 @@ Each run has one .npz file with sampled embeddings and the retrievals of the har
 import io
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,19 +50,15 @@ class FigureData:
 
     def save(self, path: Path) -> None:
         """Write the arrays to an .npz file in one step."""
-        _save(path, {field.name: getattr(self, field.name) for field in fields(self)})
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **vars(self))
+        write_atomically(path, buffer.getbuffer())
 
     @classmethod
     def load(cls, path: Path) -> "FigureData":
         """Read the arrays of a file that `save` wrote."""
         with np.load(path, allow_pickle=False) as arrays:
             return cls(**{field.name: arrays[field.name] for field in fields(cls)})
-
-
-def _save(path: Path, arrays: dict[str, Any]) -> None:
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    write_atomically(path, buffer.getbuffer())
 
 
 def figure_data_path(artifacts: Path, run_fingerprint: str) -> Path:

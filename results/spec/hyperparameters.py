@@ -34,7 +34,8 @@ def method_at(method: MethodSpec, hyperparameters: Mapping[str, JsonValue]) -> M
     """
     changed = method.model_dump(mode="json")
     for target, value in hyperparameters.items():
-        _set_value(changed, target, value)
+        holder, key = _place(changed, target)
+        holder[key] = value
     # A loader of shuffled images drops the rest of a pass; only m-per-class sampling of MLRC carries it over.
     if changed["samples_per_class"] == 0:
         changed["whole_passes"] = True
@@ -46,17 +47,26 @@ def method_at(method: MethodSpec, hyperparameters: Mapping[str, JsonValue]) -> M
         raise HyperparameterError(f"method {method.name!r}: {part}: {reason}") from error
 
 
-def _set_value(method: dict[str, Any], target: str, value: JsonValue) -> None:
-    """Set the value at a target, e.g. `loss.margin`, `embedding_regularizer.weight`, `loss_optimizer.lr`."""
+def value_at(method: MethodSpec, target: str) -> JsonValue:
+    """Return the value of a hyperparameter, None if the method leaves it to its class or to other settings.
+
+    Raises:
+        HyperparameterError: The target does not exist in the method.
+    """
+    holder, key = _place(method.model_dump(mode="json"), target)
+    value: JsonValue = holder[key] if isinstance(holder, list) else holder.get(key)
+    return value
+
+
+def _place(method: dict[str, Any], target: str) -> tuple[Any, Any]:
+    """The dict or list that has a target, and its key, e.g. of `loss.margin` or `embedding_regularizer.weight`."""
     if target in _SCALARS:
-        method[_SCALARS[target]] = value
-        return
+        return method, _SCALARS[target]
     part, _, key = target.partition(".")
     if part not in _COMPONENTS or not key or method[part] is None:
         raise HyperparameterError(f"method {method['name']!r} has no hyperparameter {target!r}")
     if part == "embedding_regularizer" and key == "weight":
-        method[part]["weight"] = value
-        return
+        return method[part], key
     # loss.base_loss.alpha is the argument alpha of the component in the argument base_loss, loss.losses.0.alpha that of
     # the first component in the list losses.
     *outer, last = key.split(".")
@@ -64,11 +74,10 @@ def _set_value(method: dict[str, Any], target: str, value: JsonValue) -> None:
     for name in outer:
         arguments = _inside(arguments, name)
     if isinstance(arguments, dict):
-        arguments[last] = value
-    elif isinstance(arguments, list) and last.isdigit() and int(last) < len(arguments):
-        arguments[int(last)] = value
-    else:
-        raise HyperparameterError(f"method {method['name']!r} has no hyperparameter {target!r}")
+        return arguments, last
+    if isinstance(arguments, list) and last.isdigit() and int(last) < len(arguments):
+        return arguments, int(last)
+    raise HyperparameterError(f"method {method['name']!r} has no hyperparameter {target!r}")
 
 
 def _inside(arguments: Any, name: str) -> Any:

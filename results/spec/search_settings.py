@@ -92,6 +92,7 @@ class SearchSettings(Record):
         until_decided: Whether searches are added at the planned `LOOKS` until every comparison has an answer. Then
             `searches` is the look that was reached, and the plan is part of the experiment's identity.
         default: Whether each searched method gets a further row with its card's own settings, to show what tuning buys.
+            Its searches try these settings first, as far as they are in the ranges.
         network_lr: Range in which the learning rate of trunk and embedder is searched for every method, on a log scale;
             None takes that of the training settings.
         searches: How often each method is searched, each time from other seeds. The reproductions are made for every

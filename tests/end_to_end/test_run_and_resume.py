@@ -163,3 +163,6 @@ def test_defaults_are_trained_beside_the_searches(tmp_path):
     store = Store(tmp_path / "runs" / "store.sqlite", tmp_path)
     records = store.experiment_runs(store.latest_experiments()["tiny"])
     assert [record.hyperparameters for record in records if record.method == "contrastive_default"] == [{}, {}]
+    searches = store.searches.of_experiment(store.latest_experiments()["tiny"])
+    own = [search.trials[0].setting for (method, _), search in searches.items() if method == "contrastive"]
+    assert own == 2 * [{"loss.pos_margin": 0.0, "loss.neg_margin": 0.5}]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from protocols.search.method_template import MethodTemplate
+from protocols.search.space import SearchParameter
 from results.spec.hyperparameters import HyperparameterError
 from results.spec.training_spec import Component, MethodSpec, WeightedComponent
 
@@ -81,6 +82,15 @@ def test_the_networks_learning_rate_can_be_searched() -> None:
 
 def test_images_per_class_can_be_searched() -> None:
     assert OPEN.at({"batch.samples_per_class": 2}).samples_per_class == 2
+
+
+def test_the_default_setting_has_what_is_set_and_in_its_range() -> None:
+    searched = ["optimizer.lr", "loss_optimizer.lr", "loss.weight", "loss.base_loss.alpha", "loss.new"]
+    space = tuple(SearchParameter(target=target, scale="linear", low=1e-6, high=1) for target in searched)
+    template = MethodTemplate(method=METHOD, space=space)
+    assert template.default_setting(1e-5) == {"optimizer.lr": 1e-5, "loss_optimizer.lr": 0.01, "loss.weight": 1.0}
+    own = MethodTemplate(method=METHOD.model_copy(update={"lr": 1e-3, "loss_lr": None}), space=space[:2])
+    assert own.default_setting(1e-5) == {"optimizer.lr": 1e-3, "loss_optimizer.lr": 1e-3}
 
 
 def test_several_values_at_once() -> None:

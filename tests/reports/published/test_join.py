@@ -194,7 +194,7 @@ def test_ablated_rows_are_filled_by_their_variants():
     )
     runs = single_runs("proxy_isa_v", [0.85], dataset="cars196")
     joined = join(table, [experiment("proxy_isa_table3", settings, runs)])
-    filled = {row.published.variant for row in joined.rows for found in row.cells.values() if found.ours}
+    filled = {row.published.key for row in joined.rows for found in row.cells.values() if found.ours}
     assert filled == {"proxy_isa_v"}
 
 
