@@ -11,7 +11,6 @@ from reports.tables.differences import winners_first
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import Table
 from results.statistics.comparison import ComparedPair, ComparisonResult
-from results.statistics.finding import titles_of
 from results.statistics.planning import detectable
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.store.experiment_results import MeasuredExperiment
@@ -34,7 +33,7 @@ def headline(measured: MeasuredExperiment) -> str:
     if comparison is None:
         interim = {run.method for run in measured.records} & measured.summary.compared.keys()
         return "Interim: no search is complete yet." if interim else "No method has runs under the common conditions."
-    titles = titles_of(measured)
+    titles = measured.summary.methods
     if len(comparison.values) == 1:
         return f"{_means(comparison, titles)}: there is no other method to compare it with."
     if comparison.interim:
@@ -53,7 +52,7 @@ def comparison_lines(measured: MeasuredExperiment) -> list[str]:
     comparison = primary_comparison(measured)
     if comparison is None or comparison.interim:
         return []
-    titles, pairs = titles_of(measured), winners_first(comparison)
+    titles, pairs = measured.summary.methods, winners_first(comparison)
     if comparison.reference is None and len(pairs) > MOST_LINES:
         pairs = [pair for pair in pairs if comparison.highest in (pair.a, pair.b)][:MOST_LINES]
     return [_line(pair, titles, comparison) for pair in pairs]

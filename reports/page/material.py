@@ -13,7 +13,7 @@ from results.records.records import RunRecord
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.comparison import ComparisonResult, MethodValues
-from results.statistics.finding import Finding, titles_of
+from results.statistics.finding import Finding
 from results.statistics.findings import findings_of
 from results.statistics.intervals import Interval
 from results.statistics.primary_comparison import (
@@ -71,7 +71,7 @@ class Material:
     @cached_property
     def titles(self) -> dict[str, str]:
         """Titles of the methods by key, in the experiment's order."""
-        return titles_of(self.measured)
+        return self.measured.summary.methods
 
     @cached_property
     def records(self) -> dict[str, list[RunRecord]]:

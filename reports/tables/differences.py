@@ -11,7 +11,6 @@ from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.compare import power_words
 from results.statistics.comparison import ComparedPair, ComparisonResult
-from results.statistics.finding import titles_of
 from results.statistics.findings import findings_of
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.store.experiment_results import MeasuredExperiment
@@ -27,7 +26,7 @@ P_VALUE = NumberFormat(digits=3, smallest=0.001)
 
 def differences(measured: MeasuredExperiment) -> Table:
     """Build the table that compares pairs of methods on the primary score, as the experiment's file asks."""
-    titles, score, comparison = titles_of(measured), primary_score(measured), primary_comparison(measured)
+    titles, score, comparison = measured.summary.methods, primary_score(measured), primary_comparison(measured)
     title = f"{measured.summary.title}: is the difference real?"
     if comparison is None or not comparison.pairs:
         return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_HEADER, ()), first="Methods")

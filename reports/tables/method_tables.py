@@ -13,7 +13,7 @@ from reports.tables.table import (
 )
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.finding import origin_findings, titles_of
+from results.statistics.finding import origin_findings
 from results.statistics.intervals import Interval, student_t_interval
 from results.statistics.peeking import peeking
 from results.statistics.primary_comparison import primary_comparison, unit_of
@@ -37,7 +37,7 @@ def _by_method(measured: MeasuredExperiment) -> dict[str, list[RunRecord]]:
 
 def hyperparameters(measured: MeasuredExperiment, published: PublishedSettings | None = None) -> Table:
     """Build the table of the settings found beside published ones: a row per hyperparameter of a method and search."""
-    titles = titles_of(measured)
+    titles = measured.summary.methods
     rows: list[Row] = []
     for key, all_runs in _by_method(measured).items():
         theirs = (published or {}).get(key, {})
@@ -73,7 +73,7 @@ def _setting_cell(setting: object) -> Cell:
 
 def costs(measured: MeasuredExperiment) -> Table:
     """Build the table of costs: training steps up to the checkpoint, and time."""
-    titles, runs = titles_of(measured), _by_method(measured)
+    titles, runs = measured.summary.methods, _by_method(measured)
     rows: list[Row] = []
     for key, own in runs.items():
         steps, seconds = _steps(own), student_t_interval([run.wall_time for run in own])
@@ -105,7 +105,7 @@ def _steps(runs: Sequence[RunRecord]) -> Interval | None:
 
 def peeking_table(measured: MeasuredExperiment) -> Table:
     """Build the table of the gain by peeking, of methods whose runs have test curves and a checkpoint to choose."""
-    titles, metric = titles_of(measured), measured.summary.experiment.peeking_metric
+    titles, metric = measured.summary.methods, measured.summary.experiment.peeking_metric
     gains = {gain.method: gain for gain in peeking(measured, metric)}
     shown = [gains[key] for key in titles if key in gains and not gains[key].nothing_to_choose]
     hidden = [title for key, title in titles.items() if key in gains and gains[key].nothing_to_choose]

@@ -22,7 +22,6 @@ from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.source_names import SourceName
 from results.statistics.comparison import ComparisonResult, MethodValues, rank_words
-from results.statistics.finding import titles_of
 from results.statistics.findings import findings_of
 from results.statistics.intervals import Interval
 from results.statistics.primary_comparison import (
@@ -92,7 +91,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
     fractions of 1.
     """
     records, summary, comparison = measured.records, measured.summary, primary_comparison(measured)
-    titles, findings, units = titles_of(measured), findings_of(measured), _units(measured)
+    titles, findings, units = measured.summary.methods, findings_of(measured), _units(measured)
     further = _further_titles(records)
     scores = [*_headline_scores(measured), *_last_epoch_scores(measured), *_further_scores(measured, further)]
     last_epoch = any(one.variant == "last_epoch" for one in scores)
@@ -236,7 +235,7 @@ def _caption(measured: MeasuredExperiment, comparison: ComparisonResult | None) 
     name = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}"
     compared = f"No two methods are compared in {name}."
     if comparison is not None and comparison.pairs:
-        compared = f"Compared in the primary score, {name}: {asked_pairs(comparison, titles_of(measured))}."
+        compared = f"Compared in the primary score, {name}: {asked_pairs(comparison, measured.summary.methods)}."
         if comparison.interim:
             compared += " Interim: searches or runs are missing, so no value is bold."
     return (
@@ -285,7 +284,7 @@ def _single_searches(measured: MeasuredExperiment, comparison: ComparisonResult 
     """The means of every method's complete searches in the primary score, if searches are repeated."""
     if comparison is None or comparison.unit != "search":
         return
-    titles, score = titles_of(measured), primary_score(measured)
+    titles, score = measured.summary.methods, primary_score(measured)
     means = [
         f"{titles[key]} {', '.join(f'{100 * unit:.2f}' for unit in values.units)}"
         for key, values in comparison.values.items()

@@ -1,6 +1,5 @@
 """A finding: one thing that a reader must know beside the numbers. The first of them: runs that were not made alike."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -30,13 +29,6 @@ class Finding:
     def sentences(self) -> str:
         """Text and detail."""
         return f"{self.text} {self.detail}".strip()
-
-
-def titles_of(measured: MeasuredExperiment) -> dict[str, str]:
-    """Titles of the methods by key. Equal titles get the key in brackets."""
-    titles = measured.summary.methods
-    counts = Counter(titles.values())
-    return {key: title if counts[title] == 1 else f"{title} ({key})" for key, title in titles.items()}
 
 
 _PRECISIONS = {"amp": "mixed precision", "ieee": "float32 without TF32"}

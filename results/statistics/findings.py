@@ -12,7 +12,7 @@ from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.trunk_spec import NO_TRUNK
 from results.statistics.compare import power_words
-from results.statistics.finding import Finding, origin_findings, titles_of
+from results.statistics.finding import Finding, origin_findings
 from results.statistics.planning import MOST_UNITS, Detectable, detectable
 from results.statistics.primary_comparison import (
     method_intervals,
@@ -81,7 +81,7 @@ def budget_finding(budget: Detectable, score: PrimaryScore) -> Finding:
 
 
 def _of_comparison(measured: MeasuredExperiment) -> Iterator[Finding]:
-    titles, summary, score = titles_of(measured), measured.summary, primary_score(measured)
+    titles, summary, score = measured.summary.methods, measured.summary, primary_score(measured)
     if missing := missing_units(measured):
         named = "; ".join(f"{titles[key]} has {units}" for key, units in missing.items())
         yield Finding("limit", f"Not finished: {named}.", "comparison", "The results can change.")
@@ -139,7 +139,7 @@ def _below_untrained(measured: MeasuredExperiment, score: PrimaryScore, titles: 
 
 
 def _printed(measured: MeasuredExperiment) -> Iterator[Finding]:
-    titles, rows = titles_of(measured), []
+    titles, rows = measured.summary.methods, []
     for key, printed in measured.summary.printed.items():
         values = ", ".join(f"{HEADLINE_METRICS[metric]} {value:g}" for metric, value in printed.items())
         rows += [f"{titles[key]} {values}"] if values else []

@@ -18,7 +18,7 @@ from results.spec.search_settings import LOOKS, SamplerSettings
 from results.statistics.compare import ALPHA, power_words
 from results.statistics.comparison import ComparisonResult
 from results.statistics.deviations import search_deviation
-from results.statistics.finding import Finding, titles_of
+from results.statistics.finding import Finding
 from results.statistics.planning import units_for
 from results.statistics.primary_comparison import primary_score, resolution, unit_of, unit_values
 from results.statistics.tuning import Gain, gains
@@ -38,7 +38,7 @@ def carried_choice(summary: ExperimentSummary) -> tuple[str, ...]:
 
 def search_findings(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> Iterator[Finding]:
     """Say how far the searches can be trusted, and how they searched."""
-    summary, titles = measured.summary, titles_of(measured)
+    summary, titles = measured.summary, measured.summary.methods
     unit, search = unit_of(summary.experiment), summary.experiment.search
     yield from (Finding("note", text, "search") for text in carried_choice(summary))
     if unit == "run" or not measured.searched_methods:
@@ -163,7 +163,7 @@ def _range_ends(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iter
 
 def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
     """Say which trainings were cut off or went wrong, and what was trained."""
-    titles, counts = titles_of(measured), cut_offs(measured)
+    titles, counts = measured.summary.methods, cut_offs(measured)
     if counts:
         cut, trained = map(sum, zip(*counts.values(), strict=True))
         share = f"all {cut}" if cut == trained else f"{cut} of {trained}"
