@@ -36,9 +36,7 @@ _BATCH = 256
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _NO_HASH = bytes(32)
-_AS_IT_IS, _BROKEN, _AS_SEEN, _UPPER_BYTE = 0, 1, 2, 3
-_MARKS = {_AS_IT_IS: b"", _AS_SEEN: b"as seen", _UPPER_BYTE: b"upper byte"}
-"""Files that are decoded to another picture than Pillow's conversion to RGB have a mark in the hash of the content."""
+_AS_IT_IS, _BROKEN, _AS_SEEN = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class _Files:
                 raise
             entry["state"], entry["shape"], entry["stored"] = _BROKEN, (0, 0, 3), (0, 0, 3)
             return entry, np.empty(0, dtype=np.uint8)
-        entry["state"] = _AS_SEEN if image.is_altered else _UPPER_BYTE if image.is_deep else _AS_IT_IS
+        entry["state"] = _AS_SEEN if image.is_altered else _AS_IT_IS
         picture = image.picture
         entry["constant"] = is_constant(picture)
         width, height = picture.size if self.resize is None else size_after(picture.size, self.resize)
@@ -204,10 +202,9 @@ def _write(files: _Files, folder: Path, pack: Path, skip_broken: bool, progress:
 
 
 def _content_hash(hashes: Sequence[bytes], states: Sequence[int]) -> str:
-    """Hash of the decoded files. Those with a mark count as others than the same files without it."""
+    """Hash of the decoded files. One that became another picture than Pillow's RGB counts as another file."""
     digest = hashlib.sha256()
     for content, state in zip(hashes, states, strict=True):
         if state != _BROKEN:
-            mark = _MARKS[state]
-            digest.update(hashlib.sha256(mark + content).digest() if mark else content)
+            digest.update(hashlib.sha256(b"as seen" + content).digest() if state == _AS_SEEN else content)
     return digest.hexdigest()
