@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from .checks import FullPrecisionForward, checked_labels
 from .k_center import greedy_k_center
 from .pair_losses import COPY, BatchSumReducer, EuclideanDistance
-from .plugin import Clock, Needs, TrainingContext
-from .schedule import HookReminder
+from .plugin import Clock, Needs, TrainingContext, warn_without_hooks
 from .sub_losses import already_reduced
 from .wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
 
@@ -107,7 +106,7 @@ def _triplet(margin: float = 0.0961) -> Any:
     return pml_losses.TripletMarginLoss(margin, distance=EuclideanDistance(normalize_embeddings=False))
 
 
-class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossFunction):
+class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     """A pair loss between samples and K proxies per class, solved repeatedly with new proxies.
 
     With `ball(v) = v / max(1, |v|)`, raw embeddings e (B, d), proxies Q (K C, d; row k C + c is proxy k of class c)::
@@ -205,8 +204,8 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the weighted sub-losses `proxy_loss` and `sample_loss`, both already reduced."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
-        if self.training:
-            self._count_call()
+        if self.training and self._context is None and not self.started:
+            warn_without_hooks(self, "random proxies, and no further problems")
         samples = ball(embeddings)
         return already_reduced(
             proxy_loss=self._proxy_loss(samples, labels),
@@ -233,7 +232,6 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
     def bind(self, context: TrainingContext) -> None:
         """Pick the first proxies, far from the origin. A loss with loaded state keeps it and only takes the trunk."""
         super().bind(context)
-        self._hook_was_called = True
         self._context = context
         if self.started:
             return
@@ -241,9 +239,6 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         self.previous_weights = torch.zeros_like(self.best_weights)
         self._pick_proxies()
         self.started.fill_(True)
-
-    def _missing_without_hooks(self) -> str | None:
-        return None if self.started else "random proxies, and no further problems"
 
     def on_gradients(self, clock: Clock) -> bool:
         """Add the gradient of `lam / 2 |theta - theta_prev|^2` to that of the trunk."""
