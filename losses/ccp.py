@@ -16,7 +16,7 @@ from .k_center import greedy_k_center
 from .pair_losses import COPY, BatchSumReducer, EuclideanDistance
 from .plugin import Clock, Needs, TrainingContext, warn_without_hooks
 from .sub_losses import already_reduced
-from .wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
+from .wrapper import PluginWrapper, require_references
 
 _RISE = 1e-5  # a validation score must rise by more than this, as in the authors' code
 _SLACK = 0.01  # far above the rounding error of a distance; a proxy too many changes nothing
@@ -178,10 +178,8 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         patience: int = 3,
         **kwargs: Any,
     ) -> None:
+        super().__init__(base_loss, **kwargs)
         _check_base(base_loss)
-        super().__init__(**wrapper_keywords(CCPLoss, kwargs))
-        self.base_loss = base_loss
-        self.needs = merged_needs(type(self).needs, base_loss)
         self.num_classes, self.embedding_size = num_classes, embedding_size
         self.proxies_per_class, self.pool_size = proxies_per_class, pool_size
         self.lam, self.w_sample, self.patience = lam, w_sample, patience
@@ -295,7 +293,6 @@ def _in_one_vector(parameters: Sequence[nn.Parameter]) -> Tensor:
 
 
 def _check_base(base_loss: Any) -> None:
-    require_module(CCPLoss, base_loss)
     require_references(CCPLoss, base_loss)
     distance = getattr(base_loss, "distance", None)
     if getattr(distance, "normalize_embeddings", False):

@@ -13,9 +13,9 @@ from torch.nn import functional
 from .checks import FullPrecisionForward, checked_labels
 from .memory_queue import MemoryQueue
 from .pair_losses import CosineContrastiveLoss, EuclideanDistance
-from .plugin import Clock, Needs
+from .plugin import Clock
 from .sub_losses import already_reduced
-from .wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
+from .wrapper import PluginWrapper, require_references
 
 
 def _c2(pos_margin: float = 0.0, neg_margin: float = 0.3841) -> Any:
@@ -73,11 +73,8 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         weight: float = 1.0,
         **kwargs: Any,
     ) -> None:
-        require_module(XBMLoss, base_loss)
+        super().__init__(base_loss, **kwargs)
         require_references(XBMLoss, base_loss)
-        super().__init__(**wrapper_keywords(XBMLoss, kwargs))
-        self.base_loss = base_loss
-        self.needs = merged_needs(Needs(), base_loss)
         self.embedding_size, self.memory_size = embedding_size, memory_size
         self.start_iteration, self.weight = start_iteration, weight
         self.queue = MemoryQueue(memory_size, embedding_size)
