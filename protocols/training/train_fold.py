@@ -29,8 +29,7 @@ from protocols.training.torch_state import (
     torch_provenance,
     use_precision,
 )
-from protocols.trunks.embed import embed_crops, features_of_crops
-from protocols.trunks.embedding_model import EmbeddingModel, model_of
+from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, model_of
 from results.records.records import CurvePoint, FoldResult, Scores
 from results.spec.conditions import TrainingSettings
 from results.spec.training_spec import FoldSpec
@@ -166,7 +165,7 @@ class _Training:
         """Set the embedder to principal components: for a method without loss, or as the start of a training."""
         if self.spec.method.embedder == "principal_components" or self.spec.embedder.init == "pca":
             crops = evaluation_batches_of(self.data.train, self.spec.conditions.images, self.device, keep=False)
-            features = features_of_crops(self.model, crops)
+            features = embed_crops(self.model, crops, trunk_only=True)
             self._require_finite(features, "features of the training images")
             set_to_principal_components(self.model.embedder, features)
             self.checkpoint.save(0, self.model)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
-from protocols.datasets.publications import stand_in
+from protocols.datasets.published import stand_in
 from protocols.features.frozen_features import FrozenTrunk, with_features
 from protocols.progress import Progress
 from protocols.trunks.trunk_registry import identified_trunk

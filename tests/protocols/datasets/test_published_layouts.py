@@ -9,8 +9,7 @@ import pytest
 
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
 from protocols.datasets.listing import DataError, ImageListing
-from protocols.datasets.publications import Counts, check_counts
-from protocols.datasets.published import list_cars196, list_cub200, list_inshop, list_sop
+from protocols.datasets.published import Counts, check_counts, list_cars196, list_cub200, list_inshop, list_sop
 from tests.support.image_folders import assert_said, data_request, make_cub
 from tests.support.published_layouts import cars_annotated, cars_devkit, cars_folders, inshop, sop
 
