@@ -17,8 +17,7 @@ from PIL import Image
 from protocols.datasets.dataset import DataRequest, Dataset, from_packing
 from protocols.datasets.listing import ImageListing, half_of
 from protocols.images.packed_images import PackedImages
-from protocols.images.packing import Packing, cache_lock, write_arrays
-from results.atomic_files import atomic_folder
+from protocols.images.packing import Packing, cached, write_arrays
 
 SHEET = Path(__file__).with_name("glyphs.png")
 SIDE = 32
@@ -46,11 +45,7 @@ def open_glyphs(request: DataRequest) -> Dataset:
     labels, columns = np.nonzero(cells.any(axis=(2, 3)))
     pixels = np.ascontiguousarray(cells[labels, columns])
     content = hashlib.sha256(pixels).hexdigest()
-    folder = request.cache / f"glyphs-{content[:16]}"
-    with cache_lock(folder):
-        if not folder.exists():
-            with atomic_folder(folder) as partial:
-                write_arrays(pixels[..., None], partial)
+    folder = cached(request.cache / f"glyphs-{content[:16]}", lambda partial: write_arrays(pixels[..., None], partial))
     codes = [f"U+{ord(character):04X}" for character in ALPHABET]
     class_names = [f"{code} {unicodedata.name(character)}" for code, character in zip(codes, ALPHABET, strict=True)]
     names = [f"{codes[label]}/{FACES[column]}" for label, column in zip(labels, columns, strict=True)]
