@@ -34,9 +34,9 @@ def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
         trunk.load_state_dict(weights)
     elif entry.packaged:
         trunk.load_state_dict(entry.packaged())
-    elif entry.weight_file:
+    elif entry.file:
         shapes = {key: value.shape for key, value in trunk.state_dict().items()}
-        trunk.load_state_dict(read_weights(entry.weight_file, spec.weights, shapes))
+        trunk.load_state_dict(read_weights(entry.file, spec.weights, shapes))
     return trunk
 
 
