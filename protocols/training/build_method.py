@@ -77,7 +77,7 @@ class BuiltMethod:
     @property
     def plugin(self) -> TrainingPlugin:
         """The loss's hooks, or hooks that do nothing if the loss has none."""
-        return self.loss if isinstance(self.loss, TrainingPlugin) else _NoHooks()
+        return self.loss if isinstance(self.loss, TrainingPlugin) else TrainingPlugin()
 
     def __call__(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """Compute the loss of a batch: raw embeddings (n, d) and classes (n,) as 0..C-1 of all C training classes."""
@@ -93,11 +93,6 @@ class BuiltMethod:
             f"{type(self.loss).__name__}: forward must return one number with a gradient, got {what}{without}; for a "
             "batch without pairs return embeddings.sum() * 0"
         )
-
-
-class _NoHooks(TrainingPlugin):
-    def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
-        return []
 
 
 def build_method(
