@@ -9,7 +9,6 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from losses.checks import values_are_checked
 from losses.plugin import Clock, Normalization, TrainingContext
 from losses.schedule import SamplePool
 from protocols.images.batch_source import labelled_batches
@@ -250,10 +249,8 @@ class _Training:
         self.joined.clear_gradients()
         embeddings = self.network(images, warmup=clock.warmup)
         self.monitor.add_embeddings(embeddings, self.iterations)
-        # The labels are 0..C-1 by construction, and the monitor watches the embeddings.
         with self._refusals(), self.monitor.explained_errors():
-            with values_are_checked():
-                loss = self.method(embeddings, labels)
+            loss = self.method(embeddings, labels)
             loss.backward()
             # A method can skip steps with gradients that are not finite, as the gradient scaler of its authors does.
             if plugin.on_gradients(clock):
