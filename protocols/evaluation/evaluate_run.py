@@ -11,13 +11,13 @@ from typing import final
 import torch
 from torch import Tensor
 
-from losses.plugin import Normalization, TrainingPlugin
+from losses.plugin import Normalization
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores, sides
 from protocols.samples import evaluation_batches_of
-from protocols.training.build_method import RefusedError, component_class
+from protocols.training.build_method import RefusedError, normalization_of
 from protocols.training.principal_components import reduced_by_themselves
 from protocols.training.torch_state import torch_provenance, use_precision
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, trained_model
@@ -195,16 +195,6 @@ def class_scores(folds: Sequence[QueryScores], joined: QueryScores, classes: Ten
     return ClassScores(
         queries=tuple(counts.tolist()), separated=_rounded(separated), concatenated=_rounded(concatenated)
     )
-
-
-def normalization_of(spec: FoldSpec) -> Normalization:
-    """The normalisation of a training's embeddings: the specification's, or else that of the loss's class."""
-    if spec.conditions.normalization is not None:
-        return spec.conditions.normalization
-    if spec.method.loss is None:
-        return "unit"
-    loss = component_class("loss", spec.method.loss.name)
-    return loss.needs.normalization if issubclass(loss, TrainingPlugin) else "unit"
 
 
 def _scores(embeddings: Tensor, labels: Tensor, data: TestData) -> Scores:

@@ -12,7 +12,7 @@ from torch import Tensor
 import losses
 from losses.plugin import Needs
 from protocols.datasets.dataset import Dataset
-from protocols.evaluation.evaluate_run import evaluate_run, normalization_of
+from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.evaluation.test_data import TestData as DataForTesting
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.images.batch_source import EvaluationCrops
@@ -20,6 +20,7 @@ from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import measure
 from protocols.metrics.retrieval import normalized
 from protocols.splits import SplitError, mlrc_split
+from protocols.training.build_method import normalization_of
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops
 from results.records.records import RunRecord, Scores, run_fingerprint
 from results.spec.training_spec import Component, MethodSpec
