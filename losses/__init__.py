@@ -1,6 +1,5 @@
 """Losses of deep metric learning. They need torch and pytorch-metric-learning, and no other package of the suite."""
 
-from .angular_margins import ArcFaceLoss, CosFaceLoss
 from .anti_collapse import AntiCollapseLoss, SampleAnchorLoss
 from .ccp import CCPLoss
 from .contextual import ContextualLoss
@@ -11,7 +10,14 @@ from .mean_field import MeanFieldClassWiseMultiSimilarityLoss, MeanFieldContrast
 from .memory_queue import MemoryQueue
 from .memvir import MemVirLoss
 from .nir import NIRLoss
-from .pair_losses import CosineContrastiveLoss, MultiSimilarityMiner, NTXentLoss, SignalToNoiseRatioContrastiveLoss
+from .pair_losses import (
+    ArcFaceLoss,
+    CosFaceLoss,
+    CosineContrastiveLoss,
+    MultiSimilarityMiner,
+    NTXentLoss,
+    SignalToNoiseRatioContrastiveLoss,
+)
 from .plugin import Clock, Needs, TrainingContext, TrainingPlugin, version_of
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_gml import ProxyGMLLoss

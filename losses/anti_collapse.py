@@ -10,10 +10,9 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize, one_hot
 
 from .checks import FullPrecisionForward, checked_labels
-from .plugin import Needs
 from .proxy_anchor import ProxyAnchorLoss, log_one_plus_sum
 from .sub_losses import already_reduced, of_classes
-from .wrapper import PluginWrapper, merged_needs, require_module, wrapper_keywords
+from .wrapper import PluginWrapper
 
 AntiCollapseForm = Literal["batch_proxy", "all_proxy", "pair"]
 RateRatio = Literal["code", "textbook"]
@@ -129,7 +128,7 @@ class AntiCollapseLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFuncti
         normalize_rows: bool = True,
         **kwargs: Any,
     ) -> None:
-        require_module(AntiCollapseLoss, base_loss)
+        super().__init__(base_loss, **kwargs)
         if form not in ("batch_proxy", "all_proxy", "pair") or ratio not in ("code", "textbook"):
             raise ValueError(
                 f"form must be batch_proxy, all_proxy or pair, and ratio code or textbook, got {form!r} and {ratio!r}"
@@ -142,14 +141,9 @@ class AntiCollapseLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFuncti
                 f"form {form!r} needs a base loss with one proxy per class; {type(base_loss).__name__} has none: use "
                 "form 'pair', or ProxyAnchorLoss"
             )
-        super().__init__(**wrapper_keywords(AntiCollapseLoss, kwargs))
-        self.base_loss = base_loss
-        self.needs = merged_needs(Needs(), base_loss)
         self.embedding_size, self.form, self.ratio, self.normalize_rows = embedding_size, form, ratio, normalize_rows
         self.eps, self.gamma1, self.gamma2 = eps, gamma1, gamma2
         self.weight, self.base_weight = weight, base_weight
-        names = ["eps", "gamma1", "gamma2", "weight", "base_weight"]
-        self.add_to_recordable_attributes(list_of_names=names, is_stat=False)
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the weighted sub-losses `base_loss` and `rate_loss`, both already reduced."""

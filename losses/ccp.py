@@ -14,10 +14,9 @@ from torch import Tensor, nn
 from .checks import FullPrecisionForward, checked_labels
 from .k_center import greedy_k_center
 from .pair_losses import COPY, BatchSumReducer, EuclideanDistance
-from .plugin import Clock, Needs, TrainingContext
-from .schedule import HookReminder
+from .plugin import Clock, Needs, TrainingContext, warn_without_hooks
 from .sub_losses import already_reduced
-from .wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
+from .wrapper import PluginWrapper, require_references
 
 _RISE = 1e-5  # a validation score must rise by more than this, as in the authors' code
 _SLACK = 0.01  # far above the rounding error of a distance; a proxy too many changes nothing
@@ -107,7 +106,7 @@ def _triplet(margin: float = 0.0961) -> Any:
     return pml_losses.TripletMarginLoss(margin, distance=EuclideanDistance(normalize_embeddings=False))
 
 
-class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossFunction):
+class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     """A pair loss between samples and K proxies per class, solved repeatedly with new proxies.
 
     With `ball(v) = v / max(1, |v|)`, raw embeddings e (B, d), proxies Q (K C, d; row k C + c is proxy k of class c)::
@@ -179,10 +178,8 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         patience: int = 3,
         **kwargs: Any,
     ) -> None:
+        super().__init__(base_loss, **kwargs)
         _check_base(base_loss)
-        super().__init__(**wrapper_keywords(CCPLoss, kwargs))
-        self.base_loss = base_loss
-        self.needs = merged_needs(type(self).needs, base_loss)
         self.num_classes, self.embedding_size = num_classes, embedding_size
         self.proxies_per_class, self.pool_size = proxies_per_class, pool_size
         self.lam, self.w_sample, self.patience = lam, w_sample, patience
@@ -199,14 +196,12 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         self.register_buffer("started", torch.tensor(False))
         self.register_load_state_dict_pre_hook(_take_sizes)
         self._context: TrainingContext | None = None
-        recorded = ["embedding_size", "proxies_per_class", "pool_size", "lam", "w_sample", "patience"]
-        self.add_to_recordable_attributes(list_of_names=recorded, is_stat=False)
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the weighted sub-losses `proxy_loss` and `sample_loss`, both already reduced."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
-        if self.training:
-            self._count_call()
+        if self.training and self._context is None and not self.started:
+            warn_without_hooks(self, "random proxies, and no further problems")
         samples = ball(embeddings)
         return already_reduced(
             proxy_loss=self._proxy_loss(samples, labels),
@@ -233,7 +228,6 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
     def bind(self, context: TrainingContext) -> None:
         """Pick the first proxies, far from the origin. A loss with loaded state keeps it and only takes the trunk."""
         super().bind(context)
-        self._hook_was_called = True
         self._context = context
         if self.started:
             return
@@ -241,9 +235,6 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         self.previous_weights = torch.zeros_like(self.best_weights)
         self._pick_proxies()
         self.started.fill_(True)
-
-    def _missing_without_hooks(self) -> str | None:
-        return None if self.started else "random proxies, and no further problems"
 
     def on_gradients(self, clock: Clock) -> bool:
         """Add the gradient of `lam / 2 |theta - theta_prev|^2` to that of the trunk."""
@@ -300,7 +291,6 @@ def _in_one_vector(parameters: Sequence[nn.Parameter]) -> Tensor:
 
 
 def _check_base(base_loss: Any) -> None:
-    require_module(CCPLoss, base_loss)
     require_references(CCPLoss, base_loss)
     distance = getattr(base_loss, "distance", None)
     if getattr(distance, "normalize_embeddings", False):

@@ -39,35 +39,18 @@ class MemoryQueue(nn.Module):
         self.register_buffer("filled", torch.tensor(0))
 
     @torch.no_grad()
-    def push(self, embeddings: Tensor, labels: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Append rows; of more than T rows the last T are stored. No transfer from the device if q <= T.
-
-        Args:
-            embeddings: rows (q, d).
-            labels: labels (q,).
-            keep: mask (q,) of the rows to append, in their order; None, the default, appends all.
-
-        Returns:
-            The slots (q,) of the stored rows. Rows that are not kept come last and have slots that stay as they are.
-        """
-        if keep is not None and len(labels) > self.memory_size:
-            embeddings, labels, keep = embeddings[keep], labels[keep], None
+    def push(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """Append rows (q, d) with labels (q,), of which the last T are stored, and return the slots of these."""
         embeddings, labels = embeddings[-self.memory_size :], labels[-self.memory_size :]
-        if keep is None:
-            keep = torch.ones_like(labels, dtype=torch.bool)
-        number = keep.sum()
-        offsets = torch.where(keep, keep.cumsum(0) - 1, number + (~keep).cumsum(0) - 1)
-        slots = (self.position + offsets) % self.memory_size
-        self._write(slots, embeddings, labels, keep)
-        self.position.copy_((self.position + number) % self.memory_size)
-        self.filled.add_(number).clamp_(max=self.memory_size)
+        slots = (self.position + torch.arange(len(labels), device=labels.device)) % self.memory_size
+        self._write(slots, embeddings, labels)
+        self.position.copy_((self.position + len(labels)) % self.memory_size)
+        self.filled.add_(len(labels)).clamp_(max=self.memory_size)
         return slots
 
-    def _write(self, slots: Tensor, embeddings: Tensor, labels: Tensor, keep: Tensor) -> None:
-        # A row that is not kept writes back what its slot holds.
-        rows = embeddings.to(self.embeddings.dtype)
-        self.embeddings[slots] = torch.where(keep.unsqueeze(1), rows, self.embeddings[slots])
-        self.labels[slots] = torch.where(keep, labels, self.labels[slots])
+    def _write(self, slots: Tensor, embeddings: Tensor, labels: Tensor) -> None:
+        self.embeddings[slots] = embeddings.to(self.embeddings.dtype)
+        self.labels[slots] = labels
 
     def visible(self) -> Tensor:
         """Mask (T,) of the slots that were written."""
@@ -110,12 +93,11 @@ class SummedMemoryQueue(MemoryQueue):
         """Sums (n, d) in float64 of the rows of some classes (n,), and the numbers of these rows (n,)."""
         return self.sums[classes], self.numbers[classes]
 
-    def _write(self, slots: Tensor, embeddings: Tensor, labels: Tensor, keep: Tensor) -> None:
+    def _write(self, slots: Tensor, embeddings: Tensor, labels: Tensor) -> None:
         old_labels = self.labels[slots]
-        replaced = (old_labels >= 0) & keep
-        self._add(-self.embeddings[slots].double() * keep.unsqueeze(1), old_labels.clamp(min=0), -replaced.long())
-        super()._write(slots, embeddings, labels, keep)
-        self._add(self.embeddings[slots].double() * keep.unsqueeze(1), labels, keep.long())
+        self._add(-self.embeddings[slots].double(), old_labels.clamp(min=0), -(old_labels >= 0).long())
+        super()._write(slots, embeddings, labels)
+        self._add(self.embeddings[slots].double(), labels, torch.ones_like(labels))
 
     def _add(self, rows: Tensor, labels: Tensor, counts: Tensor) -> None:
         self.sums.index_add_(0, labels, rows)

@@ -11,11 +11,11 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from .checks import FullPrecisionForward, checked_labels
-from .plugin import Clock, Needs
+from .plugin import Clock
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
 from .sub_losses import already_reduced
-from .wrapper import PluginWrapper, merged_needs, require_module, wrapper_keywords
+from .wrapper import PluginWrapper
 
 
 class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
@@ -69,7 +69,7 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         warmup_passes: int = 0,
         **kwargs: Any,
     ) -> None:
-        require_module(MemVirLoss, base_loss)
+        super().__init__(base_loss, **kwargs)
         if min(batch_size, steps, gap + 1) < 1 or warmup_passes < 0:
             raise ValueError(
                 "batch_size and steps must be at least 1, gap and warmup_passes at least 0, "
@@ -81,9 +81,6 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
                 f"MemVirLoss needs a base loss with one proxy per class, `proxies` (num_classes, {embedding_size}); "
                 f"{type(base_loss).__name__} has none"
             )
-        super().__init__(**wrapper_keywords(MemVirLoss, kwargs))
-        self.base_loss = base_loss
-        self.needs = merged_needs(Needs(), base_loss)
         self.num_classes, self.embedding_size, self.batch_size = len(proxies), embedding_size, batch_size
         self.steps, self.gap, self.warmup_passes = steps, gap, warmup_passes
         length = steps * (gap + 1)
@@ -93,7 +90,6 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.register_buffer("past_labels", torch.zeros(length, batch_size, dtype=torch.long))
         self.register_buffer("stored", torch.tensor(0))
         self.register_buffer("collects", torch.tensor(warmup_passes == 0))
-        self.add_to_recordable_attributes(list_of_names=["batch_size", "steps", "gap"], is_stat=False)
 
     def on_step_start(self, clock: Clock) -> None:
         """Fill the queue from the end of the warm-up on."""

@@ -21,7 +21,7 @@ from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
 from .soft_triple import SoftTripleLoss
 from .sub_losses import already_reduced
-from .wrapper import PluginWrapper, merged_needs, require_module, wrapper_keywords
+from .wrapper import PluginWrapper
 
 SelfRegularization = Literal["generate", "reverse_match", "generate_and_match"]
 
@@ -113,23 +113,18 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         **kwargs: Any,
     ) -> None:
         _check_names(preset, sigma, self_regularization)
-        _check_base(base_loss, embedding_size)
         self.self_regularization = self_regularization
         # PML's constructor asks for the names.
         self.sub_losses = ("base_loss", "nir_loss", *(("self_loss",) if self_regularization else ()))
-        super().__init__(**wrapper_keywords(NIRLoss, kwargs))
-        self.base_loss = base_loss
+        super().__init__(base_loss, **kwargs)
+        _check_base(base_loss, embedding_size)
         sizes = zip((n_blocks, depth, width), _PRESETS[preset], strict=True)
         blocks, layers, units = (preset_size if size is None else size for size, preset_size in sizes)
         self.flow = CouplingFlow(embedding_size, embedding_size, blocks, layers, units, clamp, cond)
-        self.needs = merged_needs(type(self).needs, base_loss)
         self.embedding_size, self.omega = embedding_size, omega
         self.sigma, self.temperature = sigma, temperature
         self.proxy_backprop, self.flow_lr_factor = proxy_backprop, flow_lr_factor
         self._context: TrainingContext | None = None
-        self.add_to_recordable_attributes(
-            list_of_names=["embedding_size", "omega", "temperature", "flow_lr_factor"], is_stat=False
-        )
 
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """Optimizer groups: base loss at `lr`, flow at `flow_lr_factor lr`, both without weight decay."""
@@ -224,7 +219,6 @@ def _check_names(preset: str, sigma: str, self_regularization: str | None) -> No
 
 def _check_base(base_loss: Any, embedding_size: int) -> None:
     """Raise ValueError for a base loss that does not give one unit vector per class."""
-    require_module(NIRLoss, base_loss)
     name = type(base_loss).__name__
     if isinstance(base_loss, TrainingPlugin) and base_loss.needs.normalization != "unit":
         raise ValueError(f"NIRLoss needs unit vectors, {name} has none; use ProxyAnchorLoss, ProxyNCALoss, ...")

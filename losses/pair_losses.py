@@ -1,4 +1,4 @@
-"""Pair losses, those of MLRC's releases among them, a sum reducer and a distance that is exact near 0."""
+"""Losses of pytorch-metric-learning as here and in MLRC, a sum reducer and a distance that is exact near 0."""
 
 from typing import Any
 
@@ -146,7 +146,6 @@ class NTXentLoss(ByCosine, pml_losses.BaseMetricLossFunction):
         super().__init__(**kwargs)
         require_similarity(self.distance)
         self.temperature = temperature
-        self.add_to_recordable_attributes(list_of_names=["temperature"], is_stat=False)
 
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
@@ -201,6 +200,34 @@ class MultiSimilarityMiner(pml_miners.MultiSimilarityMiner):
         anchors, positives = (same & (similarity - self.epsilon < nearest)).nonzero().unbind(1)
         others, negatives = (~same & (similarity + self.epsilon > farthest)).nonzero().unbind(1)
         return anchors, positives, others, negatives
+
+
+class ArcFaceLoss(FullPrecisionForward, pml_losses.ArcFaceLoss):
+    """Softmax over classes, with a margin added to the angle between a sample and its own class.
+
+    Args:
+        num_classes: C.
+        embedding_size: d.
+        margin: in degrees; default 28.6.
+        scale: of the cosines; default 64.
+        **kwargs: those of pytorch-metric-learning's class.
+
+    Source: Deng et al., ArcFace, CVPR 2019; pytorch-metric-learning's class.
+    """
+
+
+class CosFaceLoss(FullPrecisionForward, pml_losses.CosFaceLoss):
+    """Softmax over classes, with a margin subtracted from the cosine between a sample and its own class.
+
+    Args:
+        num_classes: C.
+        embedding_size: d.
+        margin: in cosine units; default 0.35.
+        scale: of the cosines; default 64.
+        **kwargs: those of pytorch-metric-learning's class.
+
+    Source: Wang et al., CosFace, CVPR 2018; pytorch-metric-learning's class.
+    """
 
 
 def mean_margin_violations(

@@ -5,6 +5,7 @@ data, gradients of the trunk, embeddings of a pool of samples, validation scores
 mix-in `TrainingPlugin` gets them. Every hook is optional and does nothing by default.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -97,6 +98,15 @@ class TrainingContext:
 
 def _unbound() -> None:
     """What copies and pickles of a context are."""
+
+
+def warn_without_hooks(loss: nn.Module, missing: str) -> None:
+    """Warn that nobody calls the hooks of a loss, and what it lacks therefore."""
+    warnings.warn(
+        f"the hooks of {type(loss).__name__} are not called: {missing}, so this is not the method of its paper; use "
+        f"{__package__}.Schedule in your loop or trainer",
+        stacklevel=2,
+    )
 
 
 class TrainingPlugin:

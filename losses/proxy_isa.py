@@ -10,9 +10,8 @@ from torch.nn.functional import one_hot
 
 from .checks import checked_labels
 from .memory_queue import SummedMemoryQueue
-from .plugin import Clock
+from .plugin import Clock, warn_without_hooks
 from .proxy_anchor import ProxyAnchorLoss, log_one_plus_sum, mined_offset
-from .schedule import HookReminder
 from .sub_losses import of_classes
 
 PositivePenalty = Literal["sigma", "v", "inverse_effective_number", "none"]
@@ -34,7 +33,7 @@ class ClassStatus(NamedTuple):
     outlier_below: Tensor
 
 
-class ProxyISALoss(HookReminder, ProxyAnchorLoss):
+class ProxyISALoss(ProxyAnchorLoss):
     """Proxy-Anchor with higher weights for informative samples (Proxy-ISA, Eqs. 8-17).
 
     With S_ic the cosine of sample i and proxy c, n_c the number of clean samples of class c seen before, and l_c its
@@ -88,6 +87,7 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
     VERSION = 2
     """Version 1 summed the similarities of the stored rows anew in every step, with other rounding errors."""
 
+    _hook_was_called = False
     memory_on: Tensor
     filter_on: Tensor
     counts: Tensor
@@ -126,7 +126,6 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
         self.register_buffer("filter_on", torch.tensor(False))
         self.register_buffer("counts", torch.zeros(num_classes, dtype=torch.long))
         self.register_buffer("learned_sim", torch.ones(num_classes))
-        self.add_to_recordable_attributes(list_of_names=["V", "k", "lam", "h", "tau"], is_stat=False)
 
     def start_memory(self) -> None:
         """Switch the memory on: from the next call on it stores embeddings."""
@@ -147,10 +146,6 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
             self.start_memory()
         if clock.passes >= self.filter_start_pass:
             self.start_filter()
-
-    def _missing_without_hooks(self) -> str | None:
-        missing = [name for name, is_on in zip(("memory", "filter"), self.switches(), strict=True) if not is_on]
-        return f"{' and '.join(missing)} off" if missing else None
 
     def class_status(self, dtype: torch.dtype) -> ClassStatus:
         """Thresholds and penalties of all classes in the current state, in `dtype`."""
@@ -217,12 +212,13 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
         self, embeddings: Tensor, similarity: Tensor, labels: Tensor, own_class: Tensor, status: ClassStatus
     ) -> None:
         """Count and store the clean samples, then update the learned similarity of their classes (Algorithm 1)."""
-        self._count_call()
-        memory_on, _ = self.switches()
+        memory_on, filter_on = self.switches()
+        if not (self._hook_was_called or (memory_on and filter_on)):
+            warn_without_hooks(self, "memory or filter off")
         clean = ~self.filtered(similarity, labels, status)
         self.counts += (own_class & clean.unsqueeze(1)).sum(0)
         if memory_on:
-            self.queue.push(self.distance.maybe_normalize(embeddings), labels, clean)
+            self.queue.push(self.distance.maybe_normalize(embeddings)[clean], labels[clean])
             self._measure(labels)
 
     def _measure(self, labels: Tensor) -> None:

@@ -1,6 +1,5 @@
 """Calls the hooks of a loss in a training loop that does not know them."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,8 +11,6 @@ from torch import Tensor, nn
 from .plugin import Clock, TrainingContext, TrainingPlugin
 
 _EMBEDDED_AT_ONCE = 64
-CALLS = 100
-"""Calls or steps in training mode before a warning: an epoch of MLRC. A loss does not know how long a pass is."""
 
 
 class SamplePool:
@@ -69,30 +66,6 @@ class SamplePool:
                     raise ValueError(f"class {label} has no training image; labels must be 0..C-1 without gaps")
             rows.append(remaining.pop())
         return np.asarray(rows, dtype=np.int64)
-
-
-class HookReminder:
-    """Mix-in for a loss that is not its method while nobody calls its hooks. It warns once."""
-
-    _hook_was_called = False
-    _calls_without_hooks = 0
-
-    def _count_call(self) -> None:
-        """Count a call in training mode. Warn at call number `CALLS` if no hook was called and something is missing."""
-        if self._hook_was_called or self._calls_without_hooks >= CALLS:
-            return
-        self._calls_without_hooks += 1
-        if self._calls_without_hooks == CALLS and (missing := self._missing_without_hooks()):
-            name, package = type(self).__name__, __package__
-            warnings.warn(
-                f"{name} was called {CALLS} times in training and its hooks were not: {missing}, so this is not the "
-                f"method of its paper; use {package}.Schedule in your loop or trainer",
-                stacklevel=2,
-            )
-
-    def _missing_without_hooks(self) -> str | None:
-        """What the loss lacks now; None if it needs no hook in its present state."""
-        raise NotImplementedError
 
 
 class Schedule:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from .checks import FullPrecisionForward, at_least_float32, checked_labels, require_similarity
+from .checks import FullPrecisionForward, at_least_float32, checked_labels
 from .plugin import TrainingPlugin
 from .sub_losses import already_reduced, of_samples
 
@@ -20,26 +20,8 @@ _ROOT_OFFSET = 1e-5  # from the authors' code; keeps the gradient finite where t
 _SMALLEST_SQUARE = 1e-24  # the bound of torch's `normalize`
 
 
-def center_spread(centers: Tensor) -> Tensor:
-    """Regulariser R: half the mean distance between two unit centres of a class. It merges superfluous centres.
-
-    `R = 1/(C K (K-1)) sum_c sum_{k<l} sqrt(2 + 1e-5 - 2 c_ck . c_cl)`. The denominator counts every pair twice and the
-    sum counts it once, as in the authors' paper and code.
-
-    Args:
-        centers: unit vectors (C, K, d), K > 1.
-    """
-    n_classes, n_centers, _ = centers.shape
-    distances = _root_distances(centers @ centers.transpose(1, 2))
-    return distances.triu(1).sum() / (n_classes * n_centers * (n_centers - 1))
-
-
-def _root_distances(cosines: Tensor) -> Tensor:
-    return (2 + _ROOT_OFFSET - 2 * cosines).sqrt()
-
-
 class _CosinesAndSpread(torch.autograd.Function):
-    """Cosines between unit embeddings and raw centres, and R of `center_spread`, with the gradient written out.
+    """Cosines between unit embeddings and raw centres, and R of `SoftTripleLoss`, with the gradient written out.
 
     Both need the norms of the centres and the products of the centres of a class, `P = c c^T`: `n_k = sqrt(P_kk)`,
     `s_k = x . c_k / n_k`, `cos_kl = P_kl / (n_k n_l)`. Together they take five matrix products a step, where automatic
@@ -81,7 +63,7 @@ def _spread_and_pulls(of_class: Tensor, inverse: Tensor, turning: Tensor) -> tup
     """R, and the matrices (C, K, K) whose products with the centres of a class (C, K, d) are the gradient of R."""
     outer = inverse.unsqueeze(1) * inverse.unsqueeze(2)
     cosines = (of_class @ of_class.transpose(1, 2)).mul_(outer)
-    distances = _root_distances(cosines)
+    distances = (2 + _ROOT_OFFSET - 2 * cosines).sqrt()
     pairs = inverse.numel() * (inverse.shape[1] - 1)
     spread = distances.triu(1).sum() / pairs
     pulls = distances.reciprocal_().div_(-pairs)
@@ -99,9 +81,11 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
     With unit embeddings x (B, d) and unit centres c (C, K, d), `s_ick = x_i . c_ck`, `w = softmax_k(s / gamma)`,
     `S_ic = sum_k w_ick s_ick`::
 
+        R = 1/(C K (K-1)) sum_c sum_{k<l} sqrt(2 + 1e-5 - 2 c_ck . c_cl)
         L = mean_i CE(la (S_i - margin onehot(y_i)), y_i) + tau R      (only if K > 1, tau > 0)
 
-    R is `center_spread` (`halved`), or twice that, the mean over the pairs of centres of a class (`mean`). The authors
+    R merges superfluous centres. Its denominator counts every pair twice and the sum once (`halved`); with `mean` R is
+    twice that, the mean over the pairs of centres of a class. The authors
     and pytorch-metric-learning since 0.9.87.dev5 have `halved`. MLRC has `mean`: the pins, the dates of the issues and
     the keys of the configs of MLRC show that its runs used releases from 0.9.82.dev2 to 0.9.87.dev4, and the file of
     the loss did not change from 0.9.82 to 0.9.87.dev4 (8 April 2020). It divides the sum of the root distances by the
@@ -125,7 +109,7 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
 
     Raises:
         ValueError: for an unknown regulariser, for a `SparseCentersRegularizer` beside tau > 0, for a distance that is
-            not a similarity, and for every batch that `checked_labels` refuses.
+            not the cosine, and for every batch that `checked_labels` refuses.
 
     Source: Qian et al., SoftTriple Loss, ICCV 2019, as in the authors' code; pytorch-metric-learning 0.9.86 for `mean`.
     """
@@ -136,7 +120,6 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
     sub_losses = ("loss", "center_loss")
 
     fc: torch.nn.Parameter
-    distance: Any
     num_classes: int
     centers_per_class: int
     gamma: float
@@ -158,8 +141,8 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
     ) -> None:
         if regularizer not in ("halved", "mean"):
             raise ValueError(f"regularizer must be 'halved' or 'mean', got {regularizer!r}")
-        if (distance := kwargs.get("distance")) is not None:
-            require_similarity(distance)  # PML would end in an assertion without a message.
+        if not isinstance(kwargs.get("distance", CosineSimilarity()), CosineSimilarity):
+            raise ValueError("SoftTripleLoss needs CosineSimilarity")
         super().__init__(
             num_classes,
             embedding_size,
@@ -175,7 +158,6 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
             )
         self.embedding_size = embedding_size
         self.tau, self.regularizer = tau, regularizer
-        self.add_to_recordable_attributes(list_of_names=["tau", "regularizer"], is_stat=False)
 
     def cast_types(self, dtype: torch.dtype, device: torch.device) -> None:
         """Do nothing. Here PML would cast the centres in place to the dtype of the embeddings."""
@@ -205,14 +187,11 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
     def _similarity_and_spread(self, embeddings: Tensor) -> tuple[Tensor, Tensor]:
         """Similarities (B, C K) to the centres, and R, which is 0 where it is not wanted."""
         with_spread = self.tau > 0 and self.centers_per_class > 1
-        if _is_cosine(self.distance):
-            unit, centers = functional.normalize(embeddings, dim=1), self.fc.to(embeddings.dtype)
-            similarity, spread = _CosinesAndSpread.apply(  # type: ignore[no-untyped-call]
-                unit, centers, self.centers_per_class, with_spread
-            )
-            return similarity, spread
-        similarity = self.distance(embeddings, self.fc.t().to(embeddings.dtype))
-        return similarity, center_spread(self.centers(embeddings.dtype)) if with_spread else similarity.new_zeros(())
+        unit, centers = functional.normalize(embeddings, dim=1), self.fc.to(embeddings.dtype)
+        similarity, spread = _CosinesAndSpread.apply(  # type: ignore[no-untyped-call]
+            unit, centers, self.centers_per_class, with_spread
+        )
+        return similarity, spread
 
     def _logits(self, similarity: Tensor) -> Tensor:
         # torch's softmax over a short last dimension is several times slower than over another one.
@@ -230,9 +209,3 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         self.add_weight_regularization_to_loss_dict(terms, self.fc.t())
         factor = 2 if self.regularizer == "mean" else 1
         return {**terms, **already_reduced(center_loss=factor * self.tau * spread)}
-
-
-def _is_cosine(distance: Any) -> bool:
-    """Whether PML's `distance` is the plain cosine and keeps no statistics."""
-    plain = type(distance) is CosineSimilarity and distance.p == 2 and distance.power == 1
-    return plain and not distance.collect_stats

@@ -11,26 +11,6 @@ from torch import nn
 from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
 
 
-def merged_needs(own: Needs, inner: nn.Module) -> Needs:
-    """Requirements of a wrapper and its inner loss together: those of the wrapper first, and the longer warm-up."""
-    others = inner.needs if isinstance(inner, TrainingPlugin) else Needs()
-    return Needs(
-        warmup_epochs=max(own.warmup_epochs, others.warmup_epochs),
-        samples_per_class=own.samples_per_class or others.samples_per_class,
-        normalization=own.normalization if own.normalization != "unit" else others.normalization,
-        validation=own.validation or others.validation,
-    )
-
-
-def require_module(wrapper: type, base_loss: Any) -> None:
-    """Raise ValueError for a base loss that is not a loss object, such as the name of a loss."""
-    if not isinstance(base_loss, nn.Module):
-        raise ValueError(
-            f"{wrapper.__name__} takes a built loss as base_loss, got {base_loss!r}; "
-            f"a base loss by its name goes to {wrapper.__name__}.from_card"
-        )
-
-
 def require_references(wrapper: type, base_loss: nn.Module) -> None:
     """Raise ValueError for a loss of pytorch-metric-learning or of this package that has no use for `ref_emb`.
 
@@ -47,19 +27,12 @@ def require_references(wrapper: type, base_loss: nn.Module) -> None:
         )
 
 
-def wrapper_keywords(wrapper: type, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """PML's keywords for the wrapper; raise ValueError for a keyword that only its base loss can use."""
-    for name in ("distance", "weight_regularizer", "weight_init_func"):
-        if name in kwargs:
-            raise ValueError(f"{wrapper.__name__} has no use for {name}; set it on the base loss")
-    return kwargs
-
-
 class PluginWrapper(TrainingPlugin):
     """Mix-in for a loss around another loss, its `base_loss`.
 
     The first argument of the constructor is the base loss, a built object. A method card gives it as a nested component
     or, for a base in `named_bases`, by its name, with the settings of both losses side by side. `from_card` takes both.
+    The needs are those of the wrapper and of the base loss together: the wrapper's first, and the longer warm-up.
 
     Every hook is passed on to the base loss if that is a `TrainingPlugin`. A wrapper that overrides a hook acts first
     and then calls `super()`.
@@ -72,6 +45,27 @@ class PluginWrapper(TrainingPlugin):
     """Name of the base loss of a card that gives none; None if a card must give one."""
 
     base_loss: nn.Module
+
+    def __init__(self, base_loss: nn.Module, **kwargs: Any) -> None:
+        """Take the base loss, and PML's keywords; raise ValueError for what is none, or only the base loss can use."""
+        name = type(self).__name__
+        if not isinstance(base_loss, nn.Module):
+            raise ValueError(
+                f"{name} takes a built loss as base_loss, got {base_loss!r}; a base loss by its name goes to "
+                f"{name}.from_card"
+            )
+        for keyword in ("distance", "weight_regularizer", "weight_init_func"):
+            if keyword in kwargs:
+                raise ValueError(f"{name} has no use for {keyword}; set it on the base loss")
+        super().__init__(**kwargs)
+        self.base_loss = base_loss
+        own, others = type(self).needs, self._inner.needs
+        self.needs = Needs(
+            warmup_epochs=max(own.warmup_epochs, others.warmup_epochs),
+            samples_per_class=own.samples_per_class or others.samples_per_class,
+            normalization=own.normalization if own.normalization != "unit" else others.normalization,
+            validation=own.validation or others.validation,
+        )
 
     @classmethod
     def from_card(cls, **arguments: Any) -> Self:

@@ -13,9 +13,9 @@ from torch.nn import functional
 from .checks import FullPrecisionForward, checked_labels
 from .memory_queue import MemoryQueue
 from .pair_losses import CosineContrastiveLoss, EuclideanDistance
-from .plugin import Clock, Needs
+from .plugin import Clock
 from .sub_losses import already_reduced
-from .wrapper import PluginWrapper, merged_needs, require_module, require_references, wrapper_keywords
+from .wrapper import PluginWrapper, require_references
 
 
 def _c2(pos_margin: float = 0.0, neg_margin: float = 0.3841) -> Any:
@@ -73,18 +73,12 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         weight: float = 1.0,
         **kwargs: Any,
     ) -> None:
-        require_module(XBMLoss, base_loss)
+        super().__init__(base_loss, **kwargs)
         require_references(XBMLoss, base_loss)
-        super().__init__(**wrapper_keywords(XBMLoss, kwargs))
-        self.base_loss = base_loss
-        self.needs = merged_needs(Needs(), base_loss)
         self.embedding_size, self.memory_size = embedding_size, memory_size
         self.start_iteration, self.weight = start_iteration, weight
         self.queue = MemoryQueue(memory_size, embedding_size)
         self.register_buffer("iteration", torch.tensor(0))
-        self.add_to_recordable_attributes(
-            list_of_names=["embedding_size", "memory_size", "start_iteration", "weight"], is_stat=False
-        )
 
     def on_step_start(self, clock: Clock) -> None:
         """Take the step from the clock; the memory is on from step `start_iteration` on."""

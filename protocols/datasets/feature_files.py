@@ -19,9 +19,8 @@ from protocols.datasets.dataset import DataRequest, Dataset, Oddities
 from protocols.datasets.listing import DataError, ImageListing, check_listing, half_of, root_of
 from protocols.datasets.split_file import composed, table_of, with_split
 from protocols.features.feature_rows import FEATURES_FILE, LabelledFeatures, PackedFeatures
-from protocols.images.packing import cache_lock, equal_rows
+from protocols.images.packing import cached, equal_rows
 from protocols.progress import Progress
-from results.atomic_files import atomic_folder
 from results.spec.data_choice import FEATURES
 from results.values import fingerprint_of
 
@@ -42,14 +41,15 @@ def open_features(request: DataRequest) -> Dataset:
     listing = with_split(listing, request.choice.split)
     check_listing(listing, "row")
     content, oddities = _looked_through(root / FEATURES_FILE, rows, request.progress)
-    features = _kept(rows, request.cache / f"features-file-{content}")
+    folder = request.cache / f"features-file-{content}"
+    cached(folder, lambda partial: np.save(partial / FEATURES_FILE, np.ascontiguousarray(rows)))
     identity: list[Any] = [listing.class_names, hashlib.sha256(listing.labels.tobytes()).hexdigest(), names, content]
     if listing.is_split_given:
         queries = None if listing.is_query is None else listing.is_query.tolist()
         identity.append({"trainval_classes": listing.trainval_classes, "queries": queries})
     return Dataset(
         **vars(listing),
-        images=LabelledFeatures(features, np.arange(len(rows)), listing.labels),
+        images=LabelledFeatures(PackedFeatures(folder / FEATURES_FILE), np.arange(len(rows)), listing.labels),
         fingerprint=fingerprint_of(identity),
         oddities=oddities,
     )
@@ -138,12 +138,3 @@ def _looked_through(path: Path, rows: NDArray[Any], progress: Progress | None) -
         if progress:
             progress(first + len(part), len(rows))
     return digest.hexdigest(), Oddities(equal_rows(hashes), tuple(constant))
-
-
-def _kept(rows: NDArray[Any], folder: Path) -> PackedFeatures:
-    """Copy the rows into a folder of the cache, unless they are there."""
-    with cache_lock(folder):
-        if not folder.exists():
-            with atomic_folder(folder) as partial:
-                np.save(partial / FEATURES_FILE, np.ascontiguousarray(rows))
-    return PackedFeatures(folder / FEATURES_FILE)

@@ -11,17 +11,16 @@ from typing import final
 import torch
 from torch import Tensor
 
-from losses.plugin import Normalization, TrainingPlugin
+from losses.plugin import Normalization
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores, sides
 from protocols.samples import evaluation_batches_of
-from protocols.training.build_method import RefusedError, component_class
+from protocols.training.build_method import RefusedError, normalization_of
 from protocols.training.principal_components import reduced_by_themselves
 from protocols.training.torch_state import torch_provenance, use_precision
-from protocols.trunks.embed import embed_crops
-from protocols.trunks.embedding_model import EmbeddingModel, trained_model
+from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, trained_model
 from protocols.users_code.sources import SourceError
 from results.records.records import ClassScores, RunRecord, Scores, TestCurve, TestPoint, mean_scores
 from results.spec.training_spec import FoldSpec
@@ -154,15 +153,12 @@ def embed_test(
     weights: Sequence[dict[str, Tensor]],
     data: TestData,
     device: torch.device,
-    batch: int | None = None,
 ) -> Embedded:
     """Embed the test images with every model of a run, in the precision of its training."""
     use_precision(specs[0].conditions.training.precision)
     kind = normalization_of(specs[0])
     # All folds of a run use the same crops.
-    crops = {
-        s.conditions.images: evaluation_batches_of(data.images, s.conditions.images, device, batch=batch) for s in specs
-    }
+    crops = {s.conditions.images: evaluation_batches_of(data.images, s.conditions.images, device) for s in specs}
     raw = []
     for spec, state in zip(specs, weights, strict=True):
         data.check_unseen(spec)
@@ -199,16 +195,6 @@ def class_scores(folds: Sequence[QueryScores], joined: QueryScores, classes: Ten
     return ClassScores(
         queries=tuple(counts.tolist()), separated=_rounded(separated), concatenated=_rounded(concatenated)
     )
-
-
-def normalization_of(spec: FoldSpec) -> Normalization:
-    """The normalisation of a training's embeddings: the specification's, or else that of the loss's class."""
-    if spec.conditions.normalization is not None:
-        return spec.conditions.normalization
-    if spec.method.loss is None:
-        return "unit"
-    loss = component_class("loss", spec.method.loss.name)
-    return loss.needs.normalization if issubclass(loss, TrainingPlugin) else "unit"
 
 
 def _scores(embeddings: Tensor, labels: Tensor, data: TestData) -> Scores:

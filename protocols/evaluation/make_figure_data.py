@@ -93,10 +93,7 @@ def _thumbnails(images: LabelledImages, rows: NDArray[np.int64], settings: Image
     crops = evaluation_batch(images, rows, settings).permute(0, 2, 3, 1).numpy()
     if crops.shape[1] <= _SIDE:
         return crops
-    grey = crops.shape[3] == 1
-    small = [
-        np.asarray(Image.fromarray(crop[..., 0] if grey else crop).resize((_SIDE, _SIDE), Image.Resampling.BILINEAR))
-        for crop in crops
-    ]
-    stacked: NDArray[np.uint8] = np.stack(small)
-    return stacked[..., None] if grey else stacked
+    size = (_SIDE, _SIDE)
+    small = [np.asarray(Image.fromarray(crop.squeeze()).resize(size, Image.Resampling.BILINEAR)) for crop in crops]
+    stacked: NDArray[np.uint8] = np.stack(small).reshape(len(crops), *size, -1)
+    return stacked

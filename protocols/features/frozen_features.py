@@ -7,13 +7,12 @@ next call.
 
 import csv
 import shutil
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from protocols.datasets.dataset import Dataset
 from protocols.features.feature_rows import FEATURES_FILE, LabelledFeatures, PackedFeatures
@@ -32,38 +31,35 @@ FEATURES_VERSION = 1
 """Version of the computation. Raise it, and `TRAINING_VERSION`, with a change that alters features."""
 
 
-@dataclass(frozen=True)
-class FrozenTrunk:
-    """A trunk that stays as it is, and the images that it gets."""
-
-    spec: TrunkSpec
-    images: ImageSettings
-
-    def identity(self, data_fingerprint: str) -> str:
-        """Name the features of a dataset by everything that decides them."""
-        spec, images = self.spec.model_dump(mode="json"), self.images
-        transform = [images.resize, images.evaluation_resize, images.crop]
-        return fingerprint_of([FEATURES_VERSION, data_fingerprint, spec, transform])
+def features_name(data_fingerprint: str, trunk: TrunkSpec, settings: ImageSettings) -> str:
+    """Name the features of a dataset by everything that decides them."""
+    transform = [settings.resize, settings.evaluation_resize, settings.crop]
+    return fingerprint_of([FEATURES_VERSION, data_fingerprint, trunk.model_dump(mode="json"), transform])
 
 
 def with_features(
-    dataset: Dataset, trunk: FrozenTrunk, cache: Path, device: str, progress: Progress | None = None
+    dataset: Dataset,
+    trunk: TrunkSpec,
+    settings: ImageSettings,
+    cache: Path,
+    device: str,
+    progress: Progress | None = None,
 ) -> Dataset:
-    """Replace the images of a dataset by the features of a frozen trunk; `progress` counts images."""
+    """Replace the images of a dataset by the features of a frozen trunk, and keep them as pictures.
+
+    Args:
+        trunk: The trunk, which stays as it is.
+        settings: The images that the trunk gets.
+        progress: Counts images.
+    """
     images = dataset.images
     assert isinstance(images, LabelledImages), "features have no trunk"
-    folder = cache / f"features-{trunk.identity(dataset.fingerprint)}"
+    folder = cache / f"features-{features_name(dataset.fingerprint, trunk, settings)}"
     with cache_lock(folder):
         if not folder.exists():
-            _compute(images, trunk, folder, torch.device(device), progress)
-    return featured(dataset, PackedFeatures(folder / FEATURES_FILE))
-
-
-def featured(dataset: Dataset, features: PackedFeatures) -> Dataset:
-    """Replace the images of a dataset by features, one row per image in the same order, and keep them as pictures."""
-    assert isinstance(dataset.images, LabelledImages)
-    rows = np.arange(len(dataset.images))
-    return replace(dataset, images=LabelledFeatures(features, rows, dataset.images.labels), pictures=dataset.images)
+            _compute(images, trunk, settings, folder, torch.device(device), progress)
+    features = LabelledFeatures(PackedFeatures(folder / FEATURES_FILE), np.arange(len(images)), images.labels)
+    return replace(dataset, images=features, pictures=images)
 
 
 def write_features(dataset: Dataset, to: Path) -> None:
@@ -90,17 +86,23 @@ def _write_table(path: Path, header: tuple[str, str], rows: Iterable[tuple[str, 
 
 
 def _compute(
-    images: LabelledImages, trunk: FrozenTrunk, folder: Path, device: torch.device, progress: Progress | None
+    images: LabelledImages,
+    trunk: TrunkSpec,
+    settings: ImageSettings,
+    folder: Path,
+    device: torch.device,
+    progress: Progress | None,
 ) -> None:
     # The name is fixed, so that the next call continues an interrupted one. The lock excludes other processes.
     partial = folder.with_name(folder.name + ".partial")
-    rows, first = _prepared(partial, len(images), trunk_width(trunk.spec))
+    rows, first = _prepared(partial, len(images), trunk_width(trunk))
     left = images.select(np.arange(first, len(images)))
     use_precision("ieee")
-    with isolated_random_numbers(str(device)):
-        for batch in _features(left, trunk, device):
-            rows[first : first + len(batch)] = batch.cpu().numpy()
-            first += len(batch)
+    with isolated_random_numbers(str(device)), torch.no_grad():
+        model = EmbeddingModel(trunk, None).place(device).eval()
+        for crops in evaluation_batches_of(left, settings, device, keep=False).batches():
+            rows[first : first + len(crops)] = model.features(crops).cpu().numpy()
+            first += len(crops)
             rows.flush()
             (partial / "done").write_text(str(first))
             if progress:
@@ -120,10 +122,3 @@ def _prepared(partial: Path, count: int, width: int) -> tuple[np.memmap, int]:
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     return np.lib.format.open_memmap(file, mode="w+", dtype=np.float32, shape=(count, width)), 0
-
-
-def _features(images: LabelledImages, trunk: FrozenTrunk, device: torch.device) -> Iterator[Tensor]:
-    model = EmbeddingModel(trunk.spec, None).place(device).eval()
-    with torch.no_grad():
-        for crops in evaluation_batches_of(images, trunk.images, device, keep=False).batches():
-            yield model.features(crops)

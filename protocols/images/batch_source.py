@@ -181,10 +181,9 @@ class EvaluationCrops:
         device: torch.device,
         *,
         keep: bool = True,
-        batch: int | None = None,
     ) -> None:
         self.images, self.settings, self.device = images, settings, device
-        self.batch = batch or embedding_batch(device)
+        self.batch = embedding_batch(device)
         n_bytes = len(images) * images.images.channels * settings.crop**2
         self._on_device = keep and has_room(device, n_bytes, DEVICE_BYTES)
         self._keeps = self._on_device or (keep and n_bytes <= HOST_BYTES)

@@ -7,7 +7,6 @@ MLRC's code does neither, so the published datasets are decoded without (`as_mlr
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from PIL import ExifTags, Image, UnidentifiedImageError
 
 _UNREADABLE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError)
@@ -35,18 +34,14 @@ class Decoded:
     Attributes:
         picture: The picture as RGB.
         is_altered: Whether white ground or the turn of the EXIF tag made it another picture.
-        is_deep: Whether it is grey with 9 to 16 bits, of which the upper byte was taken.
     """
 
     picture: Image.Image
     is_altered: bool
-    is_deep: bool
 
 
 def decoded(path: Path, *, as_mlrc: bool) -> Decoded:
     """Decode one file as RGB with 8 bits per channel.
-
-    Grey images with 16 bits are scaled to 8 bits by their upper byte, as Pillow scales colours with 16 bits.
 
     Args:
         as_mlrc: Whether to ignore transparency and EXIF tag, as MLRC's code does.
@@ -54,19 +49,18 @@ def decoded(path: Path, *, as_mlrc: bool) -> Decoded:
     try:
         # Pillow maps some kinds of files that it opens by path, and a map of a file that is cut off ends the process.
         with path.open("rb") as file, Image.open(file) as image:
-            _check_range(image)
+            if image.mode[0] in "IF":  # Pillow's conversion would make it white.
+                raise ValueError("it holds more than 8 bits of grey or other numbers; convert it to 8 bits per channel")
             turn = None if as_mlrc else _turn_of(image)
-            deep = _has_deep_grey(image)
-            opaque = _upper_bytes(image) if deep else image
-            on_white = None if as_mlrc else _on_white(opaque)
-            rgb = on_white or opaque.convert("RGB")
+            on_white = None if as_mlrc else _on_white(image)
+            rgb = on_white or image.convert("RGB")
     except UnidentifiedImageError as error:
         raise _broken(path, "no image that Pillow knows") from error
     except _UNREADABLE as error:
         raise _broken(path, str(error)) from error
     if turn is not None:
         rgb = rgb.transpose(turn)
-    return Decoded(rgb, on_white is not None or turn is not None, deep)
+    return Decoded(rgb, on_white is not None or turn is not None)
 
 
 def _broken(path: Path, reason: str) -> BrokenImageError:
@@ -79,12 +73,6 @@ def _broken(path: Path, reason: str) -> BrokenImageError:
 def is_constant(picture: Image.Image) -> bool:
     """Return whether all pixels of an RGB picture are equal."""
     return all(low == high for low, high in (band.getextrema() for band in picture.split()))
-
-
-def _has_deep_grey(image: Image.Image) -> bool:
-    """Return whether a picture is grey with 9 to 16 bits. Pillow's conversion to RGB would make it white."""
-    # Pillow opens a PGM file with 16 bits in the mode of 32 bits.
-    return image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PPM", "PNG"))
 
 
 def _turn_of(image: Image.Image) -> Image.Transpose | None:
@@ -108,21 +96,3 @@ def _on_white(image: Image.Image) -> Image.Image | None:
     if lowest == 255:
         return None
     return Image.alpha_composite(Image.new("RGBA", image.size, "white"), with_alpha).convert("RGB")
-
-
-def _check_range(image: Image.Image) -> None:
-    if image.mode == "F" or (image.mode == "I" and not _has_deep_grey(image)):
-        what = "floating point numbers" if image.mode == "F" else "whole numbers of 32 bits"
-        raise ValueError(f"it holds {what}, whose range is not known; convert it to 8 or 16 bits per channel")
-
-
-def _upper_bytes(image: Image.Image) -> Image.Image:
-    bits_per_sample = 258  # A tag of TIFF.
-    bits = int(getattr(image, "tag_v2", {}).get(bits_per_sample, (16,))[0])
-    values = np.asarray(image).astype(np.int64)
-    grey = Image.fromarray((values >> (bits - 8)).clip(0, 255).astype(np.uint8))
-    if "transparency" not in image.info:
-        return grey
-    # In a PNG with 16 bits, one grey value can stand for transparent.
-    alpha = Image.fromarray(np.where(values == image.info["transparency"], 0, 255).astype(np.uint8))
-    return Image.merge("LA", (grey, alpha))

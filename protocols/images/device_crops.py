@@ -54,15 +54,10 @@ class Windows:
 def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) -> Tensor:
     """Resize boxes of images in flat uint8 memory to squares, uint8 (n, channels, side, side) on its device."""
     boxes = numbers_of(windows, channels, side)
-    height, width = boxes[3:5]
-    parts = _parts(np.arange(len(windows.start)), height, width, channels)
-    crops = []
-    for part in parts:
-        most = int(height[part].max()), int(width[part].max())
-        crops.append(resized(pixels, sent(boxes[:, part], pixels.device), most, channels, side))
-    if len(parts) == 1:
-        return crops[0]
-    return torch.cat(crops)[sent(np.argsort(np.concatenate(parts)), pixels.device)]
+    height, width = boxes[3:5].max(axis=1).tolist()
+    at_once = max(1, PIXELS_AT_ONCE // (height * width * channels))
+    parts = np.split(boxes, range(at_once, boxes.shape[1], at_once), axis=1)
+    return torch.cat([resized(pixels, sent(part, pixels.device), (height, width), channels, side) for part in parts])
 
 
 def numbers_of(windows: Windows, channels: int, side: int) -> Rows:
@@ -82,16 +77,6 @@ def largest_sides(shapes: Rows) -> tuple[int, int]:
     """Return the largest height and width of `numbers_of` boxes of images with these shapes (n, channels or not)."""
     height, width = shapes[:, :2].max(axis=0).tolist()
     return (max(height, width),) * 2 if _TALL_BOXES_HEIGHT_FIRST else (height, width)
-
-
-def _parts(positions: Rows, height: Rows, width: Rows, channels: int) -> list[Rows]:
-    """Positions of the boxes that are resized together: all, or halves by size where one product is too large."""
-    values = len(positions) * int(height[positions].max() * width[positions].max()) * channels
-    if values <= PIXELS_AT_ONCE or len(positions) == 1:
-        return [positions]
-    by_size = positions[np.argsort(height[positions] * width[positions], kind="stable")]
-    half = len(by_size) // 2
-    return [part for rows in (by_size[:half], by_size[half:]) for part in _parts(rows, height, width, channels)]
 
 
 def sent(values: NDArray[Any], device: torch.device) -> Tensor:

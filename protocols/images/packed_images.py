@@ -88,10 +88,6 @@ class Selection:
     rows: NDArray[np.int64]
     labels: NDArray[np.int64]
 
-    def __post_init__(self) -> None:
-        if len(self.rows) != len(self.labels):
-            raise ValueError(f"{len(self.rows)} rows but {len(self.labels)} labels")
-
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -115,18 +111,11 @@ class LabelledImages(Selection):
 
     def image(self, index: int) -> NDArray[np.uint8]:
         """Return image `index` of this selection as uint8 (height, width, channels)."""
-        self._check(np.asarray([index]))
         return self.images.image(int(self.rows[index]))
 
     def shapes_of(self, indices: NDArray[np.int64]) -> list[tuple[int, int, int]]:
         """Return height, width and channels of several images of this selection without reading them."""
-        self._check(indices)
         return self.images.shapes_of(self.rows[indices])
-
-    def _check(self, indices: NDArray[np.int64]) -> None:
-        missing = indices[(indices < 0) | (indices >= len(self.rows))]
-        if len(missing):
-            raise IndexError(f"image {missing[0]} of {len(self.rows)}")
 
     @property
     def n_bytes(self) -> int:

@@ -2,14 +2,13 @@
 
 MLRC's first transform is deterministic. Its uint8 output is therefore stored, and a training on it is equal, bit for
 bit, to a training that decodes every image in every epoch. Images that the resize enlarges are stored as they are and
-enlarged when they are read, which gives the same pixels. An interrupted packing is continued by the next call.
+enlarged when they are read, which gives the same pixels.
 
 A pack is never changed: its name has a hash of the files' names, sizes and times. Changed files give another folder, so
 a run keeps the pack that it started with.
 """
 
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,19 +25,18 @@ from protocols.images.crops import size_after
 from protocols.images.decoding import BrokenImageError, decoded, is_constant
 from protocols.images.packed_images import INDEX, INDEX_DTYPE, PIXELS, PackedImages
 from protocols.progress import Progress
-from results.atomic_files import make_folder, put_in_place
+from results.atomic_files import atomic_folder, make_folder
 from results.records.provenance import granted_cores
 
 _PACK_FORMAT = 5
 """Raise it with a change of the pixels or of the files of a pack. Packs of other formats are not opened."""
 
 _BATCH = 256
+"""Files between two calls of `progress`."""
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _NO_HASH = bytes(32)
-_AS_IT_IS, _BROKEN, _AS_SEEN, _UPPER_BYTE = 0, 1, 2, 3
-_MARKS = {_AS_IT_IS: b"", _AS_SEEN: b"as seen", _UPPER_BYTE: b"upper byte"}
-"""Files that are decoded to another picture than Pillow's conversion to RGB have a mark in the hash of the content."""
+_AS_IT_IS, _BROKEN, _AS_SEEN = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class _Files:
                 raise
             entry["state"], entry["shape"], entry["stored"] = _BROKEN, (0, 0, 3), (0, 0, 3)
             return entry, np.empty(0, dtype=np.uint8)
-        entry["state"] = _AS_SEEN if image.is_altered else _UPPER_BYTE if image.is_deep else _AS_IT_IS
+        entry["state"] = _AS_SEEN if image.is_altered else _AS_IT_IS
         picture = image.picture
         entry["constant"] = is_constant(picture)
         width, height = picture.size if self.resize is None else size_after(picture.size, self.resize)
@@ -122,10 +120,7 @@ def pack_files(
     """
     files = _Files(root, names, resize, as_mlrc)
     pack = folder.with_name(f"{folder.name}-{files.stamp()}")
-    with cache_lock(folder):
-        if not pack.exists():
-            _write(files, folder, pack, skip_broken, progress)
-    images = PackedImages(pack)
+    images = PackedImages(cached(pack, lambda partial: _write(files, partial, skip_broken, progress)))
     states, hashes = images.index["state"], [entry.tobytes() for entry in images.index["hash"]]
     skipped = tuple(names[row] for row in np.flatnonzero(states == _BROKEN).tolist())
     if skipped and not skip_broken:
@@ -174,40 +169,32 @@ def cache_lock(folder: Path) -> FileLock:
     return FileLock(folder.with_name(folder.name + ".lock"))
 
 
-def _write(files: _Files, folder: Path, pack: Path, skip_broken: bool, progress: Progress | None) -> None:
-    """Decode the files into the folder of a pack. What an interrupted call has written is continued."""
-    # The name is fixed, so that the next call finds it. The lock excludes other processes.
-    partial = pack.with_name(pack.name + ".partial")
-    for other in folder.parent.glob(f"{folder.name}-*.partial"):
-        if other != partial:
-            shutil.rmtree(other)
-    partial.mkdir(exist_ok=True)
-    with (partial / PIXELS).open("ab") as pixels, (partial / INDEX).open("ab") as index:
-        done = index.tell() // INDEX_DTYPE.itemsize
-        index.truncate(done * INDEX_DTYPE.itemsize)
-        pixels.truncate(int(PackedImages(partial).index["stored"].prod(axis=1).sum()))
-        rows, entries = range(done, len(files.names)), list[bytes]()
-        for entry, image in in_threads(lambda row: files.packed(row, skip_broken), rows):
+def cached(folder: Path, fill: Callable[[Path], object]) -> Path:
+    """Let `fill` write a folder of the cache if it is not there. What killed processes have left of it is removed."""
+    with cache_lock(folder):
+        if not folder.exists():
+            for left in folder.parent.glob(f".{folder.name}.*.partial"):
+                shutil.rmtree(left)
+            with atomic_folder(folder) as partial:
+                fill(partial)
+    return folder
+
+
+def _write(files: _Files, folder: Path, skip_broken: bool, progress: Progress | None) -> None:
+    """Decode the files into an empty folder."""
+    rows = range(len(files.names))
+    with (folder / PIXELS).open("wb") as pixels, (folder / INDEX).open("wb") as index:
+        for done, (entry, image) in enumerate(in_threads(lambda row: files.packed(row, skip_broken), rows), start=1):
             pixels.write(image.data)
-            entries.append(entry.tobytes())
-            done += 1
-            if len(entries) == _BATCH or done == len(files.names):
-                # The pixels are on the disk before a file counts as decoded.
-                pixels.flush()
-                os.fsync(pixels.fileno())
-                index.write(b"".join(entries))
-                index.flush()
-                entries.clear()
-                if progress:
-                    progress(done, len(files.names))
-    put_in_place(partial, pack)
+            index.write(entry.tobytes())
+            if progress and (done % _BATCH == 0 or done == len(rows)):
+                progress(done, len(rows))
 
 
 def _content_hash(hashes: Sequence[bytes], states: Sequence[int]) -> str:
-    """Hash of the decoded files. Those with a mark count as others than the same files without it."""
+    """Hash of the decoded files. One that became another picture than Pillow's RGB counts as another file."""
     digest = hashlib.sha256()
     for content, state in zip(hashes, states, strict=True):
         if state != _BROKEN:
-            mark = _MARKS[state]
-            digest.update(hashlib.sha256(mark + content).digest() if mark else content)
+            digest.update(hashlib.sha256(b"as seen" + content).digest() if state == _AS_SEEN else content)
     return digest.hexdigest()

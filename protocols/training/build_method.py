@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 import losses
 from losses.checks import at_least_float32, without_autocast
-from losses.plugin import TrainingPlugin
+from losses.plugin import Normalization, TrainingPlugin
 from losses.wrapper import PluginWrapper
 from protocols.images.decoding import BrokenImageError
 from protocols.training.step_monitor import NotFiniteError
@@ -77,7 +77,7 @@ class BuiltMethod:
     @property
     def plugin(self) -> TrainingPlugin:
         """The loss's hooks, or hooks that do nothing if the loss has none."""
-        return self.loss if isinstance(self.loss, TrainingPlugin) else _NoHooks()
+        return self.loss if isinstance(self.loss, TrainingPlugin) else TrainingPlugin()
 
     def __call__(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """Compute the loss of a batch: raw embeddings (n, d) and classes (n,) as 0..C-1 of all C training classes."""
@@ -93,11 +93,6 @@ class BuiltMethod:
             f"{type(self.loss).__name__}: forward must return one number with a gradient, got {what}{without}; for a "
             "batch without pairs return embeddings.sum() * 0"
         )
-
-
-class _NoHooks(TrainingPlugin):
-    def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
-        return []
 
 
 def build_method(
@@ -241,3 +236,13 @@ def uses_foreign_code(spec: FoldSpec) -> bool:
     """Whether a class of a training's method is foreign, or its trunk is a user's."""
     trunk = SourceName.parse(spec.conditions.trunk.name)
     return has_foreign_code(spec.method) or bool(trunk is not None and trunk.digest)
+
+
+def normalization_of(spec: FoldSpec) -> Normalization:
+    """The normalisation of a training's embeddings: the specification's, or else that of the loss's class."""
+    if spec.conditions.normalization is not None:
+        return spec.conditions.normalization
+    if spec.method.loss is None:
+        return "unit"
+    loss = component_class("loss", spec.method.loss.name)
+    return loss.needs.normalization if issubclass(loss, TrainingPlugin) else "unit"

@@ -9,15 +9,14 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from losses.checks import values_are_checked
-from losses.plugin import Clock, Normalization, TrainingContext
+from losses.plugin import Clock, TrainingContext
 from losses.schedule import SamplePool
 from protocols.images.batch_source import labelled_batches
 from protocols.metrics.retrieval import normalized, query_scores
 from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
-from protocols.training.build_method import BuiltMethod, build_method, refusals
+from protocols.training.build_method import BuiltMethod, build_method, normalization_of, refusals
 from protocols.training.fold_data import FoldData
 from protocols.training.optimizer import JoinedParameters, LearningRates, build_optimizer
 from protocols.training.principal_components import set_to_principal_components
@@ -29,8 +28,7 @@ from protocols.training.torch_state import (
     torch_provenance,
     use_precision,
 )
-from protocols.trunks.embed import embed_crops, features_of_crops
-from protocols.trunks.embedding_model import EmbeddingModel, model_of
+from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, model_of
 from results.records.records import CurvePoint, FoldResult, Scores
 from results.spec.conditions import TrainingSettings
 from results.spec.training_spec import FoldSpec
@@ -122,6 +120,7 @@ class _Training:
     ) -> None:
         self.spec, self.data, self.device = spec, data, device
         self.settings = spec.conditions.training
+        self.epoch_is_fixed = spec.checkpoint_epoch is not None  # An earlier training has chosen it.
         self.observe = observe
         self.checkpoint = BestCheckpoint()
         self.curve: list[CurvePoint] = []
@@ -166,15 +165,10 @@ class _Training:
         """Set the embedder to principal components: for a method without loss, or as the start of a training."""
         if self.spec.method.embedder == "principal_components" or self.spec.embedder.init == "pca":
             crops = evaluation_batches_of(self.data.train, self.spec.conditions.images, self.device, keep=False)
-            features = features_of_crops(self.model, crops)
+            features = embed_crops(self.model, crops, trunk_only=True)
             self._require_finite(features, "features of the training images")
             set_to_principal_components(self.model.embedder, features)
             self.checkpoint.save(0, self.model)
-
-    @property
-    def epoch_is_fixed(self) -> bool:
-        """Whether an earlier training has chosen the epoch of the checkpoint."""
-        return self.spec.checkpoint_epoch is not None
 
     def _build_method(self) -> BuiltMethod:
         spec, targets = self.spec, torch.from_numpy(self.targets)
@@ -251,10 +245,8 @@ class _Training:
         self.joined.clear_gradients()
         embeddings = self.network(images, warmup=clock.warmup)
         self.monitor.add_embeddings(embeddings, self.iterations)
-        # The labels are 0..C-1 by construction, and the monitor watches the embeddings.
         with self._refusals(), self.monitor.explained_errors():
-            with values_are_checked():
-                loss = self.method(embeddings, labels)
+            loss = self.method(embeddings, labels)
             loss.backward()
             # A method can skip steps with gradients that are not finite, as the gradient scaler of its authors does.
             if plugin.on_gradients(clock):
@@ -268,8 +260,8 @@ class _Training:
         self.learning_rates.after("step")
         self.iterations += 1
 
-    def _validate(self, epoch: int, *, eligible: bool) -> float | None:
-        """Add a point to the curve, update the checkpoint if this epoch is eligible, and return the MAP@R."""
+    def _validate(self, epoch: int, *, eligible: bool) -> None:
+        """Add a point to the curve, and update the checkpoint if this epoch is eligible."""
         mean_loss = self.monitor.mean_loss()
         scores = None if self.epoch_is_fixed else self._validation_scores()
         values = scores.model_dump() if scores else dict.fromkeys(Scores.model_fields)
@@ -280,19 +272,12 @@ class _Training:
                 self.method.plugin.on_evaluation(self._clock(epoch), scores.model_dump())
         if self.observe is not None:
             self.observe(self.model, self.iterations)
-        return None if scores is None else scores.map_at_r
-
-    @property
-    def normalization(self) -> Normalization:
-        """The normalisation of embeddings before they are compared: the specification's, or else that of the loss."""
-        trained = self.spec.method.loss is not None
-        return self.spec.conditions.normalization or (self.method.plugin.needs.normalization if trained else "unit")
 
     def _validation_scores(self) -> Scores:
         embeddings = embed_crops(self.model, self.validation_crops)
         self._require_finite(embeddings, "validation embeddings")
         labels = torch.from_numpy(self.data.validation.labels)
-        return query_scores(normalized(embeddings, self.normalization), labels).mean()
+        return query_scores(normalized(embeddings, normalization_of(self.spec)), labels).mean()
 
     def _require_finite(self, values: Tensor, name: str) -> None:
         if not torch.isfinite(values).all():

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils import convert_conv2d_weight_memory_format
 
+from protocols.samples import EvaluationBatches
 from protocols.trunks.bn_inception import BNInception
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, first_line, identified, is_identified
 from protocols.trunks.trunk_registry import trunk_entry
@@ -33,9 +34,9 @@ def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
         trunk.load_state_dict(weights)
     elif entry.packaged:
         trunk.load_state_dict(entry.packaged())
-    elif entry.weight_file:
+    elif entry.file:
         shapes = {key: value.shape for key, value in trunk.state_dict().items()}
-        trunk.load_state_dict(read_weights(entry.weight_file, spec.weights, shapes))
+        trunk.load_state_dict(read_weights(entry.file, spec.weights, shapes))
     return trunk
 
 
@@ -227,6 +228,16 @@ class EmbeddingModel(nn.Module):
         average = feature_map.mean((2, 3))
         # amax, because the gradient of torch's adaptive max pooling is not deterministic on a GPU.
         return average if self.pooling == "average" else average + feature_map.amax((2, 3))
+
+
+def embed_crops(model: EmbeddingModel, crops: EvaluationBatches, *, trunk_only: bool = False) -> Tensor:
+    """Embed crops in evaluation mode; returns raw embeddings (n, d), or the trunk's features (n, c), in their order."""
+    was_training = model.training
+    model.eval()
+    with torch.no_grad():
+        parts = [(model.features if trunk_only else model)(batch) for batch in crops.batches()]
+    model.train(was_training)
+    return torch.cat(parts)
 
 
 def trunk_width(spec: TrunkSpec) -> int:

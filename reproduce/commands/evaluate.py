@@ -29,7 +29,7 @@ def evaluate(
 
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import open_dataset
-    from protocols.features.frozen_features import FrozenTrunk, with_features
+    from protocols.features.frozen_features import with_features
     from protocols.trunks.trunk_registry import identified_trunk
     from reproduce.monitoring.bars import Bars
     from reproduce.outputs.evaluate import ExportedModel, data_of_split, raw_rows, scores
@@ -51,7 +51,7 @@ def evaluate(
         if trunk is not None:
             found = identified_trunk(TrunkSpec(name=trunk, frozen=True), weights)
             computing = bars.of("computing the features of the trunk")
-            dataset = with_features(dataset, FrozenTrunk(found, images), folder, torch_device, computing)
+            dataset = with_features(dataset, found, images, folder, torch_device, computing)
         tested = data_of_split(dataset, split)
         embeddings = exported.embed(tested, torch.device(torch_device)) if exported else raw_rows(tested)
     measured = scores(embeddings, tested)

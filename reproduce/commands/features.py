@@ -39,7 +39,7 @@ def extract(
     """
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import open_dataset
-    from protocols.features.frozen_features import FrozenTrunk, with_features, write_features
+    from protocols.features.frozen_features import with_features, write_features
     from protocols.trunks.embedding_model import check_images_fit
     from protocols.trunks.trunk_registry import TRUNKS, identified_trunk
     from reproduce.run.devices import check_device, use_gpu
@@ -61,8 +61,7 @@ def extract(
         check_images_fit(spec, crop)
         dataset = open_dataset(DataRequest(choice, images, cache, data, bars.of("decoding images")))
         use_gpu(where)
-        frozen = FrozenTrunk(spec, images)
-        featured = with_features(dataset, frozen, cache, where, bars.of("computing features"))
+        featured = with_features(dataset, spec, images, cache, where, bars.of("computing features"))
         with writing_to(to):
             write_features(featured, to)
     for phrase in featured.left_out:

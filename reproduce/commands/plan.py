@@ -109,7 +109,7 @@ def show_needs(session: Session, console: Console) -> None:
         needs.append(f"the images of {name} from {publication.page}, with --data FOLDER")
     try:
         entry = None if trunk.name == NO_TRUNK else trunk_entry(trunk)
-        file = entry and entry.weight_file
+        file = entry and entry.file
         if file and file.url and trunk.weights == IMAGENET:
             needs.append(f"{file.name}, the weights of {trunk.name}, downloaded at the first run or given by --weights")
         with torch.device("meta"):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
-from protocols.datasets.publications import stand_in
-from protocols.features.frozen_features import FrozenTrunk, with_features
+from protocols.datasets.published import stand_in
+from protocols.features.frozen_features import with_features
 from protocols.progress import Progress
 from protocols.trunks.trunk_registry import identified_trunk
 from reproduce.errors import InputError, as_input_errors
@@ -67,8 +67,8 @@ class OpenedData:
         if key not in self._featured:
             use_gpu(self.device)
             computing = self.bar("computing the features of the frozen trunk")
-            frozen = FrozenTrunk(trunk, images)
-            self._featured[key] = with_features(self.images(row), frozen, self.where.cache, self.device, computing)
+            where = self.where.cache, self.device
+            self._featured[key] = with_features(self.images(row), trunk, images, *where, computing)
         return self._featured[key]
 
     def of_training(self, spec: FoldSpec, settings: Experiment, whose: str) -> Dataset:

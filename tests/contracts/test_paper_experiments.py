@@ -8,7 +8,7 @@ import pytest
 
 from protocols import mlrc, standard
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.publications import PUBLICATIONS, stand_in
+from protocols.datasets.published import PUBLICATIONS, stand_in
 from protocols.protocol_registry import PROTOCOLS
 from protocols.search.method_template import MethodTemplate
 from protocols.search.study import Budget, Study

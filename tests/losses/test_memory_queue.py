@@ -36,21 +36,6 @@ def test_fifo_keeps_the_latest_rows(sizes):
         assert (queue.labels[~visible] == -1).all()
 
 
-@pytest.mark.parametrize("size", [4, 7, 11, 40])
-def test_masked_rows_are_pushed_to_the_bit(size):
-    for make in (lambda: MemoryQueue(size, WIDTH), lambda: SummedMemoryQueue(size, WIDTH, CLASSES)):
-        generator = torch.Generator().manual_seed(size)
-        masked, plain = make(), make()
-        for step in range(20):
-            rows = torch.randn(6, WIDTH, generator=generator)
-            labels = torch.randint(CLASSES, (6,), generator=generator)
-            keep = torch.rand(6, generator=generator) < (0.0, 0.5, 1.0)[step % 3]
-            masked.push(rows, labels, keep)
-            plain.push(rows[keep], labels[keep])
-            for name, value in plain.state_dict().items():
-                assert torch.equal(masked.state_dict()[name], value), (step, name)
-
-
 def filled(pushes, seed=0):
     queue = SummedMemoryQueue(SIZE, WIDTH, CLASSES)
     generator = torch.Generator().manual_seed(seed)

@@ -17,8 +17,7 @@ class AuthorsQueue(SummedMemoryQueue):
     the last slot holds a label above 0, all slots are visible; otherwise only those before the write position are.
     """
 
-    def push(self, embeddings, labels, keep):
-        rows, labels = embeddings[keep], labels[keep]
+    def push(self, rows, labels):
         start = int(self.position)
         if overflow := start + len(rows) > self.memory_size:
             start = self.memory_size - len(rows)

@@ -51,7 +51,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "indices_tuple is not supported": lambda: losses.RoadmapLoss()(ROWS, LABELS, PAIRS),
     "temperature must be positive, got 0": lambda: losses.SmoothAPLoss(0),
     "'halved' or 'mean', got 'doubled'": lambda: losses.SoftTripleLoss(3, 6, regularizer="doubled"),  # type: ignore[arg-type]
-    "LpDistance is a distance; this loss needs a simil": lambda: losses.SoftTripleLoss(4, 8, distance=LpDistance()),
+    "SoftTripleLoss needs CosineSimilarity": lambda: losses.SoftTripleLoss(4, 8, distance=LpDistance()),
     "got 'c1'; .* XBMLoss.from_card": lambda: losses.XBMLoss("c1", 4, 12),  # type: ignore[arg-type]
     "no use for distance": lambda: losses.XBMLoss(losses.CosineContrastiveLoss(), 4, 12, distance=BALL),
     "does not fit into a memory of 3": lambda: losses.XBMLoss(losses.CosineContrastiveLoss(), 3, 3)(ROWS, LABELS),

@@ -5,8 +5,14 @@ import torch
 from torch.nn import functional
 
 from losses import SoftTripleLoss
-from losses.soft_triple import center_spread
 from tests.support.golden_files import Case, case_name, golden
+
+
+def center_spread(centers: torch.Tensor) -> torch.Tensor:
+    """R of unit centres (C, K, d)."""
+    n_classes, n_centers, _ = centers.shape
+    distances = (2 + 1e-5 - 2 * centers @ centers.transpose(1, 2)).sqrt()
+    return distances.triu(1).sum() / (n_classes * n_centers * (n_centers - 1))
 
 
 def loss_of(case: Case, **changes: float) -> SoftTripleLoss:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from scipy.io import savemat
 
-from protocols.datasets.cars196 import CLASS_NAMES
+from protocols.datasets.published import CAR_NAMES
 from tests.support.image_folders import paint
 
 CARS = 10
@@ -39,7 +39,7 @@ def cars_annotated(root: Path) -> Path:
             rows.append((f"car_ims/{number:06d}.jpg", c + 1, int(i == 2)))
             paint(root / rows[-1][0], seed=number)
     content = {"annotations": annotations(rows, "relative_im_path", flag=True)}
-    savemat(root / "cars_annos.mat", {**content, "class_names": names_of(CLASS_NAMES[:CARS])})
+    savemat(root / "cars_annos.mat", {**content, "class_names": names_of(CAR_NAMES[:CARS])})
     return root
 
 
@@ -47,7 +47,7 @@ def cars_devkit(root: Path, *, labels_at_root: bool = False, nested: bool = Fals
     """cars_train/, cars_test/ and devkit/; file names repeat between the two parts."""
     devkit = root / "devkit"
     devkit.mkdir(parents=True)
-    savemat(devkit / "cars_meta.mat", {"class_names": names_of(CLASS_NAMES[:CARS])})
+    savemat(devkit / "cars_meta.mat", {"class_names": names_of(CAR_NAMES[:CARS])})
     for part, per_class in (("train", 2), ("test", 1)):
         # Downwards, so that no order of files gives the classes away.
         rows = [
@@ -63,7 +63,7 @@ def cars_devkit(root: Path, *, labels_at_root: bool = False, nested: bool = Fals
     return root
 
 
-def cars_folders(root: Path, below: str = "car_data/car_data", classes: tuple[str, ...] = CLASS_NAMES[:CARS]) -> Path:
+def cars_folders(root: Path, below: str = "car_data/car_data", classes: tuple[str, ...] = CAR_NAMES[:CARS]) -> Path:
     """train/ and test/ with a folder per class; file names repeat between the two parts."""
     for part, per_class in (("train", 2), ("test", 1)):
         number = 0

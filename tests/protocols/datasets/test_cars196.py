@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from protocols.datasets.cars196 import CLASS_NAMES, list_cars196
 from protocols.datasets.listing import DataError
+from protocols.datasets.published import CAR_NAMES, list_cars196
 from tests.support.image_folders import assert_said
 from tests.support.published_layouts import (
     CARS,
@@ -22,7 +22,7 @@ from tests.support.published_layouts import (
 
 def test_the_official_names() -> None:
     """The publisher's own order, in places where the alphabet's differs; ids from 1."""
-    assert len(set(CLASS_NAMES)) == len(CLASS_NAMES) == 196
+    assert len(set(CAR_NAMES)) == len(CAR_NAMES) == 196
     known = {
         1: "AM General Hummer SUV 2000",
         2: "Acura RL Sedan 2012",
@@ -31,8 +31,8 @@ def test_the_official_names() -> None:
         174: "Ram C/V Cargo Van Minivan 2012",
         196: "smart fortwo Convertible 2012",
     }
-    assert {number: CLASS_NAMES[number - 1] for number in known} == known
-    assert list(CLASS_NAMES) != sorted(CLASS_NAMES)
+    assert {number: CAR_NAMES[number - 1] for number in known} == known
+    assert list(CAR_NAMES) != sorted(CAR_NAMES)
 
 
 def test_annotations_say_the_class(tmp_path: Path) -> None:
@@ -56,15 +56,15 @@ def test_the_devkit_pools_train_and_test(tmp_path: Path, options: dict[str, bool
 def test_class_folders_go_by_name_not_by_alphabet(tmp_path: Path, below: str) -> None:
     listing = list_cars196(cars_folders(tmp_path, below))
     for name, label in zip(listing.names, listing.labels, strict=True):
-        assert Path(name).parent.name == CLASS_NAMES[label]
+        assert Path(name).parent.name == CAR_NAMES[label]
     assert [Path(name).parts[-3] for name in listing.names].count("train") == 2 * CARS
 
 
 @pytest.mark.parametrize("written", ["Ram C-V Cargo Van Minivan 2012", "Ram C_V Cargo Van Minivan 2012"])
 def test_a_slash_cannot_stand_in_a_folders_name(tmp_path: Path, written: str) -> None:
-    cars_folders(tmp_path, "", (written, *CLASS_NAMES[:8]))
+    cars_folders(tmp_path, "", (written, *CAR_NAMES[:8]))
     listing = list_cars196(tmp_path)
-    assert listing.class_names == (*CLASS_NAMES[:8], "Ram C/V Cargo Van Minivan 2012")
+    assert listing.class_names == (*CAR_NAMES[:8], "Ram C/V Cargo Van Minivan 2012")
 
 
 def test_an_unknown_class_folder(tmp_path: Path) -> None:
@@ -81,11 +81,11 @@ ROWS = [("car_ims/000001.jpg", 1, 0), ("car_ims/000002.jpg", 197, 0)]
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "no MATLAB file whose annotations have relative_im_path and class"),
-        (b"no MATLAB file at all, and a long one at that" * 9, "no MATLAB file"),
-        ({}, "no MATLAB file whose annotations"),
-        ({"annotations": annotations(ROWS, "fname", flag=True)}, "no MATLAB file whose annotations have relative_im"),
-        ({"annotations": annotations(ROWS, "relative_im_path", flag=True)}, "000002.jpg is of class 197, there are"),
+        (b"", "cars_annos.mat: cannot be read"),
+        (b"no MATLAB file at all, and a long one at that" * 9, "cars_annos.mat: cannot be read"),
+        ({}, "'annotations'"),
+        ({"annotations": annotations(ROWS, "fname", flag=True)}, "no field of name relative_im_path"),
+        ({"annotations": annotations(ROWS, "relative_im_path", flag=True)}, "cannot be read"),
         ({"annotations": annotations(ROWS[:1] * 2, "relative_im_path", flag=True)}, "000001.jpg is named twice"),
     ],
 )

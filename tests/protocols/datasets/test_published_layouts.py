@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protocols.datasets.cars196 import list_cars196
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
 from protocols.datasets.listing import DataError, ImageListing
-from protocols.datasets.publications import Counts, check_counts
-from protocols.datasets.published import list_cub200, list_inshop, list_sop
+from protocols.datasets.published import Counts, check_counts, list_cars196, list_cub200, list_inshop, list_sop
 from tests.support.image_folders import assert_said, data_request, make_cub
 from tests.support.published_layouts import cars_annotated, cars_devkit, cars_folders, inshop, sop
 
@@ -130,7 +128,7 @@ def test_lists_in_another_encoding_are_refused(layout: Layout, root: Path) -> No
     for file in layout.lists:
         content = (root / file).read_bytes()
         (root / file).write_bytes(b"\xff\xfe" + content)
-        refused(layout, root, str(root / file), "not a text file in UTF-8")
+        refused(layout, root, str(root / file), "UnicodeDecodeError")
         (root / file).write_bytes(content)
 
 

@@ -12,15 +12,16 @@ from torch import Tensor
 import losses
 from losses.plugin import Needs
 from protocols.datasets.dataset import Dataset
-from protocols.evaluation.evaluate_run import evaluate_run, normalization_of
+from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.evaluation.test_data import TestData as DataForTesting
 from protocols.evaluation.test_data import test_data as data_for_testing
+from protocols.images.batch_source import EvaluationCrops
 from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import measure
 from protocols.metrics.retrieval import normalized
 from protocols.splits import SplitError, mlrc_split
-from protocols.trunks.embed import embed
-from protocols.trunks.embedding_model import EmbeddingModel
+from protocols.training.build_method import normalization_of
+from protocols.trunks.embedding_model import EmbeddingModel, embed_crops
 from results.records.records import RunRecord, Scores, run_fingerprint
 from results.spec.training_spec import Component, MethodSpec
 from tests.support.sample_records import evaluation_of, some_result
@@ -54,7 +55,8 @@ def _reproduction(dataset: Dataset, method: MethodSpec = CONTRASTIVE, size: int 
         model = EmbeddingModel(spec.conditions.trunk, size)
         specs.append(spec)
         weights.append({key: value.clone() for key, value in model.state_dict().items()})
-        embeddings.append(embed(model, data.images, IMAGES, torch.device("cpu")).double().numpy())
+        crops = EvaluationCrops(data.images, IMAGES, torch.device("cpu"))
+        embeddings.append(embed_crops(model, crops).double().numpy())
     hyperparameters: dict[str, Any] = {"loss.neg_margin": 0.5}
     job = evaluation_of(*specs, run=3, seed=17)
     job = replace(job, hyperparameters=hyperparameters, choice_flags=("fold 1: odd",))

@@ -6,7 +6,7 @@ import torch
 
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.features import frozen_features
-from protocols.features.frozen_features import FrozenTrunk, with_features
+from protocols.features.frozen_features import features_name, with_features
 from protocols.images.batch_source import EvaluationCrops
 from protocols.training.torch_state import use_precision
 from protocols.trunks.embedding_model import EmbeddingModel
@@ -15,7 +15,7 @@ from results.spec.trunk_spec import TrunkSpec
 from tests.support.image_folders import data_request, make_folder
 
 SETTINGS = ImageSettings(resize=32, crop=32)
-TRUNK = FrozenTrunk(TrunkSpec(name="efficientnet_lite0", frozen=True), SETTINGS)
+TRUNK = TrunkSpec(name="efficientnet_lite0", frozen=True), SETTINGS
 CPU = torch.device("cpu")
 
 
@@ -30,8 +30,8 @@ def matrix(dataset) -> np.ndarray:
 
 
 def test_features_are_those_of_the_trunk_in_the_order_of_the_images(dataset, tmp_path):
-    featured = with_features(dataset, TRUNK, tmp_path / "cache", "cpu")
-    model = EmbeddingModel(TRUNK.spec, None).place(CPU).eval()
+    featured = with_features(dataset, *TRUNK, tmp_path / "cache", "cpu")
+    model = EmbeddingModel(TRUNK[0], None).place(CPU).eval()
     with torch.no_grad():
         crops = EvaluationCrops(dataset.images, SETTINGS, CPU).batches()
         expected = torch.cat([model.features(batch) for batch in crops])
@@ -51,20 +51,20 @@ def test_features_are_in_float32_whatever_was_trained_before(dataset, tmp_path, 
 
     monkeypatch.setattr(EmbeddingModel, "features", spy)
     use_precision("amp")
-    with_features(dataset, TRUNK, tmp_path / "cache", "cpu")
+    with_features(dataset, *TRUNK, tmp_path / "cache", "cpu")
     assert seen == {("ieee", "ieee")}
 
 
 def test_features_are_computed_once(dataset, tmp_path, monkeypatch):
     state = torch.get_rng_state()
-    first = with_features(dataset, TRUNK, tmp_path / "cache", "cpu")
+    first = with_features(dataset, *TRUNK, tmp_path / "cache", "cpu")
     assert torch.equal(torch.get_rng_state(), state), "the random numbers of the process did not change"
     monkeypatch.setattr(frozen_features, "_compute", lambda *_: pytest.fail("computed again"))
-    assert with_features(dataset, TRUNK, tmp_path / "cache", "cpu").images.features == first.images.features
+    assert with_features(dataset, *TRUNK, tmp_path / "cache", "cpu").images.features == first.images.features
 
 
 def test_an_interrupted_computation_is_continued(dataset, tmp_path):
-    whole = matrix(with_features(dataset, TRUNK, tmp_path / "whole", "cpu"))
+    whole = matrix(with_features(dataset, *TRUNK, tmp_path / "whole", "cpu"))
     seen: list[int] = []
 
     def interrupt(done: int, total: int | None) -> None:
@@ -73,8 +73,8 @@ def test_an_interrupted_computation_is_continued(dataset, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        with_features(dataset, TRUNK, tmp_path / "cache", "cpu", interrupt)
-    continued = with_features(dataset, TRUNK, tmp_path / "cache", "cpu", interrupt)
+        with_features(dataset, *TRUNK, tmp_path / "cache", "cpu", interrupt)
+    continued = with_features(dataset, *TRUNK, tmp_path / "cache", "cpu", interrupt)
     assert seen == [64, 80], "the second call computed only the images that were left"
     assert np.array_equal(matrix(continued), whole)
 
@@ -82,12 +82,12 @@ def test_an_interrupted_computation_is_continued(dataset, tmp_path):
 @pytest.mark.parametrize(
     "other",
     [
-        FrozenTrunk(TRUNK.spec, ImageSettings(resize=32, crop=24)),
-        FrozenTrunk(TRUNK.spec, ImageSettings(resize=32, crop=32, evaluation_resize=40)),
-        FrozenTrunk(TRUNK.spec.model_copy(update={"pooling": "average_max"}), SETTINGS),
-        FrozenTrunk(TRUNK.spec.model_copy(update={"weights": "sha256:0"}), SETTINGS),
+        (TRUNK[0], ImageSettings(resize=32, crop=24)),
+        (TRUNK[0], ImageSettings(resize=32, crop=32, evaluation_resize=40)),
+        (TRUNK[0].model_copy(update={"pooling": "average_max"}), SETTINGS),
+        (TRUNK[0].model_copy(update={"weights": "sha256:0"}), SETTINGS),
     ],
 )
 def test_everything_that_decides_features_is_in_their_name(other):
-    assert other.identity("data") != TRUNK.identity("data")
-    assert TRUNK.identity("data") != TRUNK.identity("other data")
+    assert features_name("data", *other) != features_name("data", *TRUNK)
+    assert features_name("data", *TRUNK) != features_name("other data", *TRUNK)

@@ -50,12 +50,6 @@ def test_a_selection_gives_its_own_images_in_order(images: PackedImages, pixels:
         assert (selection.image(index) == pixels[row]).all()
 
 
-@pytest.mark.parametrize("index", [-1, -4, 4, 9, 100])
-def test_a_selection_gives_no_other_image(images: PackedImages, index: int) -> None:
-    with pytest.raises(IndexError, match=f"image {index} of 4"):
-        _selection(images).image(index)
-
-
 def test_classes_can_be_picked(images: PackedImages, pixels: np.ndarray) -> None:
     picked = _selection(images).of_classes((8, 5, 6))
     assert picked.labels.tolist() == [5, 5, 8]

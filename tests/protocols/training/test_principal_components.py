@@ -15,8 +15,7 @@ from protocols.setup import Setup
 from protocols.splits import mlrc_split
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.train_fold import train_fold
-from protocols.trunks.embed import embed_crops, features_of_crops
-from protocols.trunks.embedding_model import trained_model
+from protocols.trunks.embedding_model import embed_crops, trained_model
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.small_setup import with_changes
 from tests.support.toys import (
@@ -77,7 +76,7 @@ def test_a_fold_without_training_gets_the_components_of_its_training_images(data
     spec, data = toy_fold(dataset, PRETRAINED_PCA)
     trained = train_fold(spec, data)
     model = trained_model(spec, trained.weights, CPU)
-    features = features_of_crops(model, EvaluationCrops(data.train, spec.conditions.images, CPU))
+    features = embed_crops(model, EvaluationCrops(data.train, spec.conditions.images, CPU), trunk_only=True)
     expected = leading_directions(features, 8)
     np.testing.assert_allclose(trained.weights["embedder.weight"].numpy(), expected, atol=1e-5)
     assert trained.result.stopped_by == "untrained"

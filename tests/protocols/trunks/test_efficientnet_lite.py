@@ -10,10 +10,10 @@ from torch import nn
 
 from protocols.datasets.dataset import DataRequest
 from protocols.datasets.dataset_registry import open_dataset
+from protocols.images.batch_source import EvaluationCrops
 from protocols.metrics.retrieval import normalized, query_scores
 from protocols.trunks.efficientnet_lite import EfficientNetLite0, SamePadConv2d, imagenet_weights
-from protocols.trunks.embed import embed
-from protocols.trunks.embedding_model import EmbeddingModel
+from protocols.trunks.embedding_model import EmbeddingModel, embed_crops
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
 from results.spec.trunk_spec import TrunkSpec
@@ -71,7 +71,7 @@ def test_untrained_scores_on_real_photographs(tmp_path: Path) -> None:
     dataset = open_dataset(DataRequest(DataChoice(name="cub200", subset=True), settings, tmp_path, Path(root)))
     assert dataset.n_classes == 100
     half = dataset.images.of_classes(tuple(range(50, 100)))
-    embeddings = embed(_model(size=None), half, settings, torch.device("cpu"))
+    embeddings = embed_crops(_model(size=None), EvaluationCrops(half, settings, torch.device("cpu")))
     scores = query_scores(normalized(embeddings), torch.from_numpy(np.asarray(half.labels))).mean()
     assert scores.precision_at_1 == pytest.approx(0.7355, abs=5e-4)
     assert scores.r_precision == pytest.approx(0.3815, abs=5e-4)

@@ -121,8 +121,8 @@ def _publish(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, network
     digest = hashlib.sha256((folder / "new.pth").read_bytes()).hexdigest()
     (folder / "new.pth").rename(folder / f"{name}-{digest[:8]}.pth")
     entry = TRUNKS[name]
-    file = WeightFile(name, f"http://127.0.0.1:9/{name}-{digest[:8]}.pth", entry.published.classifier)
-    monkeypatch.setitem(TRUNKS, name, type(entry)(entry.build, entry.input, published=file))
+    file = WeightFile(name, f"http://127.0.0.1:9/{name}-{digest[:8]}.pth", entry.file.classifier)
+    monkeypatch.setitem(TRUNKS, name, type(entry)(entry.build, entry.input, file=file))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -172,7 +172,7 @@ def _torchvision() -> Any:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_addresses_and_keys_are_torchvisions(name: str) -> None:
-    models, file = _torchvision(), TRUNKS[name].published
+    models, file = _torchvision(), TRUNKS[name].file
     assert models.get_model_weights(name)["IMAGENET1K_V1"].url == file.url
     arguments = {"init_weights": False} if name == "googlenet" else {}
     whole = models.get_model(name, weights=None, **arguments).state_dict()

@@ -63,7 +63,7 @@ class World(NamedTuple):
 
 def _publish(monkeypatch: pytest.MonkeyPatch, url: str) -> WeightFile:
     file = WeightFile("toy", url, ("fc.",))
-    monkeypatch.setitem(TRUNKS, "toy", TrunkEntry(Toy, RAW, published=file))
+    monkeypatch.setitem(TRUNKS, "toy", TrunkEntry(Toy, RAW, file=file))
     return file
 
 
@@ -109,7 +109,7 @@ def _loaded(spec: TrunkSpec, seed: int) -> bool:
 
 
 def test_published_names_carry_digits_of_the_sha256() -> None:
-    published = {name: entry.published for name, entry in TRUNKS.items() if entry.published}
+    published = {name: entry.file for name, entry in TRUNKS.items() if entry.file}
     assert set(published) == {"bn_inception", "googlenet", "resnet50", "resnet101"}
     for name, file in published.items():
         assert file.trunk == name

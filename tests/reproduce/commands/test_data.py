@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from protocols.datasets.dataset_registry import DATASETS
-from protocols.datasets.publications import Counts
+from protocols.datasets.published import Counts
 from tests.support import image_folders, published_layouts
 from tests.support.command_line import ask
 from tests.support.feature_files import some_features, write_features
