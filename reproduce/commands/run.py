@@ -160,7 +160,7 @@ def _executor_factory(device: str, workers: int | None, ray: str | None, where: 
         import_ray()
         return lambda: RayCluster(ray, device, workers, (where.cache, where.artifacts))
     from reproduce.run.devices import check_device, default_workers
-    from reproduce.run.local import open_executor
+    from reproduce.run.local import LocalProcesses
 
     torch_device = check_device(device)
-    return lambda: open_executor(torch_device, workers or default_workers(torch_device))
+    return lambda: LocalProcesses(torch_device, workers or default_workers(torch_device))

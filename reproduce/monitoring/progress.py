@@ -11,7 +11,6 @@ from rich.table import Table
 
 from protocols.jobs import EvaluateJob, Job, Outcome
 from reproduce.forecast import in_words
-from reproduce.monitoring.observer import Tick
 from results.records.records import FoldResult, RunRecord
 
 _SPEED_FROM_SECONDS = 24 * 3600.0
@@ -48,8 +47,6 @@ class RunProgress:
         self.console, self.totals, self.titles, self.folds = console, totals, titles, folds
         self.made: Counter[str] = Counter()
         self.found: Counter[str] = Counter()
-        self.running: dict[str, int] = {}
-        self._finished: set[str] = set()
         self._notes = dict.fromkeys(titles, "waiting")
         self._best = dict.fromkeys(titles, 0.0)
         self._untrained = dict.fromkeys(titles, 0.0)
@@ -81,7 +78,10 @@ class RunProgress:
             return
         assert isinstance(outcome, FoldResult)
         assert not isinstance(job, EvaluateJob)
-        self._count(outcome.fingerprint, is_quick=from_store or job.spec.method.loss is None)
+        if from_store or job.spec.method.loss is None:  # It took almost no time.
+            self._bar.update(self._task, total=(self._bar.tasks[0].total or 0) - 1)
+        else:
+            self._bar.advance(self._task)
         (self.found if from_store else self.made)[method] += 1
         if (outcome.best_map_at_r or 0.0) > self._best[method]:
             self._best[method] = outcome.best_map_at_r or 0.0
@@ -93,21 +93,6 @@ class RunProgress:
         is_whole = job.spec.checkpoint_epoch is not None or done % self.folds == 0
         best = f"best fold's validation MAP@R {self._best[method]:.4f} (untrained {self._untrained[method]:.4f})"
         self._note(method, f"{phase}, {count}, {best}", say=not from_store and is_whole)
-
-    def ticks(self, ticks: list[Tick]) -> None:
-        """Update the iterations of running trainings."""
-        for tick in ticks:
-            # A training's last report can arrive after its result.
-            if tick.fingerprint not in self._finished:
-                self.running[tick.fingerprint] = tick.iterations
-
-    def _count(self, fingerprint: str, *, is_quick: bool) -> None:
-        self.running.pop(fingerprint, None)
-        self._finished.add(fingerprint)
-        if is_quick:
-            self._bar.update(self._task, total=(self._bar.tasks[0].total or 0) - 1)
-        else:
-            self._bar.advance(self._task)
 
     def _note(self, method: str, note: str, *, say: bool) -> None:
         self._notes[method] = note
@@ -122,7 +107,5 @@ class RunProgress:
             grid.add_row(self.titles[method], note)
         display = Table.grid()
         display.add_row(grid)
-        if self.running:
-            display.add_row("running: " + ", ".join(f"{done} iterations" for done in self.running.values()))
         display.add_row(self._bar)
         return display

@@ -9,7 +9,6 @@ from rich.console import Console
 from protocols.jobs import Job, Outcome, TrainJob
 from reproduce.config.strict_yaml import flat
 from reproduce.errors import InputError
-from reproduce.monitoring.observer import Tick
 from results.records.records import FoldResult, RunRecord
 from results.store.frame import EMBEDDING_KINDS
 
@@ -74,9 +73,6 @@ class Tracking:
             self.folder = None
             line = f"--track: nothing more is written ({error.strerror or error}); the run continues"
             self.console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-    def ticks(self, ticks: list[Tick]) -> None:
-        """Do nothing: a training is written when it is finished."""
 
 
 def write_training(folder: Path, job: TrainJob, result: FoldResult) -> None:

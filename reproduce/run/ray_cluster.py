@@ -11,9 +11,8 @@ import math
 import os
 import pickle
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,6 @@ import torch
 from protocols.processes import GPU_THREADS, THREAD_VARIABLES, threads_per_training
 from protocols.trunks.weights import WEIGHTS_VARIABLE
 from reproduce.errors import InputError, WorkFailedError
-from reproduce.monitoring.observer import Tick
 from reproduce.run.devices import full_gpu, is_full, prepare_process
 from reproduce.run.tasks import Task, TaskResult, WorkerDiedError, is_foreign, run_task
 
@@ -47,8 +45,6 @@ class RayCluster:
 
     def __init__(self, address: str, device: str, workers: int | None, folders: tuple[Path, ...]) -> None:
         self._ray = import_ray()
-        from ray.util.queue import Queue
-
         if address != "auto":
             _reach(address)
         variables = {"env_vars": environment_of_workers(threads_per_training())}
@@ -70,37 +66,23 @@ class RayCluster:
         options = {"num_cpus": room.threads, "num_gpus": 1 / room.sharing if room.sharing else 0, "max_retries": 0}
         self._once = self._ray.remote(**options, max_calls=1, runtime_env=variables)(_run_on_node)
         self._often = self._ray.remote(**options, runtime_env=variables)(_run_on_node)
-        # It starts again, empty, if its node dies.
-        self._ticks = Queue(actor_options={"num_cpus": 0, "max_restarts": -1})
 
     def submit(self, task: Task) -> "Future[TaskResult]":
         """Give the task to Ray, which starts it when there is room."""
         run, room = self._once if self._room.sharing or is_foreign(task) else self._often, self._room
-        with self._lost_cluster():
-            ref = run.remote(pickle.dumps(task), room, self._folders, self._ticks)
-        future: Future[TaskResult] = Future()
-        ref.future().add_done_callback(partial(_settle, future))
-        return future
-
-    def ticks(self) -> list[Tick]:
-        """Return the progress that has arrived since the last call."""
-        with self._lost_cluster(), suppress(self._ray.exceptions.RayActorError):
-            return list(self._ticks.get_nowait_batch(self._ticks.qsize()))
-        return []
-
-    @contextmanager
-    def _lost_cluster(self) -> Iterator[None]:
-        """End the run with one line if the cluster is lost within the block."""
         try:
             # Without this check Ray would start a new cluster.
             if not self._ray.is_initialized():
                 raise ConnectionError("the connection is closed")
-            yield
+            ref = run.remote(pickle.dumps(task), room, self._folders)
         except (OSError, RuntimeError, self._ray.exceptions.RayError) as error:
             raise WorkFailedError(
                 f"the Ray cluster is lost ({_first_line(error)}); everything finished is kept, run the same command to "
                 "continue"
             ) from error
+        future: Future[TaskResult] = Future()
+        ref.future().add_done_callback(partial(_settle, future))
+        return future
 
     def close(self) -> None:
         """End the connection with all its trainings."""
@@ -183,14 +165,9 @@ def environment_of_workers(threads: int) -> dict[str, str]:
     return variables
 
 
-def _run_on_node(task: bytes, room: Room, folders: tuple[Path, ...], ticks: Any) -> TaskResult | Exception:
+def _run_on_node(task: bytes, room: Room, folders: tuple[Path, ...]) -> TaskResult | Exception:
     """Run a task on a node. An error is returned and not raised, since Ray wraps errors into its own."""
     sharing = max(1, room.sharing)
-
-    def report(tick: Tick) -> None:
-        with suppress(Exception):  # The queue's node may be gone.
-            ticks.put(tick)
-
     for folder in folders:
         if not folder.is_dir():
             return InputError(
@@ -199,7 +176,7 @@ def _run_on_node(task: bytes, room: Room, folders: tuple[Path, ...], ticks: Any)
             )
     try:
         prepare_process(room.device, room.threads, sharing)
-        return run_task(pickle.loads(task), room.device, report)
+        return run_task(pickle.loads(task), room.device)
     except Exception as error:
         return full_gpu(error, room.device, sharing) if is_full(error) else error
 

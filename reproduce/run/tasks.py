@@ -1,10 +1,10 @@
-"""Tasks, their outcomes and the interface of what runs them: this process, local processes or a Ray cluster.
+"""Tasks, their outcomes and the interface of what runs them: local processes or a Ray cluster.
 
 A task is a job with all its inputs, so that any process or machine can run it.
 """
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +20,7 @@ from protocols.setup import Setup
 from protocols.training.build_method import uses_foreign_code
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
-from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.users_code.sources import UsersSource, known_sources, remember_sources
-from reproduce.monitoring.observer import Tick
 from results.atomic_files import write_atomically
 from results.records.artifacts import figure_data_path, last_epoch_path
 from results.records.records import FoldResult, RunRecord, TestCurve
@@ -110,21 +108,14 @@ class Executor(Protocol):
     def submit(self, task: Task) -> "Future[TaskResult]":
         """Start a task or queue it."""
 
-    def ticks(self) -> list[Tick]:
-        """Return the progress that was reported since the last call."""
-
     def close(self) -> None:
         """End all workers and the trainings that they run."""
 
 
-def run_task(task: Task, device: str, report: Callable[[Tick], None]) -> TaskResult:
-    """Run a task and write its files, each completely or not at all. All executors call this function.
-
-    Args:
-        report: Gets the progress of a training at its beginning and at each of its validations.
-    """
+def run_task(task: Task, device: str) -> TaskResult:
+    """Run a task and write its files, each completely or not at all. All executors call this function."""
     remember_sources(task.sources)
-    return _train(task, device, report) if isinstance(task, TrainTask) else _evaluate(task, device)
+    return _train(task, device) if isinstance(task, TrainTask) else _evaluate(task, device)
 
 
 def is_foreign(task: Task) -> bool:
@@ -134,17 +125,10 @@ def is_foreign(task: Task) -> bool:
     return any(map(uses_foreign_code, task.job.specs)) or any(map(SourceName.parse, task.job.metrics))
 
 
-def _train(task: TrainTask, device: str, report: Callable[[Tick], None]) -> Trained:
+def _train(task: TrainTask, device: str) -> Trained:
     spec = task.job.spec
-    report(Tick(spec.fingerprint, 0))
     recorder = None if task.observed_on is None else CurveRecorder(spec, task.observed_on, device)
-
-    def observe(model: EmbeddingModel, iterations: int) -> None:
-        if recorder is not None:
-            recorder(model, iterations)
-        report(Tick(spec.fingerprint, iterations))
-
-    trained = train_fold(spec, task.data, device=device, observe=observe)
+    trained = train_fold(spec, task.data, device=device, observe=recorder)
     if task.weights is not None:
         # The checkpoint is written last: if its file exists, the files beside it exist too.
         if trained.last_weights is not None:
