@@ -30,7 +30,6 @@ DataFolders = Annotated[
 ]
 Subset = Annotated[bool, typer.Option("--subset", help="Accept a folder with only a part of the published dataset.")]
 Skip = Annotated[bool, typer.Option("--skip-broken-images", help="Leave out images that cannot be decoded.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Start without a question, even if the run takes more than an hour.")]
 Weights = Annotated[
     Path | None, typer.Option("--weights", help="File with the trunk's weights, or the folder that holds it.")
 ]
@@ -61,9 +60,6 @@ Track = Annotated[
     typer.Option(
         "--track", help="Show curves and scores during the run in tensorboard or wandb; repeat the option for both."
     ),
-]
-Tables = Annotated[
-    Path | None, typer.Option("--tables", help="Folder that tables are written to. Default: beside the store.")
 ]
 Format = Annotated[
     str,

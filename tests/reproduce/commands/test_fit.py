@@ -56,7 +56,7 @@ def say(finished, capsys, monkeypatch):
         return ask(*map(str, arguments), capsys=capsys, monkeypatch=monkeypatch)
 
     if not (finished / "runs").exists():
-        answer = asked("run", "mine.yaml", "--workers", "1", "--device", "cpu", "--yes")
+        answer = asked("run", "mine.yaml", "--workers", "1", "--device", "cpu")
         assert answer.code == 0, answer.err
     yield asked
     torch.set_num_threads(1)
