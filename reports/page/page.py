@@ -4,7 +4,6 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports.headline import headline
 from reports.page.figures import Drawn, page_figures
-from reports.page.material import Material
+from reports.page.material import Material, version
 from reports.page.ranking import ranking
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join, published_layout
@@ -97,7 +96,7 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
         "environments": environments,
         "environment_of": numbers,
         "commits": sorted({run.provenance.commit for run in measured.records} - {"unknown"}),
-        "version": _version(),
+        "version": version(),
     }
 
 
@@ -186,10 +185,3 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         elif value not in ([], None):
             flat[prefix + name] = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return flat
-
-
-def _version() -> str:
-    try:
-        return metadata.version("metric-learning-reproductions")
-    except metadata.PackageNotFoundError:
-        return ""
