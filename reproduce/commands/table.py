@@ -110,14 +110,12 @@ _CHOSEN_LATER = (
 def _print_stored(name: str, store: Store, kind: str, output: str, notes: str, compare: str | None, hint: str) -> None:
     from reports.headline import comparison_lines, headline
     from reports.tables.table import with_notes
-    from reproduce.outputs.find_runs import find_experiments, others_of_name
+    from reproduce.outputs.find_runs import find_experiments
     from reproduce.outputs.tables import KINDS, compared_by
     from results.statistics.primary_comparison import primary_score
     from results.store.experiment_results import MeasuredExperiment
 
     for experiment in find_experiments(store, [name], hint):
-        if others := others_of_name(store, experiment, [name]):
-            typer.echo(others, err=True)
         measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
         planned = primary_score(measured).compare
         if compare is not None:
@@ -207,7 +205,7 @@ def board(
     name: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Names or identities of experiments in the stores, or files that `table NAME --format json` wrote. "
+            help="Names or identities of experiments in the store, or files that `table NAME --format json` wrote. "
             "Default: the latest finished experiment of each dataset."
         ),
     ] = None,
@@ -221,10 +219,7 @@ def board(
     to: Annotated[
         Path | None, typer.Option("--to", help="Write the page and the table in every format into this folder.")
     ] = None,
-    store: Annotated[
-        list[str],
-        typer.Option("--store", help="A store; repeat the option for several."),
-    ] = [STORE],  # noqa: B006  typer copies it
+    store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
     """Draw what several datasets say together: each difference on each dataset, and whether it is the same on all.
@@ -234,18 +229,15 @@ def board(
     """
     from reports.board.board_table import pairs_table, ranking_table
     from reports.board.boards import boards_of
-    from reproduce.outputs.tables import latest_sources, named_sources, opened_places
+    from reproduce.outputs.tables import latest_sources, named_sources
 
     check_format(output)
-    stores = opened_places(store, artifacts)
-    sources = named_sources(stores, name) if name else latest_sources(stores)
-    found = boards_of(sources)
+    opened = existing_store(store, artifacts)
+    found = boards_of(named_sources(opened, store, name) if name else latest_sources(opened, store))
     for line in found.left_out:
         typer.echo(line, err=True)
     if not found.boards:
-        raise InputError(
-            "no two datasets can stand on one board; run an experiment on a second one, or name more with --store"
-        )
+        raise InputError("no two datasets can stand on one board; run an experiment on a second one, or import one")
     for one in found.boards:
         if compare not in ("all", "best", *one.methods):
             methods = ", ".join(one.methods)

@@ -16,7 +16,6 @@ from reports.page.material import Material, MethodSource, version
 from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_card
 from reproduce.errors import writing_to
-from reproduce.outputs.find_runs import NamedExperiment
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.result_files import latest_name, link_latest, own_name
 from reproduce.outputs.tables import published_settings
@@ -24,7 +23,7 @@ from results.atomic_files import write_atomically
 from results.records.artifacts import FigureData, figure_data_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.searches import StoredStudy
-from results.store.store import Store
+from results.store.store import Start, Store
 
 if TYPE_CHECKING:
     from reports.page.figures import Drawn
@@ -111,11 +110,11 @@ def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
             path.unlink()
 
 
-def write_sweeps(experiments: Sequence[NamedExperiment], store: Store, folder: Path) -> Iterator[tuple[Path, str]]:
+def write_sweeps(experiments: Sequence[Start], store: Store, folder: Path) -> Iterator[tuple[Path, str]]:
     """Draw the scores against the numbers in which the panels of a file differ; yield each PNG file with its title."""
     from reports.page.figures import sweep_figures
 
-    files: dict[str, list[NamedExperiment]] = {}
+    files: dict[str, list[Start]] = {}
     for one in experiments:
         files.setdefault(one.name.partition("/")[0], []).append(one)
     for name, panels in files.items():
