@@ -25,8 +25,8 @@ from protocols.users_code.sources import SourceError, words_of
 from reproduce import interrupts
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.run.job_outcomes import JobOutcomes
-from reproduce.run.tasks import EvaluateTask, Executor, Task, TaskResult, TrainTask, figure_inputs
-from results.records.artifacts import weights_path
+from reproduce.run.tasks import EvaluateTask, Executor, Task, TaskResult, TrainTask
+from results.records.artifacts import figure_data_path, weights_path
 from results.records.records import FoldResult, RunRecord
 from results.store.store import Store
 
@@ -197,7 +197,9 @@ class SharedLab:
             observed_on = test_data(dataset, split) if self.test_curves and job.run is not None else None
             return TrainTask(job, setup.training_data(job.spec), weights, observed_on)
         paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
-        return EvaluateTask(job, test_data(dataset, split), paths, figure_inputs(setup, job, artifacts))
+        # The figures are those of the first reproduction of each method.
+        figures = figure_data_path(artifacts, job.fingerprint) if job.run == job.search == 0 else None
+        return EvaluateTask(job, test_data(dataset, split), paths, figures, dataset.class_names)
 
     def _collect(self) -> None:
         done = [future for future in self._running if future.done()]

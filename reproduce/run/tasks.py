@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -16,13 +16,12 @@ from protocols.evaluation.evaluate_run import CurveRecorder, Embedded, evaluate_
 from protocols.evaluation.make_figure_data import figure_data_of
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob, TrainJob
-from protocols.setup import Setup
 from protocols.training.build_method import uses_foreign_code
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from protocols.users_code.sources import UsersSource, known_sources, remember_sources
 from results.atomic_files import write_atomically
-from results.records.artifacts import figure_data_path, last_epoch_path
+from results.records.artifacts import last_epoch_path
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.spec.source_names import SourceName
 
@@ -53,34 +52,22 @@ class Trained:
     test_curve: TestCurve | None
 
 
-class FigureInputs(NamedTuple):
-    """What figure data need and a test does not: class names and their file."""
-
-    class_names: tuple[str, ...]
-    path: Path
-
-
-def figure_inputs(setup: Setup, job: EvaluateJob, artifacts: Path) -> FigureInputs | None:
-    """Return what figure data need, for the first reproduction of a method; None for the others."""
-    if job.run > 0 or job.search > 0:
-        return None
-    return FigureInputs(setup.dataset.class_names, figure_data_path(artifacts, job.fingerprint))
-
-
 @dataclass(frozen=True)
 class EvaluateTask:
     """A test evaluation.
 
     Attributes:
         weights: Files with the checkpoints, one per fold.
-        figure_inputs: Inputs of the figure data; None writes none.
+        figure_data: File for the figure data; None writes none.
+        class_names: Names of the classes in the figures.
         sources: Users' files, by the hash of their source.
     """
 
     job: EvaluateJob
     data: TestData
     weights: tuple[Path, ...]
-    figure_inputs: FigureInputs | None = None
+    figure_data: Path | None = None
+    class_names: tuple[str, ...] = ()
     sources: Mapping[str, UsersSource] = field(default_factory=known_sources)
 
 
@@ -142,12 +129,12 @@ def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
     last_weights = [_read_if_there(last_epoch_path(path)) for path in task.weights]
 
     def write_figure_data(record: RunRecord, embedded: Embedded) -> None:
-        assert task.figure_inputs is not None
-        class_names, path = task.figure_inputs
-        figure_data_of(record, embedded, task.data, class_names).save(path)
+        if task.figure_data is not None:
+            figure_data_of(record, embedded, task.data, task.class_names).save(task.figure_data)
 
-    use = None if task.figure_inputs is None else write_figure_data
-    return evaluate_run(task.job, weights, task.data, device=device, use_embeddings=use, last_weights=last_weights)
+    return evaluate_run(
+        task.job, weights, task.data, device=device, use_embeddings=write_figure_data, last_weights=last_weights
+    )
 
 
 def _read_tensors(path: Path) -> Any:

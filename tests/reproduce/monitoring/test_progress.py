@@ -13,7 +13,7 @@ from tests.support.small_setup import TRIPLET, small_setup
 
 def shown(progress):
     console = Console(file=io.StringIO(), width=160)
-    console.print(progress._render())
+    console.print(progress)
     return console.file.getvalue()
 
 
@@ -39,7 +39,7 @@ def test_trainings_of_the_store_do_not_shorten_the_time_left(tmp_path):
         now[0] += 0 if number < 3 else 100
         progress.job_done("triplet", TrainJob(spec), some_result(spec), from_store=number < 3)
     assert (progress.made.total(), progress.found.total()) == (3, 3)
-    assert progress._bar.tasks[0].time_remaining == pytest.approx(100 * (len(specs) - 6))
+    assert progress.tasks[0].time_remaining == pytest.approx(100 * (len(specs) - 6))
     assert f"3/{len(specs) - 3}" in shown(progress)
 
 
