@@ -35,3 +35,8 @@ def listed(names: Sequence[str]) -> str:
     if not first:
         return last
     return f"{joined(first)}{'; and' if any(',' in name for name in names) else ' and'} {last}"
+
+
+def first_line(error: object) -> str:
+    """Return the first line of an error's message; without a message the name of its class."""
+    return next(iter(str(error).splitlines()), type(error).__name__)

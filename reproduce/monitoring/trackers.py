@@ -11,6 +11,7 @@ from reproduce.config.strict_yaml import flat
 from reproduce.errors import InputError
 from results.records.records import FoldResult, RunRecord
 from results.store.frame import EMBEDDING_KINDS
+from results.wording import first_line
 
 PROJECT = "metric-learning-reproductions"
 NAMES = ("tensorboard", "wandb")
@@ -46,8 +47,9 @@ def _start_wandb() -> None:
     try:
         wandb.init(project=os.environ.get("WANDB_PROJECT", PROJECT), sync_tensorboard=True, settings=settings)
     except wandb.Error as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"--track wandb: cannot start ({reason}); see `wandb login` and WANDB_MODE") from error
+        raise InputError(
+            f"--track wandb: cannot start ({first_line(error)}); see `wandb login` and WANDB_MODE"
+        ) from error
 
 
 class Tracking:

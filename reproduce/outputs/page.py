@@ -24,6 +24,7 @@ from results.records.artifacts import FigureData, figure_data_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.searches import StoredStudy
 from results.store.store import Start, Store
+from results.wording import first_line
 
 if TYPE_CHECKING:
     from reports.page.figures import Drawn
@@ -135,5 +136,4 @@ def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path) -> l
         page = write_page(name, fingerprint, store, folder)
         return [f"figures (PDF, SVG, PNG): {page.parent / 'figures'}", f"page: {page}"]
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return [f"no page was written ({reason}); everything is in the store, try `reproduce report {name}`"]
+        return [f"no page was written ({first_line(error)}); everything is in the store, try `reproduce report {name}`"]

@@ -27,6 +27,7 @@ from results.spec.experiment_spec import Experiment
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.store.store import Start, Store
+from results.wording import first_line
 
 _CIRCUMSTANCES = {"wall_time", "provenance"}
 
@@ -116,8 +117,7 @@ def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> 
     try:
         again = train_fold(spec, images, device=data.device)
     except (MethodError, SplitError, SourceError, TrunkError, OSError, RuntimeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise WorkFailedError(f"{training.called}: cannot be trained again ({reason})") from error
+        raise WorkFailedError(f"{training.called}: cannot be trained again ({first_line(error)})") from error
     return compare_training(
         training.result, again, weights_path(artifacts, spec) if training.keeps_checkpoint else None
     )

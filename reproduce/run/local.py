@@ -10,6 +10,7 @@ import torch
 from protocols.processes import EndedProcessError, WorkerProcess, threads_per_training
 from reproduce.run.devices import full_gpu, is_full, multi_process_service, prepare_process, spread
 from reproduce.run.tasks import Task, TaskResult, WorkerDiedError, is_foreign, run_task
+from results.wording import first_line
 
 
 class LocalProcesses:
@@ -95,7 +96,7 @@ class _Slot:
             self._started().call(_use, self._device, self._threads, self._sharing)
         except Exception as error:
             self.end()
-            return f"{type(error).__name__}: {error}".partition("\n")[0]
+            return f"{type(error).__name__}: {first_line(error)}"
         return None
 
     def _started(self) -> WorkerProcess:

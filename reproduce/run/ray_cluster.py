@@ -25,6 +25,7 @@ from protocols.trunks.weights import WEIGHTS_VARIABLE
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.run.devices import full_gpu, is_full, prepare_process
 from reproduce.run.tasks import Task, TaskResult, WorkerDiedError, is_foreign, run_task
+from results.wording import first_line
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _REACH_SECONDS = 10
@@ -52,7 +53,7 @@ class RayCluster:
             self._ray.init(address=address, runtime_env=variables, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, RuntimeError, ValueError, ImportError, self._ray.exceptions.RayError) as error:
             hint = "start one with `ray start --head`; if it has a token, set RAY_AUTH_MODE=token"
-            raise InputError(f"--ray {address}: {_first_line(error)}; {hint}") from error
+            raise InputError(f"--ray {address}: {first_line(error)}; {hint}") from error
         try:
             room = room_in(self._ray.nodes(), device, workers, threads_per_training())
         except InputError:
@@ -77,7 +78,7 @@ class RayCluster:
             ref = run.remote(pickle.dumps(task), room, self._folders)
         except (OSError, RuntimeError, self._ray.exceptions.RayError) as error:
             raise WorkFailedError(
-                f"the Ray cluster is lost ({_first_line(error)}); everything finished is kept, run the same command to "
+                f"the Ray cluster is lost ({first_line(error)}); everything finished is kept, run the same command to "
                 "continue"
             ) from error
         future: Future[TaskResult] = Future()
@@ -106,7 +107,7 @@ def _reach(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
     except (OSError, OverflowError) as error:
-        raise InputError(f"--ray {address}: no Ray cluster answers at this address ({_first_line(error)})") from error
+        raise InputError(f"--ray {address}: no Ray cluster answers at this address ({first_line(error)})") from error
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ def _settle(future: "Future[TaskResult]", done: "Future[TaskResult | Exception]"
     try:
         outcome = done.result()
     except Exception as error:
-        outcome = WorkerDiedError(f"{type(error).__name__}, {_first_line(error)}")
+        outcome = WorkerDiedError(f"{type(error).__name__}, {first_line(error)}")
         if "ModuleNotFoundError" in str(error):
             outcome = InputError(
                 f"--ray: a node cannot import this suite; it must see {_CHECKOUT} and have the same packages installed"
@@ -194,7 +195,3 @@ def _settle(future: "Future[TaskResult]", done: "Future[TaskResult | Exception]"
         future.set_exception(outcome)
     else:
         future.set_result(outcome)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
