@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -166,7 +166,7 @@ def study(
 @app.command()
 def runs(
     to: NewFolder,
-    output: Annotated[str, typer.Option("--format", help="Format of the files: parquet or csv.")] = "parquet",
+    output: Annotated[Literal["parquet", "csv"], typer.Option("--format", help="Format of the files.")] = "parquet",
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
@@ -175,8 +175,6 @@ def runs(
     A run has a row for each experiment that it is in. Only rows of one experiment and method repeat each other.
     """
     opened = opened_store(store, artifacts)
-    if output not in ("parquet", "csv"):
-        raise InputError(f"--format {output!r}: use parquet or csv")
     frames = {name: opened.table(name) for name in ("folds", "runs", "curves", "test_points", "class_scores")}
     if frames["folds"].empty:
         raise InputError(f"{opened.url}: there is no finished training yet; make some with `reproduce run`")

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -62,11 +62,8 @@ Track = Annotated[
     ),
 ]
 Format = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        help="terminal, markdown, csv, latex, html, or json (the records or cells of the table).",
-    ),
+    Literal["terminal", "markdown", "csv", "latex", "html", "json"],
+    typer.Option("--format", help="In json: the records or cells of the table."),
 ]
 
 STORE = "runs/store.sqlite"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, Format, StoreAt
-from reproduce.commands.terminal import check_format, output_console, print_table, say
+from reproduce.commands.terminal import output_console, print_table, say
 from reproduce.errors import InputError, read_text
 from reproduce.storage import existing_store, opened_store
 
@@ -33,19 +33,17 @@ def table(
     ] = None,
     output: Format = "terminal",
     what: Annotated[
-        str | None,
+        Literal["published", "results", "differences", "peeking", "hyperparameters", "costs"] | None,
         typer.Option(
             "--what",
-            help="Kind of table. published: a paper's table beside your own runs; results, differences, "
-            "peeking, hyperparameters, costs: tables of an experiment. Default: published for the name of a published "
-            "table, results for an experiment.",
+            help="Kind of table. published: a paper's table beside your own runs; others: tables of an experiment. "
+            "Default: published for the name of a published table, results for an experiment.",
         ),
     ] = None,
     notes: Annotated[
-        str | None,
+        Literal["short", "all", "none"] | None,
         typer.Option(
-            "--notes",
-            help="Notes below the table: short (what a reader must know), all, or none. By default short in LaTeX.",
+            "--notes", help="Notes below the table; short: what a reader must know. By default short in LaTeX."
         ),
     ] = None,
     compare: Annotated[
@@ -61,12 +59,8 @@ def table(
     several panels gets one table per panel.
     """
     from reports.tables.table import with_notes
-    from reproduce.outputs.tables import KINDS
     from results.published.tables import published_tables
 
-    check_format(output)
-    _check("--what", what, (None, "published", *KINDS))
-    _check("--notes", notes, (None, "short", "all", "none"))
     notes = notes or ("short" if output == "latex" else "all")
     published = published_tables()
     if name is None:
@@ -81,12 +75,6 @@ def table(
         names = f"published tables ({', '.join(published)})"
         opened = opened_store(store, artifacts, f"; {names} need none")
         _print_stored(name, opened, what or "results", output, notes, compare, f"; there are also {names}")
-
-
-def _check(option: str, value: str | None, known: Sequence[str | None]) -> None:
-    if value not in known:
-        *names, last = [name for name in known if name]
-        raise InputError(f"{option} {value!r}: use {', '.join(names)} or {last}")
 
 
 def _published(name: str, store: Store | None, store_location: str) -> Table:
@@ -160,7 +148,6 @@ def claims(
     from reports.tables.claims_table import claims_table
     from reproduce.outputs.tables import kept_experiments, stored_experiments
 
-    check_format(output)
     read = _read_claims(file)
     opened = existing_store(store, artifacts)
     if opened is None:
@@ -231,7 +218,6 @@ def board(
     from reports.board.boards import boards_of
     from reproduce.outputs.tables import latest_sources, named_sources
 
-    check_format(output)
     opened = existing_store(store, artifacts)
     found = boards_of(named_sources(opened, store, name) if name else latest_sources(opened, store))
     for line in found.left_out:

@@ -12,8 +12,6 @@ from rich.console import Console
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
-from reproduce.errors import InputError
-
 if TYPE_CHECKING:
     from reports.tables.table import Cell, Column, Table
     from results.store.experiment_results import MeasuredExperiment
@@ -144,15 +142,6 @@ def _plain_text(cell: Cell) -> str:
 def _styled_text(cell: Cell, *, styled: bool) -> Text:
     bold = styled and cell.leads
     return Text(_plain_text(replace(cell, leads=False) if bold else cell), style="bold" if bold else "")
-
-
-def check_format(name: str) -> None:
-    """Refuse a format that tables do not have."""
-    from reports.tables.formats import WRITERS
-
-    formats = ["terminal", *WRITERS]
-    if name not in formats:
-        raise InputError(f"--format {name!r}: use {', '.join(formats[:-1])} or {formats[-1]}")
 
 
 def print_table(table: Table, form: str) -> None:

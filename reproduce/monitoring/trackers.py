@@ -14,7 +14,6 @@ from results.store.frame import EMBEDDING_KINDS
 from results.wording import first_line
 
 PROJECT = "metric-learning-reproductions"
-NAMES = ("tensorboard", "wandb")
 
 _OF_TRAINING = {"method", "conditions", "dataset", "split", "fold", "seed"}
 _OF_RUN = {"protocol", "run", "search", "seed", "hyperparameters"}
@@ -27,8 +26,8 @@ def open_trackers(names: Sequence[str], folder: Path) -> Path | None:
     WANDB_PROJECT, WANDB_ENTITY, WANDB_DIR.
     """
     for name in names:
-        if name not in NAMES:
-            raise InputError(f"--track {name!r}: use {' or '.join(NAMES)}")
+        if name not in ("tensorboard", "wandb"):
+            raise InputError(f"--track {name!r}: use tensorboard or wandb")
         try:
             from torch.utils import tensorboard  # noqa: F401 - needs the package of this name.
 

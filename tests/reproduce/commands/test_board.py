@@ -104,7 +104,7 @@ def test_unlike_boards_have_folders_of_their_own(say, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (("--format", "xml"), "--format 'xml': use terminal"),
+        (("--format", "xml"), "Invalid value for '--format': 'xml' is not one of 'terminal'"),
         (("--compare", "arcface"), "--compare arcface: is not on all datasets; use all, best, or one of cosface"),
         (("nothing",), "no experiment 'nothing' in runs/store.sqlite; it holds: mine/cub200, mine/sop"),
         (("mine", "none.json"), "none.json: cannot be read"),
