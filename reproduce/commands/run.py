@@ -23,6 +23,7 @@ from reproduce.commands.options import (
 )
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import WorkFailedError
+from results.wording import in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 def say_what_is_to_do(session: Session, workers: int, console: Console) -> None:
     """Say how many trainings are to do, and how long they take if the store tells. Nothing is said if none is."""
-    from reproduce.forecast import in_words, plan, seconds_to_do
+    from reproduce.forecast import plan, seconds_to_do
 
     store = session.store
     # All timings of a large store take seconds to read, so they are read only if something is left to do.
@@ -69,7 +70,6 @@ def run(
     if ray is None and workers != 1:
         _begin_imports_of_workers()
     from reproduce.commands.terminal import show_interim
-    from reproduce.forecast import in_words
     from reproduce.monitoring.trackers import open_trackers
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device, default_workers

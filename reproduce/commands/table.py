@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from reproduce.commands.options import STORE, Artifacts, Format, StoreAt
+from reproduce.commands.options import STORE, Format, StoreAt
 from reproduce.commands.terminal import output_console, print_table, say
 from reproduce.errors import InputError, read_text
 from reproduce.storage import existing_store, opened_store
@@ -51,7 +51,6 @@ def table(
         typer.Option("--compare", help="Compare all pairs (all), each with the best, or each with this one."),
     ] = None,
     store: StoreAt = STORE,
-    artifacts: Artifacts = None,
 ) -> None:
     """Draw a published table beside your own runs, or a table of an experiment in the store.
 
@@ -64,16 +63,16 @@ def table(
     notes = notes or ("short" if output == "latex" else "all")
     published = published_tables()
     if name is None:
-        opened = existing_store(store, artifacts)
+        opened = existing_store(store)
         stored = [] if opened is None else sorted(opened.latest_experiments())
         say(output_console(), f"published tables: {', '.join(published)}")
         say(output_console(), f"experiments in the store: {', '.join(stored) or 'none'}")
         say(output_console(), "`reproduce table NAME` draws a table.")
     elif what == "published" or (what is None and name in published):
-        print_table(with_notes(_published(name, existing_store(store, artifacts), store), notes), output)
+        print_table(with_notes(_published(name, existing_store(store), store), notes), output)
     else:
         names = f"published tables ({', '.join(published)})"
-        opened = opened_store(store, artifacts, f"; {names} need none")
+        opened = opened_store(store, hint=f"; {names} need none")
         _print_stored(name, opened, what or "results", output, notes, compare, f"; there are also {names}")
 
 
@@ -136,7 +135,6 @@ def claims(
         ),
     ] = False,
     store: StoreAt = STORE,
-    artifacts: Artifacts = None,
 ) -> None:
     """Judge claims that one method is better than another, by the printed numbers and by the runs in the store.
 
@@ -149,7 +147,7 @@ def claims(
     from reproduce.outputs.tables import kept_experiments, stored_experiments
 
     read = _read_claims(file)
-    opened = existing_store(store, artifacts)
+    opened = existing_store(store)
     if opened is None:
         typer.echo(f"{store}: there is no store yet, so the suite's own records in results/measured answer", err=True)
     stored = kept_experiments() if opened is None else stored_experiments(opened)
@@ -207,7 +205,6 @@ def board(
         Path | None, typer.Option("--to", help="Write the page and the table in every format into this folder.")
     ] = None,
     store: StoreAt = STORE,
-    artifacts: Artifacts = None,
 ) -> None:
     """Draw what several datasets say together: each difference on each dataset, and whether it is the same on all.
 
@@ -218,7 +215,7 @@ def board(
     from reports.board.boards import boards_of
     from reproduce.outputs.tables import latest_sources, named_sources
 
-    opened = existing_store(store, artifacts)
+    opened = existing_store(store)
     found = boards_of(named_sources(opened, store, name) if name else latest_sources(opened, store))
     for line in found.left_out:
         typer.echo(line, err=True)

@@ -8,8 +8,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column
 
 from protocols.jobs import EvaluateJob, Job, Outcome
-from reproduce.forecast import in_words
 from results.records.records import FoldResult, RunRecord
+from results.wording import in_words
 
 _SPEED_FROM_SECONDS = 24 * 3600.0
 """The time left comes from the trainings of the last day, since one of them can take hours."""

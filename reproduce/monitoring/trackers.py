@@ -7,10 +7,10 @@ from pathlib import Path
 from rich.console import Console
 
 from protocols.jobs import Job, Outcome, TrainJob
-from reproduce.config.strict_yaml import flat
 from reproduce.errors import InputError
 from results.records.records import FoldResult, RunRecord
 from results.store.frame import EMBEDDING_KINDS
+from results.values import flat
 from results.wording import first_line
 
 PROJECT = "metric-learning-reproductions"
