@@ -64,7 +64,7 @@ def _one_line_errors() -> Iterator[None]:
     except _USAGE_ERROR as error:
         # An empty message means that typer has already printed the help.
         if message := error.format_message():
-            say(f"error: {message.rstrip('.')}; see `reproduce --help`")
+            say(f"error: {message.rstrip('.').replace('Value error, ', '')}; see `reproduce --help`")
         sys.exit(2)
     except BrokenPipeError:
         # Whoever read the output has read enough, as `head` does.

@@ -89,19 +89,3 @@ def _steps(setup: Setup, spec: FoldSpec) -> int:
         return 0
     training_images = len(setup.dataset.images.of_classes(from_ranges(spec.train_classes)))
     return spec.conditions.training.max_epochs * spec.conditions.training.steps_per_epoch(training_images)
-
-
-def in_words(seconds: float | None) -> str:
-    """Format a duration in seconds for people: `40 s`, `7 min`, `3 h 20 min`, `2 days 4 h`."""
-    if seconds is None:
-        return "not known yet"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    days, hours = divmod(hours, 24)
-    return f"{days} days {hours} h"

@@ -68,21 +68,7 @@ def stop_if_requested() -> None:
 @contextmanager
 def deferred() -> Iterator[None]:
     """Only note the first signal within the block, which must call `stop_if_requested` or read `requested` often."""
-    with _reaction("note"):
-        yield
-
-
-@contextmanager
-def immediate() -> Iterator[None]:
-    """Raise StopRequest at once within the block, for a long computation inside a block of `deferred`."""
-    with _reaction("raise"):
-        stop_if_requested()
-        yield
-
-
-@contextmanager
-def _reaction(reaction: Literal["raise", "note"]) -> Iterator[None]:
-    before, _State.reaction = _State.reaction, reaction
+    before, _State.reaction = _State.reaction, "note"
     try:
         yield
     finally:

@@ -18,7 +18,7 @@ from reproduce.config.experiment_file import load_experiments
 from reproduce.errors import InputError
 from reproduce.run.devices import check_device, default_workers
 from reproduce.run.lab import MethodSearch, SharedLab
-from reproduce.run.local import open_executor
+from reproduce.run.local import LocalProcesses
 from reproduce.run.session import Session, open_session
 from reproduce.storage import storage_paths
 from results.records.records import FoldResult
@@ -79,7 +79,7 @@ class Objective:
         if suggest is None and not self.study.space:
             raise InputError(f"{method}: has no search space; give suggest=, a function that suggests a setting")
         self.suggest = suggest or (lambda trial: {p.target: suggested(trial, p) for p in self.study.space})
-        self._executor, self._lock = open_executor(self.device, self.workers), threading.Lock()
+        self._executor, self._lock = LocalProcesses(self.device, self.workers), threading.Lock()
         weakref.finalize(self, self._executor.close)
 
     def __call__(self, trial: optuna.Trial) -> float:

@@ -31,38 +31,36 @@ class StoragePaths:
         store: File of the store.
         artifacts: Folder of the checkpoints.
         cache: Folder of the decoded images.
-        tables: Folder that tables are written to.
-        reports: Folder that pages are written to.
     """
 
     store: Path
     artifacts: Path
     cache: Path
-    tables: Path
-    reports: Path
+
+    @property
+    def tables(self) -> Path:
+        """Folder that tables are written to."""
+        return self.store.parent / "tables"
+
+    @property
+    def reports(self) -> Path:
+        """Folder that pages are written to."""
+        return self.store.parent / "reports"
 
     def absolute(self) -> StoragePaths:
         """Return a copy with absolute paths, for processes in another folder, such as one that a loss changed."""
         return replace(self, artifacts=self.artifacts.absolute(), cache=self.cache.absolute())
 
 
-def storage_paths(
-    store: str, artifacts: Path | None = None, cache: Path | None = None, tables: Path | None = None
-) -> StoragePaths:
+def storage_paths(store: str, artifacts: Path | None = None, cache: Path | None = None) -> StoragePaths:
     """Return the paths of a run for a store. Folders that are None are placed beside the store."""
     from results.store.database import store_file
 
     file = store_file(store)
-    return StoragePaths(
-        file,
-        artifacts or file.parent / "artifacts",
-        cache or file.parent / "cache",
-        tables or file.parent / "tables",
-        file.parent / "reports",
-    )
+    return StoragePaths(file, artifacts or file.parent / "artifacts", cache or file.parent / "cache")
 
 
-def existing_store(store: str, artifacts: Path | None) -> Store | None:
+def existing_store(store: str, artifacts: Path | None = None) -> Store | None:
     """Open the store that `--store` names; return None if its file does not exist or is empty."""
     where = storage_paths(store, artifacts)
     return open_store(where) if where.store.exists() and where.store.stat().st_size else None
@@ -85,7 +83,7 @@ def open_store(where: StoragePaths) -> Store:
     return Store(where.store, where.artifacts)
 
 
-def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:
+def opened_store(store: str, artifacts: Path | None = None, hint: str = "") -> Store:
     """Open the store that `--store` names."""
     opened = existing_store(store, artifacts)
     if opened is None:

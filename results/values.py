@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -31,3 +32,12 @@ class Record(BaseModel):
     """A frozen value that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def flat(value: object, key: str = "") -> Iterator[tuple[str, object]]:
+    """Yield every single value of nested mappings with its dotted key. A list is one value."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from flat(part, f"{key}.{name}" if key else str(name))
+    else:
+        yield key, value

@@ -35,3 +35,24 @@ def listed(names: Sequence[str]) -> str:
     if not first:
         return last
     return f"{joined(first)}{'; and' if any(',' in name for name in names) else ' and'} {last}"
+
+
+def first_line(error: object) -> str:
+    """Return the first line of an error's message; without a message the name of its class."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def in_words(seconds: float | None) -> str:
+    """Format a duration in seconds for people: `40 s`, `7 min`, `3 h 20 min`, `2 days 4 h`."""
+    if seconds is None:
+        return "not known yet"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} days {hours} h"

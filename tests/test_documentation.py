@@ -162,7 +162,7 @@ def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
     session = open_session(
         "quickstart",
         load_experiment("quickstart", {}),
-        storage_paths(str(tmp_path / "store.sqlite"), None, None, None),
+        storage_paths(str(tmp_path / "store.sqlite")),
         None,
     )
     record = next(record for record in kept().records if (record.method, record.run) == ("proxy_anchor", 0))

@@ -21,6 +21,7 @@ from protocols.search.space import SearchParameter
 from results.records.trials import Trial
 from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
+from results.wording import first_line
 
 _HUB = "optunahub"
 """An optional package that loads samplers of OptunaHub."""
@@ -142,7 +143,7 @@ def try_sampler(space: Sequence[SearchParameter], settings: SamplerSettings, bud
         except SamplerError:
             raise
         except Exception as error:
-            raise SamplerError(f"search.sampler: {settings.name}: {_first_line(error)}") from None
+            raise SamplerError(f"search.sampler: {settings.name}: {first_line(error)}") from None
         score = 0.5 + 0.01 * number
         trials.append(
             Trial(number=number, setting=setting, state="complete", score=score, fold_scores=(score,), trainings=("",))
@@ -170,7 +171,7 @@ def build_sampler(
             raise _missing(settings.name, error) from None
         except (TypeError, ValueError) as error:
             message = str(error) if isinstance(error, SamplerError) else f"search.sampler: {settings.name}: {error}"
-            raise SamplerError(_first_line(message)) from None
+            raise SamplerError(first_line(message)) from None
 
 
 def _built(settings: SamplerSettings, seed: int, space: Sequence[SearchParameter]) -> optuna.samplers.BaseSampler:
@@ -214,7 +215,7 @@ def _sampler_class(name: str) -> Any:
             except ImportError:
                 raise
             except Exception as error:  # Whatever GitHub, its client or the package says.
-                raise SamplerError(f"search.sampler: {name}: {_first_line(error)}") from None
+                raise SamplerError(f"search.sampler: {name}: {first_line(error)}") from None
         else:
             found = importlib.import_module(module)
         kind = getattr(found, cls, None)
@@ -232,10 +233,6 @@ def _sampler_class(name: str) -> Any:
 
 def _missing(name: str, error: ImportError) -> SamplerError:
     return SamplerError(f"search.sampler: {name} needs the package {error.name}: pip install {error.name}")
-
-
-def _first_line(error: object) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _study(sampler: optuna.samplers.BaseSampler) -> optuna.Study:

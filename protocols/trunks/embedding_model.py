@@ -11,12 +11,13 @@ from torch.nn.utils import convert_conv2d_weight_memory_format
 
 from protocols.samples import EvaluationBatches
 from protocols.trunks.bn_inception import BNInception
-from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, first_line, identified, is_identified
+from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_identified
 from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError, read_weights
 from results.spec.conditions import Precision
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
+from results.wording import first_line
 
 
 def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:

@@ -12,9 +12,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from protocols.trunks.trunk_entry import OutsideTrunk, TrunkEntry, first_line
+from protocols.trunks.trunk_entry import OutsideTrunk, TrunkEntry
 from protocols.trunks.weights import TrunkError, WeightFile
 from results.spec.trunk_spec import InputFormat
+from results.wording import first_line
 
 IMAGENET_FORMAT = InputFormat(channels="RGB", mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
 

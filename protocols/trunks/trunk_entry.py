@@ -108,8 +108,3 @@ def identified(weights: Mapping[str, Tensor]) -> str:
 def is_identified(weights: str) -> bool:
     """Whether `identified` has named these weights."""
     return _IDENTIFIED.fullmatch(weights) is not None
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message."""
-    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import metadata
 from typing import NamedTuple
 
 from reports.figures.intervals import IntervalUnit
@@ -40,6 +41,14 @@ class MethodSource(NamedTuple):
     papers: tuple[str, ...] = ()
 
 
+def version() -> str:
+    """Return the version of the suite; empty if it is not installed."""
+    try:
+        return metadata.version("metric-learning-reproductions")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
 @dataclass(frozen=True)
 class Material:
     """An experiment with everything that its page shows.
@@ -53,7 +62,6 @@ class Material:
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
         sources: Papers of the methods, by method, for the methods that the suite brings.
         made: When and by what the page was made, for its footer.
-        identity: Hash of what the page shows.
     """
 
     name: str
@@ -66,7 +74,6 @@ class Material:
     commands: tuple[Command, ...] = ()
     sources: Mapping[str, MethodSource] = field(default_factory=dict)
     made: str = ""
-    identity: str = ""
 
     @cached_property
     def titles(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ value), n, unit (run or search), values (of the runs, or means of the searches) 
 known). Scores are fractions of 1.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from results.published.tables import FigureValue, figure_values
 from results.spec.conditions import Conditions
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.primary_comparison import method_intervals, unit_values
-from results.values import Record
+from results.values import Record, flat
 
 _CHOICES = {
     "standard": "The epoch of every run is chosen on validation classes, not on the test classes.",
@@ -147,7 +147,9 @@ def _over_panels(materials: Sequence[Material]) -> Iterator[ScoreSweep]:
     by_dataset: dict[str, list[dict[str, float]]] = {}
     for material in materials:
         experiment = material.measured.summary.experiment
-        by_dataset.setdefault(experiment.dataset.name, []).append(dict(_numbers(experiment.without_folder())))
+        settings = flat(experiment.without_folder())
+        numbers = {key: number for key, value in settings if (number := _number(value)) is not None}
+        by_dataset.setdefault(experiment.dataset.name, []).append(numbers)
     differing = {
         key
         for panels in by_dataset.values()
@@ -156,14 +158,6 @@ def _over_panels(materials: Sequence[Material]) -> Iterator[ScoreSweep]:
     }
     if len(differing) == 1:
         yield ScoreSweep(tuple(materials), *differing)
-
-
-def _numbers(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _numbers(value, f"{prefix}{name}.")
-        elif (number := _number(value)) is not None:
-            yield f"{prefix}{name}", number
 
 
 def _row_setting(material: Material, key: str, target: str) -> object:

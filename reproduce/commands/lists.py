@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from reproduce.commands.options import STORE, Artifacts, StoreAt
+from reproduce.commands.options import STORE, StoreAt
 from reproduce.commands.terminal import output_console, say, show_rows
 from reproduce.errors import InputError
 
@@ -33,11 +33,12 @@ def methods(
     name: Annotated[str | None, typer.Argument(help="Name of a method whose card is shown.")] = None,
 ) -> None:
     """List the methods, or show the card of one: its loss, search space and source."""
-    from reproduce.config.method_card import card_names
+    from reproduce.config.method_card import card_file, card_names
     from reproduce.config.open_method import load_card
 
     if name is not None:
-        _show_card(name)
+        load_card(name)  # Fails if it cannot be used.
+        say(output_console(), card_file(name).read_text(encoding="utf-8").rstrip("\n"))
         return
     rows = []
     for card in map(load_card, card_names()):
@@ -46,20 +47,6 @@ def methods(
         rows.append((card.key, card.title, loss, str(card.batch.samples_per_class), searched))
     show_rows("methods", ("method", "title", "loss", "images per class", "searched"), rows, whole={"method"})
     say(output_console(), "`reproduce methods NAME` shows the whole card of one.")
-
-
-def _show_card(name: str) -> None:
-    """Print a card as YAML, in the form of its file. Settings with their default value are left out."""
-    import yaml
-
-    from reproduce.config.open_method import load_card, users_sources
-
-    card = load_card(name)
-    content = card.model_dump(mode="json", exclude_defaults=True)
-    say(output_console(), yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100).rstrip("\n"))
-    # A comment, so that the output can be saved as a card.
-    for source in users_sources(card):
-        say(output_console(), f"# {source}")
 
 
 def datasets() -> None:
@@ -79,11 +66,11 @@ def datasets() -> None:
             say(output_console(), f"{name} is from {entry.publication.page}")
 
 
-def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
+def status(store: StoreAt = STORE) -> None:
     """List the contents of the store: experiments, trainings, test evaluations, failures."""
     from reproduce.storage import opened_store
 
-    console, opened = output_console(), opened_store(store, artifacts)
+    console, opened = output_console(), opened_store(store)
     starts, trainings, failures = opened.starts(), opened.table("folds"), opened.table("failures")
     say(
         console,

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -30,7 +30,6 @@ DataFolders = Annotated[
 ]
 Subset = Annotated[bool, typer.Option("--subset", help="Accept a folder with only a part of the published dataset.")]
 Skip = Annotated[bool, typer.Option("--skip-broken-images", help="Leave out images that cannot be decoded.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Start without a question, even if the run takes more than an hour.")]
 Weights = Annotated[
     Path | None, typer.Option("--weights", help="File with the trunk's weights, or the folder that holds it.")
 ]
@@ -62,15 +61,9 @@ Track = Annotated[
         "--track", help="Show curves and scores during the run in tensorboard or wandb; repeat the option for both."
     ),
 ]
-Tables = Annotated[
-    Path | None, typer.Option("--tables", help="Folder that tables are written to. Default: beside the store.")
-]
 Format = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        help="terminal, markdown, csv, latex, html, or json (the records or cells of the table).",
-    ),
+    Literal["terminal", "markdown", "csv", "latex", "html", "json"],
+    typer.Option("--format", help="In json: the records or cells of the table."),
 ]
 
 STORE = "runs/store.sqlite"

@@ -71,7 +71,8 @@ def show_plan(
     plans: Sequence[MethodPlan], rate: float | None, workers: int, session: Session, console: Console
 ) -> None:
     """Print the number of trainings, how many of them are in the store, and the time left if it is known."""
-    from reproduce.forecast import in_words, seconds_to_do
+    from reproduce.forecast import seconds_to_do
+    from results.wording import in_words
 
     counts = ("trainings", "in store", "to do", "steps each, at most")
     rows = [

@@ -33,18 +33,15 @@ def report(
     page is NAME-IDENTITY/index.html, and NAME leads to that of the latest experiment of the name. Its figures lie
     beside it as PDF, SVG and PNG. If the panels of a file differ in a number, a figure over them is in NAME/figures.
     """
-    from reproduce.outputs.find_runs import find_experiments, others_of_name
+    from reproduce.outputs.find_runs import find_experiments
     from reproduce.outputs.page import write_page, write_sweeps
     from reproduce.storage import opened_store, storage_paths
 
     opened, folder = opened_store(store, artifacts), to or storage_paths(store).reports
-    if not (names := name or list(opened.latest_experiments())[:1]):
+    if not (experiments := find_experiments(opened, name) if name else opened.starts()[:1]):
         raise InputError(f"{opened.url} holds no experiment yet; make one with `reproduce run`")
-    experiments = find_experiments(opened, names)
     for experiment in experiments:
         page = write_page(experiment.name, experiment.fingerprint, opened, folder)
         say(output_console(), f"{experiment.name}: {page}")
-        if others := others_of_name(opened, experiment, names):
-            typer.echo(others, err=True)
     for path, title in write_sweeps(experiments, opened, folder):
         say(output_console(), f"{path}: {title}")

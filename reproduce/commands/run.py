@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import typer
 
 from reproduce.commands.options import (
     STORE,
@@ -20,18 +17,15 @@ from reproduce.commands.options import (
     ExperimentName,
     Ray,
     StoreAt,
-    Tables,
     Track,
     Workers,
-    Yes,
     with_choices,
 )
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import WorkFailedError
+from results.wording import in_words
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
 
     from reproduce.run.run_experiment import Finished
@@ -39,21 +33,10 @@ if TYPE_CHECKING:
     from reproduce.run.tasks import Executor
     from reproduce.storage import StoragePaths
 
-LONG_SECONDS = 3600.0
-"""A run that is expected to take longer asks first."""
 
-_SHORTER = (
-    "Shorter: fewer --methods or --searches, --racing or --set trunk.frozen=true; the experiments folder_small and "
-    "folder_tiny are made for your own images on a laptop."
-)
-
-
-def ask_before_run(session: Session, workers: int, *, yes: bool, console: Console) -> None:
-    """Say how many trainings are to do, and how long they take if the store tells. Nothing is said if none is.
-
-    A long run asks on a terminal, unless `yes`; typer.Exit is raised if the user does not want to start.
-    """
-    from reproduce.forecast import in_words, plan, seconds_to_do
+def say_what_is_to_do(session: Session, workers: int, console: Console) -> None:
+    """Say how many trainings are to do, and how long they take if the store tells. Nothing is said if none is."""
+    from reproduce.forecast import plan, seconds_to_do
 
     store = session.store
     # All timings of a large store take seconds to read, so they are read only if something is left to do.
@@ -65,11 +48,6 @@ def ask_before_run(session: Session, workers: int, *, yes: bool, console: Consol
     known = f"about {in_words(seconds)} by the trainings in the store"
     expected = "how long they take is not known yet" if seconds is None else known
     say(console, f"{upper}{to_do} trainings to do; {expected}")
-    if (seconds or 0.0) > LONG_SECONDS and not yes:
-        say(console, _SHORTER)
-        if console.is_terminal and sys.stdin.isatty() and not typer.confirm("Start?"):
-            say(console, "not started")
-            raise typer.Exit(1)
 
 
 @with_choices
@@ -82,19 +60,16 @@ def run(
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
     cache: Cache = None,
-    tables: Tables = None,
     track: Track = None,
-    yes: Yes = False,
 ) -> None:
     """Run an experiment, print its answer and write its page. Trainings that are in the store are not repeated.
 
-    Before the first training the run says how many there are, and asks on a terminal if the store tells that they take
-    more than an hour. You can stop a run with Ctrl-C at any time; the same command continues it.
+    Before the first training the run says how many there are. You can stop it with Ctrl-C at any time; the same command
+    continues it.
     """
     if ray is None and workers != 1:
         _begin_imports_of_workers()
     from reproduce.commands.terminal import show_interim
-    from reproduce.forecast import in_words
     from reproduce.monitoring.trackers import open_trackers
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device, default_workers
@@ -102,7 +77,7 @@ def run(
     from reproduce.storage import storage_paths
 
     console = output_console()
-    where = storage_paths(store, artifacts, cache, tables).absolute()
+    where = storage_paths(store, artifacts, cache).absolute()
     start_executor = _executor_factory(device, workers, ray, where)
     tracked = open_trackers(track or [], where.store.parent / "tensorboard")
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
@@ -113,7 +88,7 @@ def run(
         for session in opened.looks():
             # A cluster's number of workers and their speed are not known before it is open.
             if ray is None:
-                ask_before_run(session, workers or default_workers(features_on), yes=yes, console=console)
+                say_what_is_to_do(session, workers or default_workers(features_on), console)
             finished = run_experiment.run(
                 session, start_executor, console, partial(show_interim, console=console), tracked
             )
@@ -160,7 +135,7 @@ def _executor_factory(device: str, workers: int | None, ray: str | None, where: 
         import_ray()
         return lambda: RayCluster(ray, device, workers, (where.cache, where.artifacts))
     from reproduce.run.devices import check_device, default_workers
-    from reproduce.run.local import open_executor
+    from reproduce.run.local import LocalProcesses
 
     torch_device = check_device(device)
-    return lambda: open_executor(torch_device, workers or default_workers(torch_device))
+    return lambda: LocalProcesses(torch_device, workers or default_workers(torch_device))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from reproduce.commands.options import STORE, Artifacts, Format, StoreAt
-from reproduce.commands.terminal import check_format, output_console, print_table, say
+from reproduce.commands.options import STORE, Format, StoreAt
+from reproduce.commands.terminal import output_console, print_table, say
 from reproduce.errors import InputError, read_text
 from reproduce.storage import existing_store, opened_store
 
@@ -33,19 +33,17 @@ def table(
     ] = None,
     output: Format = "terminal",
     what: Annotated[
-        str | None,
+        Literal["published", "results", "differences", "peeking", "hyperparameters", "costs"] | None,
         typer.Option(
             "--what",
-            help="Kind of table. published: a paper's table beside your own runs; results, differences, "
-            "peeking, hyperparameters, costs: tables of an experiment. Default: published for the name of a published "
-            "table, results for an experiment.",
+            help="Kind of table. published: a paper's table beside your own runs; others: tables of an experiment. "
+            "Default: published for the name of a published table, results for an experiment.",
         ),
     ] = None,
     notes: Annotated[
-        str | None,
+        Literal["short", "all", "none"] | None,
         typer.Option(
-            "--notes",
-            help="Notes below the table: short (what a reader must know), all, or none. By default short in LaTeX.",
+            "--notes", help="Notes below the table; short: what a reader must know. By default short in LaTeX."
         ),
     ] = None,
     compare: Annotated[
@@ -53,7 +51,6 @@ def table(
         typer.Option("--compare", help="Compare all pairs (all), each with the best, or each with this one."),
     ] = None,
     store: StoreAt = STORE,
-    artifacts: Artifacts = None,
 ) -> None:
     """Draw a published table beside your own runs, or a table of an experiment in the store.
 
@@ -61,32 +58,22 @@ def table(
     several panels gets one table per panel.
     """
     from reports.tables.table import with_notes
-    from reproduce.outputs.tables import KINDS
     from results.published.tables import published_tables
 
-    check_format(output)
-    _check("--what", what, (None, "published", *KINDS))
-    _check("--notes", notes, (None, "short", "all", "none"))
     notes = notes or ("short" if output == "latex" else "all")
     published = published_tables()
     if name is None:
-        opened = existing_store(store, artifacts)
+        opened = existing_store(store)
         stored = [] if opened is None else sorted(opened.latest_experiments())
         say(output_console(), f"published tables: {', '.join(published)}")
         say(output_console(), f"experiments in the store: {', '.join(stored) or 'none'}")
         say(output_console(), "`reproduce table NAME` draws a table.")
     elif what == "published" or (what is None and name in published):
-        print_table(with_notes(_published(name, existing_store(store, artifacts), store), notes), output)
+        print_table(with_notes(_published(name, existing_store(store), store), notes), output)
     else:
         names = f"published tables ({', '.join(published)})"
-        opened = opened_store(store, artifacts, f"; {names} need none")
+        opened = opened_store(store, hint=f"; {names} need none")
         _print_stored(name, opened, what or "results", output, notes, compare, f"; there are also {names}")
-
-
-def _check(option: str, value: str | None, known: Sequence[str | None]) -> None:
-    if value not in known:
-        *names, last = [name for name in known if name]
-        raise InputError(f"{option} {value!r}: use {', '.join(names)} or {last}")
 
 
 def _published(name: str, store: Store | None, store_location: str) -> Table:
@@ -110,14 +97,12 @@ _CHOSEN_LATER = (
 def _print_stored(name: str, store: Store, kind: str, output: str, notes: str, compare: str | None, hint: str) -> None:
     from reports.headline import comparison_lines, headline
     from reports.tables.table import with_notes
-    from reproduce.outputs.find_runs import find_experiments, others_of_name
+    from reproduce.outputs.find_runs import find_experiments
     from reproduce.outputs.tables import KINDS, compared_by
     from results.statistics.primary_comparison import primary_score
     from results.store.experiment_results import MeasuredExperiment
 
     for experiment in find_experiments(store, [name], hint):
-        if others := others_of_name(store, experiment, [name]):
-            typer.echo(others, err=True)
         measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
         planned = primary_score(measured).compare
         if compare is not None:
@@ -150,7 +135,6 @@ def claims(
         ),
     ] = False,
     store: StoreAt = STORE,
-    artifacts: Artifacts = None,
 ) -> None:
     """Judge claims that one method is better than another, by the printed numbers and by the runs in the store.
 
@@ -162,9 +146,8 @@ def claims(
     from reports.tables.claims_table import claims_table
     from reproduce.outputs.tables import kept_experiments, stored_experiments
 
-    check_format(output)
     read = _read_claims(file)
-    opened = existing_store(store, artifacts)
+    opened = existing_store(store)
     if opened is None:
         typer.echo(f"{store}: there is no store yet, so the suite's own records in results/measured answer", err=True)
     stored = kept_experiments() if opened is None else stored_experiments(opened)
@@ -207,7 +190,7 @@ def board(
     name: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Names or identities of experiments in the stores, or files that `table NAME --format json` wrote. "
+            help="Names or identities of experiments in the store, or files that `table NAME --format json` wrote. "
             "Default: the latest finished experiment of each dataset."
         ),
     ] = None,
@@ -221,11 +204,7 @@ def board(
     to: Annotated[
         Path | None, typer.Option("--to", help="Write the page and the table in every format into this folder.")
     ] = None,
-    store: Annotated[
-        list[str],
-        typer.Option("--store", help="A store; repeat the option for several."),
-    ] = [STORE],  # noqa: B006  typer copies it
-    artifacts: Artifacts = None,
+    store: StoreAt = STORE,
 ) -> None:
     """Draw what several datasets say together: each difference on each dataset, and whether it is the same on all.
 
@@ -234,18 +213,14 @@ def board(
     """
     from reports.board.board_table import pairs_table, ranking_table
     from reports.board.boards import boards_of
-    from reproduce.outputs.tables import latest_sources, named_sources, opened_places
+    from reproduce.outputs.tables import latest_sources, named_sources
 
-    check_format(output)
-    stores = opened_places(store, artifacts)
-    sources = named_sources(stores, name) if name else latest_sources(stores)
-    found = boards_of(sources)
+    opened = existing_store(store)
+    found = boards_of(named_sources(opened, store, name) if name else latest_sources(opened, store))
     for line in found.left_out:
         typer.echo(line, err=True)
     if not found.boards:
-        raise InputError(
-            "no two datasets can stand on one board; run an experiment on a second one, or name more with --store"
-        )
+        raise InputError("no two datasets can stand on one board; run an experiment on a second one, or import one")
     for one in found.boards:
         if compare not in ("all", "best", *one.methods):
             methods = ", ".join(one.methods)

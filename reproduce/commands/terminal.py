@@ -12,10 +12,8 @@ from rich.console import Console
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
-from reproduce.errors import InputError
-
 if TYPE_CHECKING:
-    from reports.tables.table import Cell, Column, Table
+    from reports.tables.table import Cell, Table
     from results.store.experiment_results import MeasuredExperiment
 
 _WIDTH_OF_FILES = 1000
@@ -24,30 +22,38 @@ _WIDTH_OF_TABLES = 140
 """A results table that is wider is split in pipes and files too, since people read it there."""
 _MOST_ROWS, _MOST_LINES = 7, 12
 """Methods, and lines of table and notes, at the end of a run."""
-_MAX_HEAD_WIDTH = 32
+_HEAD_WIDTH = 32
 """Row heads get at most this many characters when a table has to be split."""
 
 
 def show_table(table: Table, console: Console) -> None:
     """Print a table. A table that is too wide is split into parts that fit; each repeats what tells the rows apart."""
     width = console.width if console.is_terminal else _WIDTH_OF_TABLES
-    for columns in _parts(table, width):
-        drawn = TerminalTable(title=Text(table.title, style="table.title"))
-        # Long heads are broken over several lines; numbers never are.
-        drawn.add_column(Text(table.first), overflow="fold")
-        for index in columns:
-            column = table.columns[index]
-            drawn.add_column(
-                Text(_title(column)), justify="right" if column.numeric else "left", no_wrap=column.numeric
-            )
-        for row, below in zip_longest(table.rows, table.rows[1:]):
-            cells = [_styled_text(row.cells[index], styled=console.is_terminal) for index in columns]
-            ends = row.below and (below is None or not below.below)
-            drawn.add_row(Text(("  " if row.below else "") + row.head + row.sign), *cells, end_section=ends)
-        console.print(drawn)
+    for columns in _parts(table, console, width):
+        console.print(_drawn(table, columns, console))
     for note in (table.caption, table.legend, *table.notes, *table.remarks):
         if note:
             console.print(note, highlight=False, markup=False, width=width)
+
+
+def _drawn(
+    table: Table, columns: Iterable[int], console: Console, *, short: bool = False, head_width: int | None = None
+) -> TerminalTable:
+    """Draw some columns of a table; a short one has no title and no lines."""
+    drawn = TerminalTable(title=None if short else Text(table.title, style="table.title"))
+    if short:
+        drawn.box, drawn.padding = None, (0, 2, 0, 0)
+    drawn.add_column(Text(table.first), overflow="fold", max_width=head_width)
+    for index in columns:
+        column = table.columns[index]
+        # Long heads are broken over several lines; numbers never are.
+        title = (" " if short else "\n").join([*column.group.split(), *column.name.split()])
+        drawn.add_column(Text(title), justify="right" if column.numeric else "left", no_wrap=column.numeric)
+    for row, below in zip_longest(table.rows, table.rows[1:]):
+        cells = [_cell(row.cells[index], styled=console.is_terminal) for index in columns]
+        ends = row.below and (below is None or not below.below)
+        drawn.add_row(Text(("  " if row.below else "") + row.head + row.sign), *cells, end_section=ends)
+    return drawn
 
 
 def show_answer(measured: MeasuredExperiment, console: Console) -> None:
@@ -84,75 +90,40 @@ def show_interim(measured: MeasuredExperiment, rounds: int, console: Console) ->
 
 
 def _show_short(table: Table, console: Console) -> None:
-    drawn = TerminalTable(box=None, padding=(0, 2, 0, 0))
-    drawn.add_column(Text(table.first))
-    for column in table.columns:
-        drawn.add_column(Text(" ".join((column.group, column.name)).strip()), justify="right", no_wrap=True)
-    for row in table.rows:
-        cells = [_styled_text(cell, styled=console.is_terminal) for cell in row.cells]
-        drawn.add_row(Text(row.head + row.sign), *cells)
-    console.print(drawn)
+    console.print(_drawn(table, range(len(table.columns)), console, short=True))
 
 
-def _parts(table: Table, width: int) -> list[list[int]]:
+def _parts(table: Table, console: Console, width: int) -> list[list[int]]:
     """Split the columns of a table into parts that fit into the console beside the row heads; return their indices.
 
     A group of columns stays together if it fits. A table without columns gives one empty part.
     """
+    endless = console.options.update(max_width=_WIDTH_OF_FILES**2)
+
+    def fits(columns: list[int]) -> bool:
+        return (
+            console.measure(_drawn(table, columns, console, head_width=_HEAD_WIDTH), options=endless).maximum <= width
+        )
+
     repeated = list(range(table.repeated))
-    part_width = width - _heads_width(table) - sum(_column_width(table, index) for index in repeated)
-    parts: list[list[int]] = [[*repeated]]
-    room, indices = part_width, iter(range(len(repeated), len(table.columns)))
+    parts, indices = [repeated], iter(range(len(repeated), len(table.columns)))
     for _, count in table.groups[len(repeated) :]:
         group = [next(indices) for _ in range(count)]
-        group_width = sum(_column_width(table, index) for index in group)
-        pieces = [group] if group_width <= part_width else [[index] for index in group]
-        for piece in pieces:
-            needed = sum(_column_width(table, index) for index in piece)
-            if needed > room and len(parts[-1]) > len(repeated):
-                parts.append([*repeated])
-                room = part_width
-            parts[-1] += piece
-            room -= needed
+        for piece in [group] if fits([*repeated, *group]) else [[index] for index in group]:
+            if fits([*parts[-1], *piece]) or parts[-1] == repeated:
+                parts[-1] = [*parts[-1], *piece]
+            else:
+                parts.append([*repeated, *piece])
     return parts
 
 
-def _heads_width(table: Table) -> int:
-    """Return the width of the row heads. Long heads are broken over lines."""
-    heads = [len(table.first), *(len(row.head + row.sign) + 2 * row.below for row in table.rows)]
-    return 4 + min(_MAX_HEAD_WIDTH, max(heads))
-
-
-def _column_width(table: Table, index: int) -> int:
-    cells = [_plain_text(row.cells[index]) for row in table.rows]
-    return 3 + max(len(text) for text in (*_title(table.columns[index]).splitlines(), *cells))
-
-
-def _title(column: Column) -> str:
-    """Return the column's title with one word per line, so that the column stays narrow."""
-    return "\n".join([*column.group.split(), *column.name.split()])
-
-
-def _plain_text(cell: Cell) -> str:
-    """Return a cell's text with signs instead of bold. No other form of the cell is wider."""
+def _cell(cell: Cell, *, styled: bool) -> Text:
+    """Write a cell with its note; one that leads is bold, or between signs where there is no bold."""
     from reports.tables.table import cell_text  # Imports scipy, which most commands do not need.
 
     text = cell_text(cell).replace("± ", "±")
-    return " ".join(part for part in (f"**{text}**" if cell.leads and text else text, cell.note) if part)
-
-
-def _styled_text(cell: Cell, *, styled: bool) -> Text:
-    bold = styled and cell.leads
-    return Text(_plain_text(replace(cell, leads=False) if bold else cell), style="bold" if bold else "")
-
-
-def check_format(name: str) -> None:
-    """Refuse a format that tables do not have."""
-    from reports.tables.formats import WRITERS
-
-    formats = ["terminal", *WRITERS]
-    if name not in formats:
-        raise InputError(f"--format {name!r}: use {', '.join(formats[:-1])} or {formats[-1]}")
+    signed = f"**{text}**" if cell.leads and text and not styled else text
+    return Text(" ".join(part for part in (signed, cell.note) if part), style="bold" if styled and cell.leads else "")
 
 
 def print_table(table: Table, form: str) -> None:

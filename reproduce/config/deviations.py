@@ -4,9 +4,10 @@ Read without torch, since a table that is drawn from a store needs none.
 """
 
 from reproduce.config.experiment_file import load_experiments
-from reproduce.config.strict_yaml import EXPERIMENTS, flat, names_in
+from reproduce.config.strict_yaml import EXPERIMENTS, names_in
 from results.records.experiment_summary import ExperimentSummary
 from results.spec.experiment_spec import Experiment
+from results.values import flat
 
 _NOT_COMPARED = frozenset(
     {

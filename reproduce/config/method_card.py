@@ -147,7 +147,7 @@ class MethodCard(Record):
         published_as: Name of the method in the published tables.
         published: The hyperparameters that the source reports as best, by dataset.
         printed: The scores that the source prints, in percent, by dataset and metric; tables name them in a note.
-        fixed: Hyperparameters that are set instead of searched, by dataset.
+        fixed: Hyperparameters that are set instead of searched, by dataset; those of "" are for all other datasets.
         embedder: How the embedder of a card without loss is computed; `principal_components` takes the principal
             components of the trunk's features of the training images, `test_components` those of the test images. None
             leaves out the embedder.

@@ -13,13 +13,12 @@ from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError
 from protocols.training.check_method import check_method, with_versions
 from protocols.training.optimizer import check_training
-from reproduce.config.method_card import LossOptimizer, MethodCard, card_file, read_card
+from reproduce.config.method_card import MethodCard, card_file, read_card
 from reproduce.config.strict_yaml import describe, one_line_errors
 from reproduce.errors import InputError
 from results.spec.conditions import TrainingSettings
 from results.spec.experiment_spec import Experiment, Variant
 from results.spec.hyperparameters import HyperparameterError, method_at
-from results.spec.source_names import sources_of
 from results.spec.training_spec import MethodSpec
 
 BoundsChoice = Literal["widened", "initial"]
@@ -37,10 +36,7 @@ def load_card(name: str) -> MethodCard:
 
 
 def load_variant(variant: Variant) -> MethodCard:
-    """Load the card of a variant's method and apply the variant's settings.
-
-    Fixed hyperparameters are no longer searched, and published values are removed.
-    """
+    """Load the card of a variant's method, with the variant's settings in place of searched and published values."""
     card = load_card(variant.of)
     if "optimizer.lr" in variant.set:
         raise InputError(
@@ -48,28 +44,12 @@ def load_variant(variant: Variant) -> MethodCard:
             f"`with: {{{variant.key}: {{training.optimizer.lr: ...}}}}`"
         )
     with one_line_errors(f"variant {variant.key!r} of method {variant.of!r}", MethodError, HyperparameterError):
-        method = method_at(open_card(card).method, variant.set)
-        variant_card = card.model_copy(
-            update={
-                "key": variant.key,
-                "title": variant.title,
-                "loss": method.loss,
-                "miner": method.miner,
-                "embedding_regularizer": method.embedding_regularizer,
-                "batch": card.batch.model_copy(update={"samples_per_class": method.samples_per_class}),
-                "loss_optimizer": LossOptimizer(lr=method.loss_lr, weight_decay=method.loss_weight_decay),
-                "search": {target: choice for target, choice in card.search.items() if target not in variant.set},
-                "published": {},
-                "printed": {},
-            }
-        )
+        fixed = {dataset: {**variant.set, **card.fixed.get(dataset, {})} for dataset in ("", *card.fixed)}
+        search = {target: choice for target, choice in card.search.items() if target not in variant.set}
+        named = card.model_copy(update={"key": variant.key, "title": variant.title})
+        variant_card = named.model_copy(update={"fixed": fixed, "search": search, "published": {}, "printed": {}})
         _check(variant_card)
     return variant_card
-
-
-def users_sources(card: MethodCard) -> tuple[str, ...]:
-    """Return the classes of a card that come from users' files and modules, with the hashes of their sources."""
-    return sources_of(with_versions(open_card(card).method))
 
 
 def open_card(
@@ -94,7 +74,7 @@ def open_card(
         warmup_passes=card.warmup.passes,
         embedder=card.embedder,
     )
-    fixed, space = card.fixed.get(dataset, {}), []
+    fixed, space = card.fixed.get(dataset, card.fixed.get("", {})), []
     for target, searched in card.search.items():
         low, high = searched.bounds_on(dataset, bounds, batch_size)
         if target not in fixed:
@@ -187,4 +167,4 @@ def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str,
 
 def trains_proxies(card: MethodCard) -> bool:
     """Return whether the loss has parameters with a separate learning rate, such as proxies."""
-    return card.loss_optimizer.lr is not None or PROXY_LR in card.search
+    return card.loss_optimizer.lr is not None or PROXY_LR in {**card.search, **card.fixed.get("", {})}

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from yaml.nodes import MappingNode, ScalarNode
 
 from reproduce.errors import InputError, read_text
+from results.values import flat
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 METHODS = Path(__file__).parent.parent / "methods"
@@ -88,15 +89,6 @@ def validated(model: type[M], content: Any, where: str) -> M:
         except ValueError:
             raise InputError(f"{where}: key {key!r}: must be a finite number, found {value}") from None
     return read
-
-
-def flat(value: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """Yield every single value of nested mappings with its dotted key. A list is one value."""
-    if isinstance(value, Mapping):
-        for name, part in value.items():
-            yield from flat(part, f"{key}.{name}" if key else str(name))
-    else:
-        yield key, value
 
 
 def merged(common: dict[str, Any], panel: dict[str, Any]) -> dict[str, Any]:

@@ -1,24 +1,21 @@
-"""Live progress of a run: a bar with the time left and a line per method; without a terminal, plain lines."""
+"""Live progress of a run: a bar with the time left for each method and for all; without a terminal, plain lines."""
 
 from collections import Counter
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Callable, Mapping
 
 from rich.console import Console
-from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from protocols.jobs import EvaluateJob, Job, Outcome
-from reproduce.forecast import in_words
-from reproduce.monitoring.observer import Tick
 from results.records.records import FoldResult, RunRecord
+from results.wording import in_words
 
 _SPEED_FROM_SECONDS = 24 * 3600.0
 """The time left comes from the trainings of the last day, since one of them can take hours."""
 
 
-class RunProgress:
+class RunProgress(Progress):
     """Shows the progress of a run. Use it as a context manager around the run.
 
     The bar counts the trainings that this run makes. Those found in the store and those of methods without a loss,
@@ -40,37 +37,30 @@ class RunProgress:
     def __init__(
         self,
         console: Console,
-        totals: dict[str, int],
-        titles: dict[str, str],
+        totals: Mapping[str, int],
+        titles: Mapping[str, str],
         folds: int,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        self.console, self.totals, self.titles, self.folds = console, totals, titles, folds
+        whole = Column(no_wrap=True)  # On a narrow terminal only the notes are broken over lines.
+        super().__init__(
+            TextColumn("{task.description}", table_column=whole),
+            BarColumn(10, table_column=whole),
+            MofNCompleteColumn(table_column=whole),
+            TimeRemainingColumn(table_column=whole),
+            TextColumn("{task.fields[note]}", table_column=Column()),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+            speed_estimate_period=_SPEED_FROM_SECONDS,
+            get_time=clock,
+        )
+        self.totals, self.folds = totals, folds
         self.made: Counter[str] = Counter()
         self.found: Counter[str] = Counter()
-        self.running: dict[str, int] = {}
-        self._finished: set[str] = set()
-        self._notes = dict.fromkeys(titles, "waiting")
-        self._best = dict.fromkeys(titles, 0.0)
-        self._untrained = dict.fromkeys(titles, 0.0)
-        columns = (TextColumn("trainings"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        left = (TimeRemainingColumn(), TextColumn("left"))
-        self._bar = Progress(
-            *(*columns, *left), console=console, speed_estimate_period=_SPEED_FROM_SECONDS, get_time=clock
-        )
-        self._task = self._bar.add_task("trainings", total=sum(totals.values()))
-        self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
-
-    def __enter__(self) -> "RunProgress":
-        if self.console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.console.is_terminal:
-            self._live.stop()
+        self._best: dict[str, FoldResult] = {}
+        self._all = self.add_task("trainings", total=sum(totals.values()), note="")
+        self._rows = {key: self.add_task(title, total=totals[key], note="waiting") for key, title in titles.items()}
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
         """Count a training, or show a test score."""
@@ -79,50 +69,27 @@ class RunProgress:
             score = f"separated MAP@R {outcome.separated.map_at_r:.4f}"
             self._note(method, f"run {outcome.run + 1}{search} tested, {score}", say=not from_store)
             return
-        assert isinstance(outcome, FoldResult)
         assert not isinstance(job, EvaluateJob)
-        self._count(outcome.fingerprint, is_quick=from_store or job.spec.method.loss is None)
+        for row in (self._all, self._rows[method]):
+            if from_store or job.spec.method.loss is None:
+                self.update(row, total=(self.tasks[row].total or 0) - 1)
+            else:
+                self.advance(row)
         (self.found if from_store else self.made)[method] += 1
-        if (outcome.best_map_at_r or 0.0) > self._best[method]:
-            self._best[method] = outcome.best_map_at_r or 0.0
-            self._untrained[method] = outcome.untrained_map_at_r or 0.0
+        best = max(outcome, self._best.get(method, outcome), key=lambda fold: fold.best_map_at_r or 0.0)
+        self._best[method] = best
         phase = "choosing the epoch" if job.chooses_epoch else "search" if job.run is None else "reproductions"
         done = self.made[method] + self.found[method]
-        count = f"{done} of {self.totals[method]} trainings"
         # A log gets a line per trial or run, not per training.
         is_whole = job.spec.checkpoint_epoch is not None or done % self.folds == 0
-        best = f"best fold's validation MAP@R {self._best[method]:.4f} (untrained {self._untrained[method]:.4f})"
-        self._note(method, f"{phase}, {count}, {best}", say=not from_store and is_whole)
-
-    def ticks(self, ticks: list[Tick]) -> None:
-        """Update the iterations of running trainings."""
-        for tick in ticks:
-            # A training's last report can arrive after its result.
-            if tick.fingerprint not in self._finished:
-                self.running[tick.fingerprint] = tick.iterations
-
-    def _count(self, fingerprint: str, *, is_quick: bool) -> None:
-        self.running.pop(fingerprint, None)
-        self._finished.add(fingerprint)
-        if is_quick:
-            self._bar.update(self._task, total=(self._bar.tasks[0].total or 0) - 1)
-        else:
-            self._bar.advance(self._task)
+        scores = f"{best.best_map_at_r or 0.0:.4f} (untrained {best.untrained_map_at_r or 0.0:.4f})"
+        count = f"{done} of {self.totals[method]} trainings"
+        note = f"{phase}, {count}, best fold's validation MAP@R {scores}"
+        self._note(method, note, say=not from_store and is_whole)
 
     def _note(self, method: str, note: str, *, say: bool) -> None:
-        self._notes[method] = note
+        self.update(self._rows[method], note=note)
         if say and not self.console.is_terminal:
             done, total = self.made.total() + self.found.total(), sum(self.totals.values())
-            left = f"time left {in_words(self._bar.tasks[0].time_remaining)}"
+            left = f"time left {in_words(self.tasks[0].time_remaining)}"
             self.console.print(f"[{done}/{total}, {left}] {method}: {note}", highlight=False)
-
-    def _render(self) -> Table:
-        grid = Table.grid(padding=(0, 2))
-        for method, note in self._notes.items():
-            grid.add_row(self.titles[method], note)
-        display = Table.grid()
-        display.add_row(grid)
-        if self.running:
-            display.add_row("running: " + ", ".join(f"{done} iterations" for done in self.running.values()))
-        display.add_row(self._bar)
-        return display

@@ -7,14 +7,13 @@ from pathlib import Path
 from rich.console import Console
 
 from protocols.jobs import Job, Outcome, TrainJob
-from reproduce.config.strict_yaml import flat
 from reproduce.errors import InputError
-from reproduce.monitoring.observer import Tick
 from results.records.records import FoldResult, RunRecord
 from results.store.frame import EMBEDDING_KINDS
+from results.values import flat
+from results.wording import first_line
 
 PROJECT = "metric-learning-reproductions"
-NAMES = ("tensorboard", "wandb")
 
 _OF_TRAINING = {"method", "conditions", "dataset", "split", "fold", "seed"}
 _OF_RUN = {"protocol", "run", "search", "seed", "hyperparameters"}
@@ -27,8 +26,8 @@ def open_trackers(names: Sequence[str], folder: Path) -> Path | None:
     WANDB_PROJECT, WANDB_ENTITY, WANDB_DIR.
     """
     for name in names:
-        if name not in NAMES:
-            raise InputError(f"--track {name!r}: use {' or '.join(NAMES)}")
+        if name not in ("tensorboard", "wandb"):
+            raise InputError(f"--track {name!r}: use tensorboard or wandb")
         try:
             from torch.utils import tensorboard  # noqa: F401 - needs the package of this name.
 
@@ -47,8 +46,9 @@ def _start_wandb() -> None:
     try:
         wandb.init(project=os.environ.get("WANDB_PROJECT", PROJECT), sync_tensorboard=True, settings=settings)
     except wandb.Error as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"--track wandb: cannot start ({reason}); see `wandb login` and WANDB_MODE") from error
+        raise InputError(
+            f"--track wandb: cannot start ({first_line(error)}); see `wandb login` and WANDB_MODE"
+        ) from error
 
 
 class Tracking:
@@ -74,9 +74,6 @@ class Tracking:
             self.folder = None
             line = f"--track: nothing more is written ({error.strerror or error}); the run continues"
             self.console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-    def ticks(self, ticks: list[Tick]) -> None:
-        """Do nothing: a training is written when it is finished."""
 
 
 def write_training(folder: Path, job: TrainJob, result: FoldResult) -> None:

@@ -19,6 +19,7 @@ from reproduce.errors import InputError, read_text
 from results.spec.conditions import ImageSettings
 from results.spec.training_spec import FoldSpec
 from results.statistics.intervals import Interval, student_t_interval
+from results.wording import first_line
 
 METRICS = ("precision_at_1", "r_precision", "map_at_r")
 
@@ -50,8 +51,7 @@ class ExportedModel:
             with torch.no_grad():  # Packed grey images have one channel.
                 return torch.cat([module(b.expand(-1, 3, -1, -1) if b.ndim == 4 else b) for b in batches])
         except (OSError, RuntimeError, ValueError, AssertionError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise InputError(f"{self.program}: cannot embed these data ({reason})") from error
+            raise InputError(f"{self.program}: cannot embed these data ({first_line(error)})") from error
 
     def has_seen(self, dataset: Dataset, data: TestData) -> bool:
         """Whether the model was trained or chosen on a class that it is tested on."""

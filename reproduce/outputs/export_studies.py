@@ -11,11 +11,10 @@ from optuna.trial import FrozenTrial, TrialState
 
 from protocols.search.space import SearchParameter
 from reproduce.errors import InputError
-from reproduce.outputs.find_runs import NamedExperiment
 from results.records.records import FoldResult
 from results.records.trials import Trial
 from results.store.searches import StoredStudy
-from results.store.store import Store
+from results.store.store import Start, Store
 
 _FEWEST_FOR_IMPORTANCE = 4
 _STATES = {"complete": TrialState.COMPLETE, "raced": TrialState.PRUNED, "failed": TrialState.FAIL}
@@ -26,7 +25,7 @@ def url_of(file: Path) -> str:
     return sa.URL.create("sqlite", database=str(file.absolute())).render_as_string()
 
 
-def export_studies(store: Store, experiment: NamedExperiment, file: Path) -> list[str]:
+def export_studies(store: Store, experiment: Start, file: Path) -> list[str]:
     """Write every search with a finished trial as a study into an SQLite file.
 
     Scores of folds are intermediate values; a trial's times are those of its trainings. A trial that got no more folds

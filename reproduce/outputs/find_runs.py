@@ -14,17 +14,9 @@ from reproduce.errors import InputError
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord
 from results.spec.training_spec import FoldSpec
-from results.store.store import Store
+from results.store.store import Start, Store
 
 _FEWEST_DIGITS = 4
-
-
-@dataclass(frozen=True)
-class NamedExperiment:
-    """An experiment in a store: its name, NAME or NAME/PANEL, and its fingerprint."""
-
-    name: str
-    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -49,54 +41,35 @@ class StoredRun:
         return self.trainings[fold]
 
 
-def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list[NamedExperiment]:
+def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list[Start]:
     """Find experiments: each by a NAME, a NAME/PANEL, the path of an experiment file, or an identity of `status`.
 
     A name means the latest experiment of this name. That of a file with panels gives all its panels in the store,
     sorted. The beginning of an identity is enough if it has four digits and only one experiment's begins so.
     """
-    latest = store.latest_experiments()
-    found: dict[NamedExperiment, None] = {}
+    starts = store.starts()
+    latest = {start.name: start for start in reversed(starts)}
+    found: dict[str, Start] = {}
     for name in names:
         current = short_name(name)
-        matches = [
-            NamedExperiment(stored, latest[stored])
-            for stored in sorted(latest)
-            if stored == current or stored.startswith(f"{current}/")
-        ]
-        matches = matches or _of_identity(store, name)
+        matches = [latest[one] for one in sorted(latest) if one == current or one.startswith(f"{current}/")]
+        if not matches and len(name) >= _FEWEST_DIGITS:
+            of_identity = [start for start in starts if start.fingerprint.startswith(name)]
+            matches = of_identity if len(of_identity) == 1 else []
         if not matches:
             stored_names = ", ".join(sorted(latest)) or "none"
             raise InputError(f"no experiment {name!r} in {store.url}; it holds: {stored_names}{hint}")
-        found |= dict.fromkeys(matches)
-    return list(found)
+        found |= {match.fingerprint: match for match in matches}
+    return list(found.values())
 
 
-def _of_identity(store: Store, beginning: str) -> list[NamedExperiment]:
-    """Return the experiment whose fingerprint begins so; none if the digits are too few, or there is none."""
-    started = [one for one in store.starts() if one.fingerprint.startswith(beginning)]
-    is_clear = len(started) == 1 and len(beginning) >= _FEWEST_DIGITS
-    return [NamedExperiment(one.name, one.fingerprint) for one in started if is_clear]
-
-
-def others_of_name(store: Store, experiment: NamedExperiment, asked: Sequence[str]) -> str | None:
-    """Return a line on the earlier experiments of a name, for somebody who named no identity and so got the latest."""
-    of_name = [one for one in store.starts() if one.name == experiment.name]
-    by_identity = any(experiment.fingerprint.startswith(one) for one in asked)
-    if len(of_name) < 2 or by_identity:
-        return None
-    latest, *earlier = of_name
-    others = ", ".join(one.described for one in earlier)
-    return f"{experiment.name}: this is the latest experiment of the name, {latest.described}; by identity: {others}"
-
-
-def find_experiment(store: Store, name: str) -> NamedExperiment:
+def find_experiment(store: Store, name: str) -> Start:
     """Find an experiment by name or identity, or the panel that has runs if only one has.
 
     InputError is raised if there is none, or if several panels have runs.
     """
     experiments = find_experiments(store, [name])
-    with_runs = [one for one in experiments if store.experiment_runs(one.fingerprint)] or experiments
+    with_runs = [one for one in experiments if one.runs] or experiments
     if len(with_runs) > 1:
         panels = ", ".join(experiment.name for experiment in with_runs)
         raise InputError(f"{name} has several panels; use one of {panels}")
@@ -118,7 +91,7 @@ def find_runs(
         raise InputError(
             f"{experiment.name}: there is no tested run in {store.url} yet; continue with `reproduce run {name}`"
         )
-    search = best_search(store, experiment.fingerprint, method) if search is None else search
+    search = best_search(store, experiment, method) if search is None else search
     found = [
         record for record in records if (record.method, record.search) == (method, search) and run in (None, record.run)
     ]
@@ -127,20 +100,27 @@ def find_runs(
         raise InputError(
             f"{experiment.name}: there is no tested run {run or 0} of search {search} of {method!r}; there are {runs}"
         )
-    summary = store.experiment(experiment.fingerprint)
-    return [StoredRun(experiment.name, summary, record, _trainings(store, record)) for record in found]
+    return [
+        StoredRun(
+            experiment.name,
+            experiment.summary,
+            record,
+            {spec.fold: (spec, result) for spec, result in store.fold_results(record.fold_fingerprints).values()},
+        )
+        for record in found
+    ]
 
 
-def best_search(store: Store, experiment: str, method: str) -> int:
+def best_search(store: Store, experiment: Start, method: str) -> int:
     """Return the tested search of a method that found the best validation score; of equal ones the first.
 
     Tests have no say: a setting that is chosen by its test score would be chosen by luck.
     """
-    trials, tested = store.experiment(experiment).trials, store.experiment_runs(experiment)
+    trials, tested = experiment.summary.trials, store.experiment_runs(experiment.fingerprint)
     with_runs = {record.search for record in tested if record.method == method}
     scores = {
         search: max((t.score or 0.0 for t in study.finished(trials) if t.state == "complete"), default=0.0)
-        for (key, search), study in store.searches.of_experiment(experiment).items()
+        for (key, search), study in store.searches.of_experiment(experiment.fingerprint).items()
         if key == method and search in with_runs
     }
     return max(scores, key=lambda search: (scores[search], -search), default=0)
@@ -155,7 +135,3 @@ def own_folders(*names: str) -> dict[str, Path]:
             continue
         return {dataset.name: dataset.root for dataset in settings if dataset.root is not None}
     return {}
-
-
-def _trainings(store: Store, record: RunRecord) -> dict[int, tuple[FoldSpec, FoldResult]]:
-    return {spec.fold: (spec, result) for spec, result in store.fold_results(record.fold_fingerprints).values()}

@@ -1,25 +1,21 @@
 """Writes an experiment's page and figures from its store and its folder of artifacts, without torch.
 
-A run that is called again leaves its page as it is while its measurements are the same. What draws a page is imported
-only when one is written.
+What draws a page is imported only when one is written.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
 from reports.figures.search import SearchHistory
-from reports.page.material import Material, MethodSource
+from reports.page.material import Material, MethodSource, version
 from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_card
 from reproduce.errors import writing_to
-from reproduce.outputs.find_runs import NamedExperiment
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.result_files import latest_name, link_latest, own_name
 from reproduce.outputs.tables import published_settings
@@ -27,7 +23,8 @@ from results.atomic_files import write_atomically
 from results.records.artifacts import FigureData, figure_data_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.searches import StoredStudy
-from results.store.store import Store
+from results.store.store import Start, Store
+from results.wording import first_line
 
 if TYPE_CHECKING:
     from reports.page.figures import Drawn
@@ -53,21 +50,6 @@ def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
     return page_folder / _PAGE
 
 
-def current_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
-    """Return the file of the page; write it as `write_page` does, but only if its experiment has changed."""
-    page = folder / own_name(name, fingerprint) / _PAGE
-    identity = page_identity(MeasuredExperiment.from_store(store, fingerprint, trainings=True))
-    if page.is_file() and identity in page.read_text(encoding="utf-8"):
-        link_latest(name, fingerprint, store, [page.parent])
-        return page
-    return write_page(name, fingerprint, store, folder)
-
-
-def page_identity(measured: MeasuredExperiment) -> str:
-    """Return a hash of an experiment's measurements and of the version of the suite. It stands in the page."""
-    return hashlib.sha256(f"{_version()}\n{measured.to_json()}".encode()).hexdigest()
-
-
 def gather(name: str, fingerprint: str, store: Store) -> Material:
     """Collect the material of an experiment's page from the store and the folder of artifacts."""
     measured, artifacts = MeasuredExperiment.from_store(store, fingerprint, trainings=True), store.artifacts
@@ -88,7 +70,6 @@ def gather(name: str, fingerprint: str, store: Store) -> Material:
         deviations=deviations(name, summary),
         sources={key: MethodSource(card.source, card.papers) for key, card in cards.items()},
         made=drawn_line(f" from experiment {fingerprint} of the store"),
-        identity=page_identity(measured),
     )
 
 
@@ -119,14 +100,7 @@ def histories(
 def drawn_line(origin: str = "") -> str:
     """Say when a page was made, by which version of the suite, and from what."""
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"Made on {now} by metric-learning-reproductions {_version()}{origin}."
-
-
-def _version() -> str:
-    try:
-        return metadata.version("metric-learning-reproductions")
-    except metadata.PackageNotFoundError:
-        return ""
+    return f"Made on {now} by metric-learning-reproductions {version()}{origin}."
 
 
 def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
@@ -137,11 +111,11 @@ def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
             path.unlink()
 
 
-def write_sweeps(experiments: Sequence[NamedExperiment], store: Store, folder: Path) -> Iterator[tuple[Path, str]]:
+def write_sweeps(experiments: Sequence[Start], store: Store, folder: Path) -> Iterator[tuple[Path, str]]:
     """Draw the scores against the numbers in which the panels of a file differ; yield each PNG file with its title."""
     from reports.page.figures import sweep_figures
 
-    files: dict[str, list[NamedExperiment]] = {}
+    files: dict[str, list[Start]] = {}
     for one in experiments:
         files.setdefault(one.name.partition("/")[0], []).append(one)
     for name, panels in files.items():
@@ -154,13 +128,12 @@ def write_sweeps(experiments: Sequence[NamedExperiment], store: Store, folder: P
 
 
 def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path) -> list[str]:
-    """Write the page of a finished run if what it shows has changed; return lines with the places of figures and page.
+    """Write the page of a finished run; return lines with the places of figures and page.
 
     An error does not end the run; a line then gives the reason.
     """
     try:
-        page = current_page(name, fingerprint, store, folder)
+        page = write_page(name, fingerprint, store, folder)
         return [f"figures (PDF, SVG, PNG): {page.parent / 'figures'}", f"page: {page}"]
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return [f"no page was written ({reason}); everything is in the store, try `reproduce report {name}`"]
+        return [f"no page was written ({first_line(error)}); everything is in the store, try `reproduce report {name}`"]

@@ -1,6 +1,5 @@
 """Gives the exact commands that run an experiment again, without torch."""
 
-import json
 import shlex
 from dataclasses import replace
 from typing import Any
@@ -10,47 +9,33 @@ import yaml
 from reports.page.material import Command
 from reproduce.config.deviations import differences, suite_experiment
 from results.spec.data_choice import EMBEDDED
-from results.spec.experiment_spec import CARD_FILES, Experiment, PrimaryScore
+from results.spec.experiment_spec import CARD_FILES, Experiment
 from results.spec.source_names import SourceName, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 
-_IN_A_FILE = ("protocol", "variants", "with", "settings", "search.ranges", "dataset.name")
-"""Settings that are given in a file: options cannot name their keys, or it is another experiment."""
-
-_ON_THE_MACHINE = ("title", "dataset.root", "trunk.weights")
-
-_OPTIONS = {
-    "search.trials": "--trials",
-    "search.searches": "--searches",
-    "reproductions": "--reproductions",
-    "folds": "--folds",
-    "seed": "--seed",
-    "primary.compare": "--compare",
-}
+_ON_THE_MACHINE = {"title", "dataset.root", "trunk.weights"}
 
 
 def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ...]:
     """Return the commands that get the code, repeat the experiment, and draw its table and its page.
 
-    If the suite has a file for the experiment, options give the differences from this file. If options cannot express
-    the differences, the commands contain a complete file, with all defaults, so that it stays exact when defaults
-    change.
+    Unless the experiment is that of the suite's file, the commands contain a complete file, with all defaults, so that
+    it stays exact when defaults change.
     """
     experiment, in_file, source = measured.summary.experiment, suite_experiment(name), name
     commands = _code(measured)
-    if isinstance(in_file, str) or any(key.startswith(_IN_A_FILE) for key in differences(experiment, in_file)):
+    if isinstance(in_file, str) or differences(experiment, in_file).keys() - _ON_THE_MACHINE:
         # A panel becomes a separate file.
-        name, in_file = name.replace("/", "_"), experiment
+        name = name.replace("/", "_")
         source = f"{name}.yaml"
         text = yaml.safe_dump(_without_empty(experiment), sort_keys=False, allow_unicode=True, width=100)
         purpose = f"The suite has no file with these settings. Save them as {source}; this is the experiment as run"
         commands.append(Command(text, f"{purpose} (your own method cards are not included):"))
     commands += _users_code(measured, experiment)
-    line = ["python -m reproduce run", shlex.quote(source), *_arguments(experiment, in_file)]
-    quoted_name = shlex.quote(name)
+    data, quoted_name = "" if experiment.dataset.name in EMBEDDED else " --data FOLDER", shlex.quote(name)
     return (
         *commands,
-        Command(" ".join(line), "Run it; trainings in the store are not repeated:"),
+        Command(f"python -m reproduce run {shlex.quote(source)}{data}", "Run it; the store's trainings are kept:"),
         Command(f"python -m reproduce table {quoted_name} --format csv", "Draw the table from the store:"),
         Command(f"python -m reproduce report {quoted_name}", "Write this page from the store:"),
     )
@@ -66,26 +51,6 @@ def _users_code(measured: MeasuredExperiment, experiment: Experiment) -> list[Co
     return [Command("\n".join(f"# {name}" for name in needed), purpose)] if classes or metrics else []
 
 
-def _arguments(experiment: Experiment, in_file: Experiment) -> list[str]:
-    """Return the folder of the images and the settings that differ from a file, as options."""
-    arguments = [] if experiment.dataset.name in EMBEDDED else ["--data", "FOLDER"]
-    if experiment.primary is not None and in_file.primary is None:
-        primary = PrimaryScore(embeddings=experiment.planned_embeddings)
-        in_file = in_file.model_copy(update={"primary": primary})
-    for key, (value, _) in differences(experiment, in_file).items():
-        if key in _ON_THE_MACHINE:
-            continue
-        if key == "methods":
-            arguments += ["--methods", shlex.quote(",".join(experiment.methods))]
-        elif key in _OPTIONS:
-            arguments += [_OPTIONS[key], shlex.quote(str(value))]
-        else:
-            given = _metrics(experiment) if key == "metrics" else value
-            # JSON is YAML.
-            arguments += ["--set", shlex.quote(f"{key}={json.dumps(given, default=str)}")]
-    return arguments
-
-
 def _code(measured: MeasuredExperiment) -> list[Command]:
     """Return the checkout of the code, if all runs were made with one commit and no uncommitted changes."""
     versions = {(run.provenance.commit, run.provenance.tree_dirty) for run in measured.records}
@@ -97,12 +62,9 @@ def _code(measured: MeasuredExperiment) -> list[Command]:
     return [Command(f"git checkout {commit}", "Check out the code of the runs in a clone of the suite:")]
 
 
-def _metrics(experiment: Experiment) -> list[str]:
-    """Return the names of the metrics as they stand in files, without the hashes of their sources."""
-    parsed = {name: SourceName.parse(name) for name in experiment.metrics}
-    return [str(replace(source, digest=None)) if source else name for name, source in parsed.items()]
-
-
 def _without_empty(experiment: Experiment) -> dict[str, Any]:
-    settings = experiment.without_folder() | {"metrics": _metrics(experiment)}
+    parsed = {name: SourceName.parse(name) for name in experiment.metrics}
+    # In files the names of metrics are without the hashes of their sources.
+    metrics = [str(replace(source, digest=None)) if source else name for name, source in parsed.items()]
+    settings = experiment.without_folder() | {"metrics": metrics}
     return {key: value for key, value in settings.items() if value is not None and value not in ([], {})}

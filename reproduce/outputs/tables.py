@@ -1,6 +1,6 @@
 """Tables drawn from stores, without torch: an experiment's own, published ones beside what was run, and boards.
 
-The experiments of a board come from stores and from records.
+The experiments of a board come from a store and from records.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,12 +22,11 @@ from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_card
 from reproduce.errors import InputError, writing_to
 from reproduce.outputs.find_runs import find_experiments
-from reproduce.storage import existing_store
 from results.atomic_files import write_atomically
 from results.published.tables import PublishedTable, published_table
 from results.statistics.primary_comparison import primary_score
 from results.store.experiment_results import FOLDER, MeasuredExperiment, latest_starts
-from results.store.store import Store
+from results.store.store import Start, Store
 
 
 def compared_with_runs(name: str, store: Store | None) -> ComparedTable:
@@ -93,21 +92,20 @@ FILES = {"markdown": "md", "csv": "csv", "json": "json", "latex": "tex"}
 """Suffixes of a board's files by format."""
 
 
-def opened_places(places: Sequence[str], artifacts: Path | None) -> dict[str, Store]:
-    """Open those stores that exist, by what they are called on a board."""
-    stores = {place: existing_store(place, artifacts) for place in places}
-    return {place: store for place, store in stores.items() if store is not None}
-
-
-def named_sources(stores: dict[str, Store], names: Sequence[str]) -> list[Source]:
-    """Return the experiments of these names: records are read from their files, others from every store that has them.
+def named_sources(store: Store | None, place: str, names: Sequence[str]) -> list[Source]:
+    """Return the experiments of these names: records are read from their files, others from the store.
 
     Raises:
         InputError: There is no such experiment or file, or it has no tested run.
     """
     sources = []
     for name in names:
-        found = [_record(Path(name))] if name.endswith(RECORD) else list(_stored(stores, name))
+        if name.endswith(RECORD):
+            found = [_record(Path(name))]
+        elif store is None:
+            raise InputError(f"{name}: there is no store to read it from; name one with --store")
+        else:
+            found = [source for start in find_experiments(store, [name]) for source in _with_runs(store, start, place)]
         if not found:
             raise InputError(f"{name}: has no tested run yet; continue with `reproduce run {name}`")
         sources += found
@@ -124,39 +122,19 @@ def _record(file: Path) -> Source:
     return Source(file.name.partition(".json")[0], file.name, measured)
 
 
-def _stored(stores: dict[str, Store], name: str) -> Iterator[Source]:
-    errors = [InputError(f"{name}: there is no store to read it from; name one with --store")]
-    for place, store in stores.items():
-        try:
-            experiments = find_experiments(store, [name])
-        except InputError as error:
-            errors.append(error)
-            continue
-        for experiment in experiments:
-            yield from _with_runs(store, experiment.name, experiment.fingerprint, place)
-    if len(errors) > len(stores):
-        raise errors[-1]
+def latest_sources(store: Store | None, place: str) -> list[Source]:
+    """Return the finished experiments of a store, the latest first."""
+    starts = [] if store is None else [(store, start) for start in latest_starts(store)]
+    return [source for opened, start in starts for source in _with_runs(opened, start, place) if source.finished]
 
 
-def latest_sources(stores: dict[str, Store]) -> list[Source]:
-    """Return the finished experiments of all stores, the latest first."""
-    found = [
-        (start.last_started, source)
-        for place, store in stores.items()
-        for start in latest_starts(store)
-        for source in _with_runs(store, start.name, start.fingerprint, place)
-        if source.finished
-    ]
-    return [source for _, source in sorted(found, key=lambda one: one[0], reverse=True)]
-
-
-def _with_runs(store: Store, name: str, fingerprint: str, place: str) -> Iterator[Source]:
+def _with_runs(store: Store, start: Start, place: str) -> Iterator[Source]:
     """Yield an experiment with the methods of all its starts, if it has runs."""
-    measured = MeasuredExperiment.of_all_starts(store, fingerprint)
+    measured = MeasuredExperiment.of_all_starts(store, start.fingerprint)
     cards = {method: suite_card(method) for method in dict.fromkeys(record.method for record in measured.records)}
     titles = {method: card.title for method, card in cards.items() if card is not None}
     if measured.records:
-        yield Source(name, place, with_all_methods(measured, titles))
+        yield Source(start.name, place, with_all_methods(measured, titles))
 
 
 def write_board(board: Board, compare: str, folder: Path, made: str) -> list[Path]:

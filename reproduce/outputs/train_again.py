@@ -18,7 +18,6 @@ from protocols.trunks.weights import TrunkError
 from protocols.users_code.kept import remember_kept_sources
 from protocols.users_code.sources import SourceError
 from reproduce.errors import WorkFailedError, as_input_errors
-from reproduce.outputs.find_runs import NamedExperiment
 from reproduce.run.open_data import OpenedData
 from results.atomic_files import BAD_ZIP
 from results.records.artifacts import weights_path
@@ -27,7 +26,8 @@ from results.records.records import FoldResult, Provenance
 from results.spec.experiment_spec import Experiment
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
-from results.store.store import Store
+from results.store.store import Start, Store
+from results.wording import first_line
 
 _CIRCUMSTANCES = {"wall_time", "provenance"}
 
@@ -58,10 +58,9 @@ class StoredTraining:
         return f"{self.experiment}, {spec.method.name}, fold {spec.fold} ({purpose}) {spec.fingerprint[:12]}"
 
 
-def stored_trainings(store: Store, experiment: NamedExperiment) -> list[StoredTraining]:
+def stored_trainings(store: Store, experiment: Start) -> list[StoredTraining]:
     """Return the finished trainings of an experiment: those of its runs, and those of its searches."""
-    summary = store.experiment(experiment.fingerprint)
-    records = store.experiment_runs(experiment.fingerprint)
+    summary, records = experiment.summary, store.experiment_runs(experiment.fingerprint)
     tested = {fingerprint for record in records for fingerprint in record.fold_fingerprints}
     others = {fingerprint for record in records for fingerprint in record.chosen_by}
     for (method, _), study in store.searches.of_experiment(experiment.fingerprint).items():
@@ -118,8 +117,7 @@ def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> 
     try:
         again = train_fold(spec, images, device=data.device)
     except (MethodError, SplitError, SourceError, TrunkError, OSError, RuntimeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise WorkFailedError(f"{training.called}: cannot be trained again ({reason})") from error
+        raise WorkFailedError(f"{training.called}: cannot be trained again ({first_line(error)})") from error
     return compare_training(
         training.result, again, weights_path(artifacts, spec) if training.keeps_checkpoint else None
     )

@@ -21,6 +21,7 @@ from protocols.processes import GPU_THREADS, set_variables, threads_per_training
 from reproduce.errors import InputError
 from results.records.provenance import granted_cores
 from results.spec.mlrc_constants import FOLDS
+from results.wording import first_line
 
 LARGEST_BLOCK = 2**30
 """Largest block in bytes that is kept; larger ones go back to the system at once."""
@@ -130,7 +131,7 @@ def is_full(error: BaseException) -> bool:
 
 def full_gpu(error: BaseException, device: str, sharing: int) -> InputError:
     """Return the error of a task that found no memory on a GPU that so many trainings share."""
-    reason = str(error).splitlines()[0]
+    reason = first_line(error)
     if sharing > 1:
         return InputError(f"{device} has too little memory for {sharing} trainings ({reason}); use fewer --workers")
     return InputError(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Protocol
 
 from protocols.evaluation.test_data import test_data
 from protocols.jobs import EvaluateJob, Job, Lab, Outcome, TrainJob
@@ -23,10 +24,9 @@ from protocols.trunks.weights import TrunkError
 from protocols.users_code.sources import SourceError, words_of
 from reproduce import interrupts
 from reproduce.errors import InputError, WorkFailedError
-from reproduce.monitoring.observer import Observer
 from reproduce.run.job_outcomes import JobOutcomes
-from reproduce.run.tasks import EvaluateTask, Executor, Task, TaskResult, TrainTask, figure_inputs
-from results.records.artifacts import weights_path
+from reproduce.run.tasks import EvaluateTask, Executor, Task, TaskResult, TrainTask
+from results.records.artifacts import figure_data_path, weights_path
 from results.records.records import FoldResult, RunRecord
 from results.store.store import Store
 
@@ -34,7 +34,14 @@ ATTEMPTS = 3
 """How often a job is tried if it fails for reasons outside the method, such as a worker that dies."""
 
 _LOOK_SECONDS = 0.5
-"""How often progress is passed on and a stop request is looked for while nothing ends."""
+"""How often a stop request is looked for while nothing ends."""
+
+
+class Observer(Protocol):
+    """Gets the outcomes of jobs from the lab, one call at a time."""
+
+    def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
+        """Handle the outcome of a job of a method; `from_store` if it was in the store before this run."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,7 @@ class SharedLab:
     Args:
         store: Where outcomes are looked up and stored.
         executor: Runs the tasks whose outcomes are not in the store.
-        observers: Get every outcome and the progress of running trainings.
+        observers: Get every outcome, one at a time.
         experiment: Fingerprint of the experiment. Finished runs are listed under it at once, so that an unfinished
             experiment has a table too. None lists no runs.
         test_curves: Whether test scores are recorded during the trainings of the reproductions.
@@ -136,10 +143,6 @@ class SharedLab:
                     self._begin_waiting()
                     self._news.wait(_LOOK_SECONDS)
                     self._news.clear()
-                    ticks = self.executor.ticks()
-                    with self._lock:
-                        for observer in self.observers:
-                            observer.ticks(ticks)
                     self._collect()
                     interrupts.stop_if_requested()
                     _failed(following)
@@ -194,7 +197,9 @@ class SharedLab:
             observed_on = test_data(dataset, split) if self.test_curves and job.run is not None else None
             return TrainTask(job, setup.training_data(job.spec), weights, observed_on)
         paths = tuple(weights_path(artifacts, spec) for spec in job.specs)
-        return EvaluateTask(job, test_data(dataset, split), paths, figure_inputs(setup, job, artifacts))
+        # The figures are those of the first reproduction of each method.
+        figures = figure_data_path(artifacts, job.fingerprint) if job.run == job.search == 0 else None
+        return EvaluateTask(job, test_data(dataset, split), paths, figures, dataset.class_names)
 
     def _collect(self) -> None:
         done = [future for future in self._running if future.done()]

@@ -1,53 +1,16 @@
-"""Executors on this machine: one runs tasks in this process, the other in several local processes."""
+"""The executor on this machine: it runs tasks in local processes."""
 
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from queue import SimpleQueue
-from typing import Any
 
 import torch
 
-from protocols.processes import EndedProcessError, WorkerProcess, computing, threads_per_training
-from reproduce import interrupts
-from reproduce.monitoring.observer import Tick
+from protocols.processes import EndedProcessError, WorkerProcess, threads_per_training
 from reproduce.run.devices import full_gpu, is_full, multi_process_service, prepare_process, spread
-from reproduce.run.tasks import Executor, Task, TaskResult, WorkerDiedError, is_foreign, run_task
-
-
-class InProcess:
-    """Runs one task after another in this process; one with foreign code gets a process of its own."""
-
-    workers = 1
-
-    def __init__(self, device: str) -> None:
-        self.device = device
-        self._ticks: list[Tick] = []
-        self._for_foreign_code: LocalProcesses | None = None
-        prepare_process(device)
-
-    def submit(self, task: Task) -> "Future[TaskResult]":
-        """Run the task at once and return a future that is done, unless the task has foreign code."""
-        if is_foreign(task):
-            self._for_foreign_code = self._for_foreign_code or LocalProcesses(self.device, 1)
-            return self._for_foreign_code.submit(task)
-        future: Future[TaskResult] = Future()
-        try:
-            with interrupts.immediate(), computing:
-                future.set_result(run_task(task, self.device, self._ticks.append))
-        except Exception as error:
-            future.set_exception(full_gpu(error, self.device, 1) if is_full(error) else error)
-        return future
-
-    def ticks(self) -> list[Tick]:
-        """Return the progress that was reported since the last call."""
-        ticks, self._ticks = self._ticks, []
-        return ticks if self._for_foreign_code is None else [*ticks, *self._for_foreign_code.ticks()]
-
-    def close(self) -> None:
-        """End the process for tasks with foreign code, if there is one."""
-        if self._for_foreign_code is not None:
-            self._for_foreign_code.close()
+from reproduce.run.tasks import Task, TaskResult, WorkerDiedError, is_foreign, run_task
+from results.wording import first_line
 
 
 class LocalProcesses:
@@ -69,7 +32,6 @@ class LocalProcesses:
         self._free: SimpleQueue[_Slot] = SimpleQueue()
         for slot in self._slots:
             self._free.put(slot)
-        self._ticks: SimpleQueue[Tick] = SimpleQueue()
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")
         if device.startswith("cuda"):
             if workers > len(devices):
@@ -90,13 +52,9 @@ class LocalProcesses:
     def _run(self, task: Task) -> TaskResult:
         slot = self._free.get()
         try:
-            return slot.run(task, self._ticks)
+            return slot.run(task)
         finally:
             self._free.put(slot)
-
-    def ticks(self) -> list[Tick]:
-        """Return the progress that was reported since the last call."""
-        return [self._ticks.get() for _ in range(self._ticks.qsize())]
 
     def close(self) -> None:
         """End the processes and the trainings that they run."""
@@ -116,11 +74,10 @@ class _Slot:
         self._worker: WorkerProcess | None = None
         self._closed, self._lock = False, threading.Lock()
 
-    def run(self, task: Task, ticks: "SimpleQueue[Tick]") -> TaskResult:
+    def run(self, task: Task) -> TaskResult:
         worker, reusable = self._started(), False
         try:
-            arguments = task, self._device, self._threads, self._sharing
-            result: TaskResult = worker.call(_run_in_worker, *arguments, report=ticks.put)
+            result: TaskResult = worker.call(_run_in_worker, task, self._device, self._threads, self._sharing)
             reusable = not is_foreign(task)
         except EndedProcessError as error:
             raise WorkerDiedError(str(error)) from None
@@ -139,7 +96,7 @@ class _Slot:
             self._started().call(_use, self._device, self._threads, self._sharing)
         except Exception as error:
             self.end()
-            return f"{type(error).__name__}: {error}".partition("\n")[0]
+            return f"{type(error).__name__}: {first_line(error)}"
         return None
 
     def _started(self) -> WorkerProcess:
@@ -172,12 +129,7 @@ def _use(device: str, threads: int, sharing: int) -> None:
     torch.ones(2, device=device).sum().item()
 
 
-def _run_in_worker(task: Task, device: str, threads: int, sharing: int, report: Any) -> TaskResult:
+def _run_in_worker(task: Task, device: str, threads: int, sharing: int) -> TaskResult:
     # Here and not at the start of the process, since a GPU can be too full even for this.
     prepare_process(device, threads, sharing)
-    return run_task(task, device, report)
-
-
-def open_executor(device: str, workers: int) -> Executor:
-    """Return an executor on this machine: one worker is this process, more are as many local processes."""
-    return InProcess(device) if workers == 1 else LocalProcesses(device, workers)
+    return run_task(task, device)

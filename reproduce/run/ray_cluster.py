@@ -11,9 +11,8 @@ import math
 import os
 import pickle
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,9 +23,9 @@ import torch
 from protocols.processes import GPU_THREADS, THREAD_VARIABLES, threads_per_training
 from protocols.trunks.weights import WEIGHTS_VARIABLE
 from reproduce.errors import InputError, WorkFailedError
-from reproduce.monitoring.observer import Tick
 from reproduce.run.devices import full_gpu, is_full, prepare_process
 from reproduce.run.tasks import Task, TaskResult, WorkerDiedError, is_foreign, run_task
+from results.wording import first_line
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _REACH_SECONDS = 10
@@ -47,8 +46,6 @@ class RayCluster:
 
     def __init__(self, address: str, device: str, workers: int | None, folders: tuple[Path, ...]) -> None:
         self._ray = import_ray()
-        from ray.util.queue import Queue
-
         if address != "auto":
             _reach(address)
         variables = {"env_vars": environment_of_workers(threads_per_training())}
@@ -56,7 +53,7 @@ class RayCluster:
             self._ray.init(address=address, runtime_env=variables, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, RuntimeError, ValueError, ImportError, self._ray.exceptions.RayError) as error:
             hint = "start one with `ray start --head`; if it has a token, set RAY_AUTH_MODE=token"
-            raise InputError(f"--ray {address}: {_first_line(error)}; {hint}") from error
+            raise InputError(f"--ray {address}: {first_line(error)}; {hint}") from error
         try:
             room = room_in(self._ray.nodes(), device, workers, threads_per_training())
         except InputError:
@@ -70,37 +67,23 @@ class RayCluster:
         options = {"num_cpus": room.threads, "num_gpus": 1 / room.sharing if room.sharing else 0, "max_retries": 0}
         self._once = self._ray.remote(**options, max_calls=1, runtime_env=variables)(_run_on_node)
         self._often = self._ray.remote(**options, runtime_env=variables)(_run_on_node)
-        # It starts again, empty, if its node dies.
-        self._ticks = Queue(actor_options={"num_cpus": 0, "max_restarts": -1})
 
     def submit(self, task: Task) -> "Future[TaskResult]":
         """Give the task to Ray, which starts it when there is room."""
         run, room = self._once if self._room.sharing or is_foreign(task) else self._often, self._room
-        with self._lost_cluster():
-            ref = run.remote(pickle.dumps(task), room, self._folders, self._ticks)
-        future: Future[TaskResult] = Future()
-        ref.future().add_done_callback(partial(_settle, future))
-        return future
-
-    def ticks(self) -> list[Tick]:
-        """Return the progress that has arrived since the last call."""
-        with self._lost_cluster(), suppress(self._ray.exceptions.RayActorError):
-            return list(self._ticks.get_nowait_batch(self._ticks.qsize()))
-        return []
-
-    @contextmanager
-    def _lost_cluster(self) -> Iterator[None]:
-        """End the run with one line if the cluster is lost within the block."""
         try:
             # Without this check Ray would start a new cluster.
             if not self._ray.is_initialized():
                 raise ConnectionError("the connection is closed")
-            yield
+            ref = run.remote(pickle.dumps(task), room, self._folders)
         except (OSError, RuntimeError, self._ray.exceptions.RayError) as error:
             raise WorkFailedError(
-                f"the Ray cluster is lost ({_first_line(error)}); everything finished is kept, run the same command to "
+                f"the Ray cluster is lost ({first_line(error)}); everything finished is kept, run the same command to "
                 "continue"
             ) from error
+        future: Future[TaskResult] = Future()
+        ref.future().add_done_callback(partial(_settle, future))
+        return future
 
     def close(self) -> None:
         """End the connection with all its trainings."""
@@ -124,7 +107,7 @@ def _reach(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
     except (OSError, OverflowError) as error:
-        raise InputError(f"--ray {address}: no Ray cluster answers at this address ({_first_line(error)})") from error
+        raise InputError(f"--ray {address}: no Ray cluster answers at this address ({first_line(error)})") from error
 
 
 @dataclass(frozen=True)
@@ -183,14 +166,9 @@ def environment_of_workers(threads: int) -> dict[str, str]:
     return variables
 
 
-def _run_on_node(task: bytes, room: Room, folders: tuple[Path, ...], ticks: Any) -> TaskResult | Exception:
+def _run_on_node(task: bytes, room: Room, folders: tuple[Path, ...]) -> TaskResult | Exception:
     """Run a task on a node. An error is returned and not raised, since Ray wraps errors into its own."""
     sharing = max(1, room.sharing)
-
-    def report(tick: Tick) -> None:
-        with suppress(Exception):  # The queue's node may be gone.
-            ticks.put(tick)
-
     for folder in folders:
         if not folder.is_dir():
             return InputError(
@@ -199,7 +177,7 @@ def _run_on_node(task: bytes, room: Room, folders: tuple[Path, ...], ticks: Any)
             )
     try:
         prepare_process(room.device, room.threads, sharing)
-        return run_task(pickle.loads(task), room.device, report)
+        return run_task(pickle.loads(task), room.device)
     except Exception as error:
         return full_gpu(error, room.device, sharing) if is_full(error) else error
 
@@ -208,7 +186,7 @@ def _settle(future: "Future[TaskResult]", done: "Future[TaskResult | Exception]"
     try:
         outcome = done.result()
     except Exception as error:
-        outcome = WorkerDiedError(f"{type(error).__name__}, {_first_line(error)}")
+        outcome = WorkerDiedError(f"{type(error).__name__}, {first_line(error)}")
         if "ModuleNotFoundError" in str(error):
             outcome = InputError(
                 f"--ray: a node cannot import this suite; it must see {_CHECKOUT} and have the same packages installed"
@@ -217,7 +195,3 @@ def _settle(future: "Future[TaskResult]", done: "Future[TaskResult | Exception]"
         future.set_exception(outcome)
     else:
         future.set_result(outcome)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,14 +1,14 @@
-"""Tasks, their outcomes and the interface of what runs them: this process, local processes or a Ray cluster.
+"""Tasks, their outcomes and the interface of what runs them: local processes or a Ray cluster.
 
 A task is a job with all its inputs, so that any process or machine can run it.
 """
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -16,15 +16,12 @@ from protocols.evaluation.evaluate_run import CurveRecorder, Embedded, evaluate_
 from protocols.evaluation.make_figure_data import figure_data_of
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob, TrainJob
-from protocols.setup import Setup
 from protocols.training.build_method import uses_foreign_code
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
-from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.users_code.sources import UsersSource, known_sources, remember_sources
-from reproduce.monitoring.observer import Tick
 from results.atomic_files import write_atomically
-from results.records.artifacts import figure_data_path, last_epoch_path
+from results.records.artifacts import last_epoch_path
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.spec.source_names import SourceName
 
@@ -55,34 +52,22 @@ class Trained:
     test_curve: TestCurve | None
 
 
-class FigureInputs(NamedTuple):
-    """What figure data need and a test does not: class names and their file."""
-
-    class_names: tuple[str, ...]
-    path: Path
-
-
-def figure_inputs(setup: Setup, job: EvaluateJob, artifacts: Path) -> FigureInputs | None:
-    """Return what figure data need, for the first reproduction of a method; None for the others."""
-    if job.run > 0 or job.search > 0:
-        return None
-    return FigureInputs(setup.dataset.class_names, figure_data_path(artifacts, job.fingerprint))
-
-
 @dataclass(frozen=True)
 class EvaluateTask:
     """A test evaluation.
 
     Attributes:
         weights: Files with the checkpoints, one per fold.
-        figure_inputs: Inputs of the figure data; None writes none.
+        figure_data: File for the figure data; None writes none.
+        class_names: Names of the classes in the figures.
         sources: Users' files, by the hash of their source.
     """
 
     job: EvaluateJob
     data: TestData
     weights: tuple[Path, ...]
-    figure_inputs: FigureInputs | None = None
+    figure_data: Path | None = None
+    class_names: tuple[str, ...] = ()
     sources: Mapping[str, UsersSource] = field(default_factory=known_sources)
 
 
@@ -110,21 +95,14 @@ class Executor(Protocol):
     def submit(self, task: Task) -> "Future[TaskResult]":
         """Start a task or queue it."""
 
-    def ticks(self) -> list[Tick]:
-        """Return the progress that was reported since the last call."""
-
     def close(self) -> None:
         """End all workers and the trainings that they run."""
 
 
-def run_task(task: Task, device: str, report: Callable[[Tick], None]) -> TaskResult:
-    """Run a task and write its files, each completely or not at all. All executors call this function.
-
-    Args:
-        report: Gets the progress of a training at its beginning and at each of its validations.
-    """
+def run_task(task: Task, device: str) -> TaskResult:
+    """Run a task and write its files, each completely or not at all. All executors call this function."""
     remember_sources(task.sources)
-    return _train(task, device, report) if isinstance(task, TrainTask) else _evaluate(task, device)
+    return _train(task, device) if isinstance(task, TrainTask) else _evaluate(task, device)
 
 
 def is_foreign(task: Task) -> bool:
@@ -134,17 +112,10 @@ def is_foreign(task: Task) -> bool:
     return any(map(uses_foreign_code, task.job.specs)) or any(map(SourceName.parse, task.job.metrics))
 
 
-def _train(task: TrainTask, device: str, report: Callable[[Tick], None]) -> Trained:
+def _train(task: TrainTask, device: str) -> Trained:
     spec = task.job.spec
-    report(Tick(spec.fingerprint, 0))
     recorder = None if task.observed_on is None else CurveRecorder(spec, task.observed_on, device)
-
-    def observe(model: EmbeddingModel, iterations: int) -> None:
-        if recorder is not None:
-            recorder(model, iterations)
-        report(Tick(spec.fingerprint, iterations))
-
-    trained = train_fold(spec, task.data, device=device, observe=observe)
+    trained = train_fold(spec, task.data, device=device, observe=recorder)
     if task.weights is not None:
         # The checkpoint is written last: if its file exists, the files beside it exist too.
         if trained.last_weights is not None:
@@ -158,12 +129,12 @@ def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
     last_weights = [_read_if_there(last_epoch_path(path)) for path in task.weights]
 
     def write_figure_data(record: RunRecord, embedded: Embedded) -> None:
-        assert task.figure_inputs is not None
-        class_names, path = task.figure_inputs
-        figure_data_of(record, embedded, task.data, class_names).save(path)
+        if task.figure_data is not None:
+            figure_data_of(record, embedded, task.data, task.class_names).save(task.figure_data)
 
-    use = None if task.figure_inputs is None else write_figure_data
-    return evaluate_run(task.job, weights, task.data, device=device, use_embeddings=use, last_weights=last_weights)
+    return evaluate_run(
+        task.job, weights, task.data, device=device, use_embeddings=write_figure_data, last_weights=last_weights
+    )
 
 
 def _read_tensors(path: Path) -> Any:

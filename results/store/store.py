@@ -74,11 +74,6 @@ class Start:
         """Searches of each method, and trials of each search, such as `3 x 15`."""
         return f"{self.summary.experiment.search.searches} x {self.summary.trials}"
 
-    @property
-    def described(self) -> str:
-        """Identity, name, methods and trials in words."""
-        return f"{self.identity} ({self.name}: {', '.join(self.summary.methods)}; {self.plan} trials)"
-
     @cached_property
     def without_methods(self) -> str:
         """What it has in common with starts that differ in their methods alone."""

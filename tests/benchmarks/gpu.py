@@ -188,7 +188,7 @@ def run_command(bench: Bench) -> Iterator[tuple[str, Any]]:
     for name, (steps, epochs, trials) in {"whole": whole, "first_step": short}.items():
         file, store = bench.work / f"{name}.yaml", bench.work / f"{name}.sqlite"
         file.write_text(EXPERIMENT.format(**sizes, steps=steps, epochs=epochs, trials=trials))
-        command = [sys.executable, "-m", "reproduce", "run", str(file), "--yes", "--data", str(bench.images)]
+        command = [sys.executable, "-m", "reproduce", "run", str(file), "--data", str(bench.images)]
         command += ["--store", str(store), "--cache", str(bench.work / "runs"), "--workers", "4"]
         started = time.time()
         done = subprocess.run([*command, "--device", bench.device.type], capture_output=True, text=True)

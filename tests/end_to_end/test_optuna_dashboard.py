@@ -69,7 +69,6 @@ def test_a_raced_trial_is_pruned_with_its_expected_score(tmp_path, raced_store):
 @pytest.fixture
 def raced_store(tmp_path):
     """A store with a search of two trials, of which the second got one of two folds."""
-    from reproduce.outputs.find_runs import NamedExperiment
     from results.values import fingerprint_of
     from tests.support.sample_records import some_summary
 
@@ -83,7 +82,7 @@ def raced_store(tmp_path):
         setting = {"loss.margin": 0.5 + number / 10}
         trial = Trial(number=number, setting=setting, state=state, score=score, fold_scores=scores, trainings=folds)
         store.searches.put_trial(name, trial)
-    return store, NamedExperiment("some", "e" * 32)
+    return store, find_experiment(store, "some")
 
 
 def test_importances_find_the_hyperparameter_that_decides():

@@ -33,7 +33,7 @@ def test_every_row_is_trained_under_its_own_conditions_marked_and_not_tested(say
     assert answer.code == 0, answer.err
     assert "16 trainings made" in answer.out
     assert "0 trainings made" in say("run", "rows.yaml", "--workers", "1").out
-    store = open_store(storage_paths("runs/store.sqlite", None, None, None))
+    store = open_store(storage_paths("runs/store.sqlite"))
     measured = MeasuredExperiment.from_store(store, store.latest_experiments()["rows"], trainings=True)
     by_row = {
         record.method: measured.trainings[record.fold_fingerprints[0]][0]

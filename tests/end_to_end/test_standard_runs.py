@@ -9,12 +9,11 @@ from protocols.search.method_template import MethodTemplate
 from protocols.search.study import Budget, Study
 from protocols.splits import named_split
 from protocols.standard import choices
-from reproduce.run.local import InProcess
 from reproduce.run.tasks import EvaluateTask
 from results.records.trials import TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
-from tests.support.labs import run_here
+from tests.support.labs import InProcess, run_here
 from tests.support.small_setup import COSFACE, UNTRAINED, small_setup, with_changes
 
 RUNS = 2
@@ -75,7 +74,7 @@ def test_a_run_that_was_stopped_before_its_test_gets_the_same_record(finished, s
     _, expected = finished
     store = open_store(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        run(setup, COSFACE, store, TestsFail("cpu"))
+        run(setup, COSFACE, store, TestsFail())
     assert len(store.table("runs")) == 0
     trained = len(store.table("folds"))
     resumed = run(setup, COSFACE, store)

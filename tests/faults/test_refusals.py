@@ -59,7 +59,7 @@ def opened(folder: Path, methods: str, batch: int = 8, search: str = "{trials: 2
     (folder / "even.py").write_text(EVEN_LOSS)
     (folder / "small.yaml").write_text(EXPERIMENT.format(methods=methods, batch=batch, search=search))
     experiment = load_experiment(str(folder / "small.yaml"), {})
-    return open_session("small", experiment, storage_paths(str(folder / "s.sqlite"), None, None, None), None)
+    return open_session("small", experiment, storage_paths(str(folder / "s.sqlite")), None)
 
 
 def refused(folder: Path, *arguments: Any) -> str:

@@ -1,6 +1,7 @@
 """Labs for tests: one with invented outcomes, and runs of real ones with what an observer saw of them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
@@ -8,10 +9,11 @@ import torch
 
 from protocols.evaluation.test_data import test_data
 from protocols.jobs import EvaluateJob, Job, Lab, TrainJob
+from protocols.processes import computing
 from protocols.setup import Setup
+from reproduce.run.devices import prepare_process
 from reproduce.run.lab import MethodSearch, SharedLab
-from reproduce.run.local import InProcess
-from reproduce.run.tasks import EvaluateTask, Executor, TrainTask
+from reproduce.run.tasks import EvaluateTask, Executor, TrainTask, run_task
 from results.records.artifacts import weights_path
 from results.records.records import FoldResult, RunRecord, run_fingerprint
 from results.spec.training_spec import FoldSpec
@@ -57,13 +59,30 @@ class InventedLab:
 class Observer:
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, bool]] = []
-        self.ticked: list[Any] = []
 
     def job_done(self, method, job, outcome, *, from_store):
         self.seen.append((method, outcome.fingerprint, from_store))
 
-    def ticks(self, ticks):
-        self.ticked += ticks
+
+class InProcess:
+    """Runs one task after another in this process, which is quicker for tests."""
+
+    device, workers = "cpu", 1
+
+    def __init__(self):
+        prepare_process("cpu")
+
+    def submit(self, task):
+        future = Future()
+        try:
+            with computing:
+                future.set_result(run_task(task, "cpu"))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def close(self):
+        pass
 
 
 def run_lab(lab: SharedLab, setup: Setup, protocols: Mapping[str, Callable[[Lab], Any]]) -> dict[str, Any]:
@@ -82,7 +101,7 @@ def run_here(
 ) -> dict[str, Any]:
     """Follow a function of a lab for each method in this process."""
     observer = options.pop("observer", None) or Observer()
-    return run_lab(SharedLab(store, executor or InProcess("cpu"), [observer], **options), setup, protocols)
+    return run_lab(SharedLab(store, executor or InProcess(), [observer], **options), setup, protocols)
 
 
 def reproduction(setup: Setup, method: Any = TRIPLET, run: int = 0) -> Callable[[Lab], list[RunRecord]]:

@@ -34,7 +34,7 @@ def checkpoint(store: Store, spec: FoldSpec, content: str) -> Path:
 
 def store_at(folder: Path, validated: dict[int, float], wall_time: float = 2.5) -> StoragePaths:
     """A store with a training, a checkpoint and a tested run for each number, with these validation scores."""
-    where = storage_paths(str(folder / "store.sqlite"), None, None, None)
+    where = storage_paths(str(folder / "store.sqlite"))
     store = open_store(where)
     store.put_experiment(EXPERIMENT, "some", some_summary(methods={"triplet": "Triplet"}))
     for number, score in validated.items():

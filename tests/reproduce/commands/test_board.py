@@ -1,4 +1,4 @@
-"""`reproduce board`: which experiments stand on it, from stores, files of labs and records; files and messages."""
+"""`reproduce board`: which experiments stand on it, from the store and from records; files and messages."""
 
 import json
 
@@ -16,9 +16,9 @@ def say(capsys, monkeypatch, tmp_path):
     return lambda *arguments: ask("board", *map(str, arguments), capsys=capsys, monkeypatch=monkeypatch)
 
 
-def keep(folder, name, *datasets, file="runs/store.sqlite", **changes):
+def keep(folder, name, *datasets, **changes):
     """Put an experiment on each of these datasets into a store."""
-    path = folder / file
+    path = folder / "runs" / "store.sqlite"
     path.parent.mkdir(exist_ok=True)
     store = Store(path, path.parent / "artifacts")
     for dataset in datasets:
@@ -57,12 +57,11 @@ def test_without_names_the_latest_finished_experiment_of_each_dataset_is_drawn(s
     )
 
 
-def test_files_of_labs_and_records_stand_beside_the_store(say, tmp_path):
+def test_records_stand_beside_the_store(say, tmp_path):
     keep(tmp_path, "mine", "cub200", levels={**LEVELS, "my_loss": 0.7})
-    keep(tmp_path, "theirs", "sop", file="lab/store.sqlite", levels={**LEVELS, "my_loss": 0.6})
+    keep(tmp_path, "theirs", "sop", levels={**LEVELS, "my_loss": 0.6})
     (tmp_path / "cars.json").write_text(experiment("cars196", {**LEVELS, "my_loss": 0.7}).to_json())
-    stores = ("--store", "runs/store.sqlite", "--store", "lab/store.sqlite")
-    answer = say("mine", "theirs", "cars.json", *stores, "--compare", "my_loss", "--format", "json")
+    answer = say("mine", "theirs", "cars.json", "--compare", "my_loss", "--format", "json")
     assert datasets_of(answer) == {"CUB-200-2011", "Cars196", "Stanford Online Products"}
     assert {row["Methods"].partition(" ")[0] for row in json.loads(answer.out)} == {"my_loss"}
 
@@ -105,7 +104,7 @@ def test_unlike_boards_have_folders_of_their_own(say, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (("--format", "xml"), "--format 'xml': use terminal"),
+        (("--format", "xml"), "Invalid value for '--format': 'xml' is not one of 'terminal'"),
         (("--compare", "arcface"), "--compare arcface: is not on all datasets; use all, best, or one of cosface"),
         (("nothing",), "no experiment 'nothing' in runs/store.sqlite; it holds: mine/cub200, mine/sop"),
         (("mine", "none.json"), "none.json: cannot be read"),

@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_used_gives_one_line(say, tmp_path):
         (["bad.csv"], "bad.csv, line 2: difference: Input should be a valid number"),
         (["absent.csv"], "absent.csv: cannot be read (No such file or directory)"),
         (["picture.csv"], "picture.csv: not text in UTF-8"),
-        (["--format", "pdf"], "--format 'pdf': use terminal, markdown"),
+        (["--format", "pdf"], "'pdf' is not one of 'terminal', 'markdown'"),
     ):
         answer = say(*arguments)
         assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)

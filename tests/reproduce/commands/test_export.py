@@ -170,7 +170,7 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
         ((*EMBEDDINGS, "--data", "nowhere"), "nowhere: no such folder"),
         ((*EMBEDDINGS, "--data", "images", "--device", "tpu"), "device 'tpu'"),
         ((*MODEL, "--artifacts", "elsewhere"), "fold 0: the weights file elsewhere"),
-        (("runs", "--format", "xml"), "--format 'xml': use parquet or csv"),
+        (("runs", "--format", "xml"), "'xml' is not one of 'parquet', 'csv'"),
         (("runs", "--store", "none.sqlite"), "none.sqlite: there is no store yet"),
     ],
 )

@@ -12,7 +12,7 @@ from protocols.datasets.dataset import DataRequest
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.splits import SplitError, named_split
-from reproduce.outputs.find_runs import best_search, find_runs
+from reproduce.outputs.find_runs import best_search, find_experiment, find_runs
 from reproduce.outputs.fit_model import UNTESTED, checkpoint_epochs
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
@@ -56,7 +56,7 @@ def say(finished, capsys, monkeypatch):
         return ask(*map(str, arguments), capsys=capsys, monkeypatch=monkeypatch)
 
     if not (finished / "runs").exists():
-        answer = asked("run", "mine.yaml", "--workers", "1", "--device", "cpu", "--yes")
+        answer = asked("run", "mine.yaml", "--workers", "1", "--device", "cpu")
         assert answer.code == 0, answer.err
     yield asked
     torch.set_num_threads(1)
@@ -85,7 +85,7 @@ def test_the_setting_is_trained_on_all_classes_and_the_store_does_not_change(fin
     assert (tmp_path / "all" / "NOTE.txt").read_text().startswith(UNTESTED + "\n")
     assert UNTESTED in " ".join(answer.out.split())
     assert "test" not in about
-    search = best_search(store, store.latest_experiments()["mine"], "proxy_anchor")
+    search = best_search(store, find_experiment(store, "mine"), "proxy_anchor")
     runs = [find_runs(store, "mine", "proxy_anchor", search, run)[0] for run in range(2)]
     kept = [result.best_iteration // 4 for run in runs for _, result in run.trainings.values()]
     assert sorted(about["epochs_are_the_mean_of"]) == sorted(kept)
@@ -106,7 +106,7 @@ def test_the_setting_is_that_of_the_search_with_the_best_validation_score(finish
         for (_, search), study in store.searches.of_experiment(fingerprint).items()
     }
     assert len(scores) == 2
-    best = best_search(store, fingerprint, "proxy_anchor")
+    best = best_search(store, find_experiment(store, "mine"), "proxy_anchor")
     assert scores[best] == max(scores.values())
     assert say("export", "model", "mine", "--method", "proxy_anchor", "--to", tmp_path / "fold").code == 0
     assert json.loads((tmp_path / "fold" / "model.json").read_text())["search"] == best

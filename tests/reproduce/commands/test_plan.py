@@ -7,10 +7,11 @@ import pytest
 from rich.console import Console
 
 from reproduce.commands.plan import show_plan
-from reproduce.forecast import MethodPlan, in_words, plan
+from reproduce.forecast import MethodPlan, plan
 from reproduce.run.session import open_session
 from reproduce.storage import open_store, storage_paths
 from results.store.store import Timing
+from results.wording import in_words
 from tests.support.command_line import TINY, ask
 from tests.support.experiment_files import load_experiment
 from tests.support.sample_records import changed_spec

@@ -306,6 +306,6 @@ def test_unknown_names_give_one_line_with_the_known_names(say, store):
     line = refusal(say("quickstart", "--what", "published"))
     assert "no published table 'quickstart'" in line
     assert "nir_table5" in line
-    assert "use published, results, differences" in refusal(say("quickstart", "--what", "everything"))
-    assert "html or json" in refusal(say("quickstart", "--format", "word"))
-    assert "use short, all or none" in refusal(say("quickstart", "--notes", "few"))
+    assert "is not one of 'published', 'results', 'differences'" in refusal(say("quickstart", "--what", "everything"))
+    assert "'html', 'json'" in refusal(say("quickstart", "--format", "word"))
+    assert "is not one of 'short', 'all', 'none'" in refusal(say("quickstart", "--notes", "few"))

@@ -121,7 +121,7 @@ def test_runs_on_features_are_trained_again_with_the_experiments_own_root(tmp_pa
         f"training: {training}\nsearch: {{trials: 0}}\nreproductions: 1\n"
     )
     monkeypatch.chdir(tmp_path)
-    for command in ("run mine.yaml --workers 1 --yes", "verify mine.yaml", "verify mine.yaml --data my"):
+    for command in ("run mine.yaml --workers 1", "verify mine.yaml", "verify mine.yaml --data my"):
         answer = ask(*command.split(), "--device", "cpu", capsys=capsys, monkeypatch=monkeypatch)
         assert answer.code == 0, answer.out + answer.err
         assert "4 of 4 equal bit for bit" in answer.out or command.startswith("run")

@@ -21,7 +21,6 @@ from protocols.training.build_method import MethodError, RefusedError
 from protocols.trunks.weights import TrunkError
 from reproduce import interrupts
 from reproduce.errors import InputError, WorkFailedError
-from reproduce.monitoring.observer import Tick
 from reproduce.run.lab import ATTEMPTS, MethodSearch, SharedLab
 from reproduce.run.tasks import EvaluateTask, Trained, TrainTask, WorkerDiedError, write_tensors
 from results.records.artifacts import weights_path
@@ -66,9 +65,6 @@ class InventingExecutor:
         finally:
             with self._lock:
                 self.under_way -= 1
-
-    def ticks(self):
-        return [Tick("f", 1)]
 
     def trained(self):
         return [task.job.spec.fingerprint for task in self.submitted if isinstance(task, TrainTask)]
@@ -136,7 +132,6 @@ def test_everything_is_made_once_and_stored(setup, store):
     assert len(executor.trained()) == len(set(executor.trained())) == 4
     assert {method: len(runs) for method, runs in found.items()} == {"triplet": 1, "cosface": 1}
     assert (len(store.table("folds")), len(store.table("runs"))) == (4, 2)
-    assert Tick("f", 1) in lab.observers[0].ticked
     again, idle = opened(store)
     assert run_lab(again, setup, work) == found
     assert idle.submitted == []
@@ -312,13 +307,12 @@ def test_an_executor_that_takes_no_task_ends_the_run(setup, store):
     assert "cannot schedule" in str(error)
 
 
-@pytest.mark.parametrize("method", ["job_done", "ticks"])
-def test_an_observer_that_fails_ends_the_run(setup, store, method):
+def test_an_observer_that_fails_ends_the_run(setup, store):
     def fail(*_, **__):
         raise OSError("no space for the log")
 
     observer = Observer()
-    setattr(observer, method, fail)
+    observer.job_done = fail
     lab = SharedLab(store, InventingExecutor(), [observer])
     error = ends_in(30, lambda: run_lab(lab, setup, {"triplet": reproduction(setup)}))
     assert "no space for the log" in str(error)
@@ -414,9 +408,6 @@ class DyingExecutor:
         future = Future()
         future.set_result(outcome_of(task))
         return future
-
-    def ticks(self):
-        return []
 
 
 def follow_searches(setup, store, executor, *, racing=False):

@@ -17,12 +17,12 @@ from reproduce.errors import InputError
 from reproduce.run import devices, local
 from reproduce.run.devices import is_full, prepare_process, spread
 from reproduce.run.lab import SharedLab
-from reproduce.run.local import InProcess, LocalProcesses, open_executor
+from reproduce.run.local import LocalProcesses
 from reproduce.run.tasks import Trained, TrainTask, WorkerDiedError, write_tensors
 from results.records.artifacts import weights_path
 from results.spec.training_spec import Component, MethodSpec
 from results.store.store import Store
-from tests.support.labs import Observer, reproduction, run_all, run_lab, without_time
+from tests.support.labs import InProcess, Observer, reproduction, run_all, run_lab, without_time
 from tests.support.processes import wait_until
 from tests.support.sample_records import some_result
 from tests.support.small_setup import COSFACE, TRIPLET, small_setup
@@ -41,8 +41,8 @@ def task_of(setup, method=TRIPLET, trial=0):
 
 
 def test_other_processes_give_the_same_numbers_bit_for_bit(setup, tmp_path):
-    here = run_all(open_executor("cpu", 1), setup, tmp_path / "here")
-    there = run_all(open_executor("cpu", 2), setup, tmp_path / "there")
+    here = run_all(InProcess(), setup, tmp_path / "here")
+    there = run_all(LocalProcesses("cpu", 2), setup, tmp_path / "there")
     assert without_time(here[0]) == without_time(there[0])
     assert without_time(here[1]) == without_time(there[1])
     for mine, theirs in zip(here[2], there[2], strict=True):
@@ -53,22 +53,9 @@ def test_other_processes_give_the_same_numbers_bit_for_bit(setup, tmp_path):
     assert multiprocessing.active_children() == [], "closing ends the workers"
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_progress_is_reported_at_the_beginning_and_at_every_validation(setup, workers):
-    with closing(open_executor("cpu", workers)) as executor:
-        task = task_of(setup)
-        executor.submit(task).result(120)
-        ticks = executor.ticks()
-        assert [(tick.fingerprint, tick.iterations) for tick in ticks] == [
-            (task.job.fingerprint, iterations) for iterations in (0, 0, 3, 6)
-        ]
-        assert executor.ticks() == []
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_an_error_is_set_on_the_future_and_the_worker_stays(setup, workers):
+def test_an_error_is_set_on_the_future_and_the_worker_stays(setup):
     first, second = setup.fold_specs(TRIPLET, "search", 0)
-    with closing(open_executor("cpu", workers)) as executor:
+    with closing(LocalProcesses("cpu", 1)) as executor:
         future = executor.submit(TrainTask(TrainJob(first), setup.training_data(second), None))
         with pytest.raises(Exception, match="fold 0") as raised:
             future.result(120)
@@ -98,27 +85,23 @@ def test_the_path_of_weights_is_given_by_the_trainings_fingerprint(setup, tmp_pa
 
 
 class KillsOneWorker(LocalProcesses):
-    """Kills one worker when progress is first reported."""
+    """Kills the worker of the first task."""
 
     killed: int | None = None
 
-    def ticks(self):
-        ticks = super().ticks()
-        if ticks and self.killed is None:
-            self.killed = multiprocessing.active_children()[0].pid
+    def submit(self, task):
+        future = super().submit(task)
+        if self.killed is None:
+            self.killed = wait_until(multiprocessing.active_children, 60)[0].pid
             os.kill(self.killed, signal.SIGKILL)
-        return ticks
+        return future
 
 
 @pytest.mark.late
 def test_a_killed_worker_is_replaced_and_changes_no_number(tmp_path):
-    # The trainings are so long that one is always running when the first progress is reported.
-    training = small_setup(tmp_path).conditions.training.model_copy(
-        update={"iterations_per_epoch": 30, "max_epochs": 3}
-    )
-    setup = small_setup(tmp_path, training=training)
+    setup = small_setup(tmp_path)
     stores, found = {}, {}
-    for name, executor in (("calm", InProcess("cpu")), ("killed", KillsOneWorker("cpu", 2))):
+    for name, executor in (("calm", InProcess()), ("killed", KillsOneWorker("cpu", 2))):
         stores[name] = Store(tmp_path / f"{name}.sqlite", tmp_path / name)
         protocols = {"triplet": reproduction(setup), "cosface": reproduction(setup, COSFACE)}
         with closing(executor):
@@ -149,7 +132,7 @@ def test_closing_ends_running_and_waiting_tasks(tmp_path):
     setup = small_setup(tmp_path, training=endless)
     executor = LocalProcesses("cpu", 1)
     running, waiting = (executor.submit(task_of(setup, trial=trial)) for trial in range(2))
-    wait_until(executor.ticks, 120)
+    wait_until(multiprocessing.active_children, 60)
     executor.close()
     assert isinstance(running.exception(), WorkerDiedError)
     assert waiting.cancelled()
@@ -190,11 +173,10 @@ def test_what_foreign_code_changes_reaches_no_other_training(setup, tmp_path):
             done = [executor.submit(task_of(setup, method)).result(120) for method in methods]
         return dict(zip([method.name for method in methods], without_time([each.result for each in done]), strict=True))
 
-    here = trained(InProcess("cpu"), TRIPLET, other, spreading)
-    assert trained(InProcess("cpu"), TRIPLET) == {"triplet": here["triplet"]}, "also after foreign code"
-    there = trained(LocalProcesses("cpu", 1), spreading, TRIPLET, other)
-    assert there == {name: here[name] for name in there}
-    assert here["one"] != here["two"]
+    one_way = trained(LocalProcesses("cpu", 1), TRIPLET, other, spreading)
+    assert one_way == trained(LocalProcesses("cpu", 1), spreading, TRIPLET, other)
+    assert trained(InProcess(), TRIPLET) == {"triplet": one_way["triplet"]}
+    assert one_way["one"] != one_way["two"]
 
 
 # GPUs. There is none here: torch's functions and the processes are replaced.
@@ -223,7 +205,7 @@ class PretendedWorker:
     def __init__(self, threads):
         self.threads = threads
 
-    def call(self, function, *arguments, report=None):
+    def call(self, function, *arguments):
         if function is local._use:
             return None
         task, device, threads, sharing = arguments
@@ -291,20 +273,10 @@ def test_a_process_whose_gpu_failed_gets_no_other_task(worker, setup, error, rep
     executor.close()
 
 
-def test_in_this_process_a_training_is_alone(monkeypatch, setup):
-    def full(*_, **__):
-        raise FULL
-
-    monkeypatch.setattr(local, "run_task", full)
-    error = InProcess("cpu").submit(task_of(setup)).exception()
-    assert isinstance(error, InputError)
-    assert str(error).startswith("alone on cpu")
-
-
 def test_a_process_sets_its_gpu_before_it_uses_it(two_gpus, monkeypatch, setup):
     done = []
-    monkeypatch.setattr(local, "run_task", lambda task, device, report: done.append(list(two_gpus)))
-    local._run_in_worker(task_of(setup), "cuda:1", 2, 4, print)
+    monkeypatch.setattr(local, "run_task", lambda task, device: done.append(list(two_gpus)))
+    local._run_in_worker(task_of(setup), "cuda:1", 2, 4)
     assert done == [[("current", "cuda:1")]]
     assert torch.get_num_threads() == 2
     # Half of the 40 free bytes, for four trainings.

@@ -14,12 +14,12 @@ from protocols.jobs import TrainJob
 from protocols.processes import threads_per_training
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.run.lab import SharedLab
-from reproduce.run.local import InProcess, LocalProcesses
+from reproduce.run.local import LocalProcesses
 from reproduce.run.ray_cluster import RayCluster, Room, _run_on_node, room_in
 from reproduce.run.tasks import TrainTask, WorkerDiedError
 from results.store.store import Store
 from tests.support.command_line import TINY, ask, reproduce
-from tests.support.labs import Observer, reproduction, run_all, run_lab, without_time
+from tests.support.labs import InProcess, Observer, reproduction, run_all, run_lab, without_time
 from tests.support.processes import HAS_PROC, descendants, titled, wait_until
 from tests.support.small_setup import COSFACE, TRIPLET, small_setup
 
@@ -89,21 +89,21 @@ def test_a_cluster_gives_the_numbers_of_local_processes_bit_for_bit(head, tmp_pa
 @with_proc
 def test_a_killed_worker_costs_one_retry_and_changes_no_number(head, tmp_path):
     class KillsOneWorker(RayCluster):
-        """Kills the process of one training when progress is first reported."""
+        """Kills the process of the first training."""
 
         killed: int | None = None
 
-        def ticks(self):
-            ticks = super().ticks()
-            if ticks and self.killed is None and (processes := training_processes(head)):
-                self.killed = processes[0]
+        def submit(self, task):
+            future = super().submit(task)
+            if self.killed is None:
+                self.killed = wait_until(lambda: training_processes(head), 60)[0]
                 os.kill(self.killed, signal.SIGKILL)
-            return ticks
+            return future
 
     setup = long_setup(tmp_path / "cache")
     folders = (tmp_path / "cache", tmp_path / "artifacts")
     stores, found = {}, {}
-    executors = {"calm": lambda: InProcess("cpu"), "killed": lambda: KillsOneWorker(head[0], "cpu", 2, folders)}
+    executors = {"calm": InProcess, "killed": lambda: KillsOneWorker(head[0], "cpu", 2, folders)}
     for name, start in executors.items():
         stores[name] = Store(tmp_path / f"{name}.sqlite", tmp_path / name)
         protocols = {"triplet": reproduction(setup), "cosface": reproduction(setup, COSFACE)}
@@ -130,16 +130,15 @@ def test_errors_arrive_unchanged_and_closing_ends_all_that_runs(head, tmp_path):
         for spec in (first, second):
             executor.submit(TrainTask(TrainJob(spec), setup.training_data(spec), None))
         trainings = set(wait_until(lambda: len(found := training_processes(head)) == 2 and found, 60))
-        assert wait_until(executor.ticks)[0].fingerprint == first.fingerprint
     finally:
         executor.close()
     wait_until(lambda: not trainings & descendants(head[1].pid), 30)
     with pytest.raises(WorkFailedError, match=r"the Ray cluster is lost .*; everything finished is kept"):
-        executor.ticks()
+        executor.submit(TrainTask(TrainJob(first), setup.training_data(first), None))
 
 
 def test_a_node_that_lacks_a_folder_is_named(tmp_path):
-    told = _run_on_node(b"", Room("cpu", 1, 0, 1), (tmp_path, tmp_path / "other"), None)
+    told = _run_on_node(b"", Room("cpu", 1, 0, 1), (tmp_path, tmp_path / "other"))
     assert isinstance(told, InputError)
     assert str(told).startswith(f"--ray: node {socket.gethostname()} does not see {tmp_path / 'other'}; the cache")
 

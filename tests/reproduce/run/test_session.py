@@ -55,19 +55,19 @@ def test_the_default_number_of_workers(monkeypatch):
     ],
 )
 def test_default_folders_are_beside_the_store(store, place, base):
-    where = storage_paths(store, None, None, None)
+    where = storage_paths(store)
     assert where.store == place
     assert (where.artifacts, where.cache, where.tables) == tuple(
         Path(base) / x for x in ("artifacts", "cache", "tables")
     )
-    chosen = storage_paths(store, Path("a"), Path("c"), Path("t"))
-    assert (chosen.artifacts, chosen.cache, chosen.tables) == (Path("a"), Path("c"), Path("t"))
+    chosen = storage_paths(store, Path("a"), Path("c"))
+    assert (chosen.artifacts, chosen.cache) == (Path("a"), Path("c"))
 
 
 def test_a_store_folder_that_cannot_be_made_gives_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"cannot be made.*--store") as error:
-        open_store(storage_paths(str(tmp_path / "file" / "store.sqlite"), None, None, None))
+        open_store(storage_paths(str(tmp_path / "file" / "store.sqlite")))
     one_line(error)
 
 
@@ -85,7 +85,7 @@ def test_half_written_files_of_killed_runs_go_when_a_run_starts(tmp_path):
 
 @pytest.fixture(scope="module")
 def where(tmp_path_factory):
-    return storage_paths(str(tmp_path_factory.mktemp("runs") / "store.sqlite"), None, None, None)
+    return storage_paths(str(tmp_path_factory.mktemp("runs") / "store.sqlite"))
 
 
 def quickstart(**overrides):

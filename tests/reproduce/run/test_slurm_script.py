@@ -70,7 +70,7 @@ def test_ray_starts_on_all_nodes_before_the_run_and_ends_after_it(started, tmp_p
     head = "ray start --head --node-ip-address 10.0.0.1 --port 20077 --num-cpus 16"
     others = "srun --nodes 2 --ntasks 2 --ntasks-per-node 1 --exclude n1 --kill-on-bad-exit=0 ray start --address "
     others += f"{address} --num-cpus 16 --block"
-    run = f"python -m reproduce run tiny.yaml --data a folder --yes --ray {address}"
+    run = f"python -m reproduce run tiny.yaml --data a folder --ray {address}"
     (started_head,) = [call for call in calls if call.startswith(head)]
     assert [call for call in calls if call.startswith("srun")] == [others] * (count > 1)
     steps = [started_head, f"python - {address} {count}", run, "ray stop --force"]

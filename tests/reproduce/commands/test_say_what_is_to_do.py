@@ -1,0 +1,45 @@
+"""The number of trainings before a run, and how long they take."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from reproduce.commands.run import say_what_is_to_do
+from reproduce.run.session import Session, open_session
+from reproduce.storage import open_store, storage_paths
+from tests.support.experiment_files import load_experiment
+from tests.support.image_folders import make_folder
+from tests.support.sample_records import some_result
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    overrides = {
+        "dataset.root": str(make_folder(tmp_path / "images", classes=16)),
+        "methods": ["untrained", "contrastive"],
+    }
+    experiment = load_experiment("folder_tiny", overrides)
+    where = storage_paths(str(tmp_path / "store.sqlite"))
+    return open_session("folder_tiny", experiment, where, None)
+
+
+def said(session: Session) -> str:
+    console = Console(file=io.StringIO(), width=300, no_color=True)
+    say_what_is_to_do(session, 2, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def measure(session: Session, seconds: float) -> None:
+    """Put a training of a method into the store."""
+    (method,) = (method.method for method in session.methods.values() if method.method.loss is not None)
+    spec = session.setup.fold_specs(method, "calibration", 0)[0]
+    open_store(session.paths).put_fold(spec, some_result(spec, wall_time=seconds))
+
+
+def test_a_run_says_how_much_is_to_do_and_how_long_it_takes_if_that_is_measured(session: Session) -> None:
+    assert said(session) == "at most 204 trainings to do; how long they take is not known yet\n"
+    measure(session, 6.0)
+    assert said(session).startswith("at most 204 trainings to do; about 10 min by the trainings in the store")
