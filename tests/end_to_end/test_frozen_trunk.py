@@ -112,32 +112,6 @@ def test_components_of_the_test_images_are_exported_as_embeddings_but_not_as_a_m
     assert np.load(tmp_path / "embedded" / "features.npy").shape == (32, 16)
 
 
-@pytest.mark.long
-def test_folder_small_runs_on_photographs(say, folder, tmp_path):
-    for number in range(48):
-        path = tmp_path / "photographs" / f"class_{number // 4:02}" / f"{number}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with Image.open(folder / "images" / f"class_{number // 4:02}" / f"{number % 4}.png") as image:
-            image.resize((160, 140)).save(path)
-    short = ("--methods", "untrained,contrastive,proxy_anchor", "--trials", 2, "--reproductions", 2, "--searches", 1)
-    short = (*short, "--set", "training.max_epochs=2")
-    data = (
-        "--data",
-        tmp_path / "photographs",
-        "--store",
-        tmp_path / "s.sqlite",
-        "--set",
-        "embedding_size=8",
-        "--device",
-        "cpu",
-        "--workers",
-        1,
-    )
-    answer = say("run", "folder_small", *data, *short)
-    assert answer.code == 0, answer.err
-    assert "36 trainings made" in answer.out
-
-
 def test_features_are_trained_without_images_and_without_a_trunk(say, folder, tmp_path):
     answer = say("run", "mine.yaml", "--workers", 2, "--device", "cpu")
     assert answer.code == 0, answer.err
@@ -155,11 +129,3 @@ def test_features_are_trained_without_images_and_without_a_trunk(say, folder, tm
     tested, rows = np.load(tmp_path / "e" / "features.npy"), torch.from_numpy(np.load(folder / "data" / "features.npy"))
     embeddings = torch.export.load(tmp_path / "model" / "model.pt2").module()(rows).numpy()
     np.testing.assert_allclose(embeddings[-len(tested) :], tested, atol=1e-5)
-
-
-def test_an_experiment_on_features_needs_their_folder(say, tmp_path):
-    (tmp_path / "none.yaml").write_text(yaml.safe_dump({**FEATURES, "dataset": {"name": "features"}}))
-    answer = say("run", tmp_path / "none.yaml")
-    assert answer.code != 0
-    assert "--data" in answer.err
-    assert "features.npy" in answer.err

@@ -1,10 +1,9 @@
 """Files with several panels on the command line, and plans without images."""
 
 import pytest
-import yaml
 
 from tests.support.command_line import ask
-from tests.support.panels import PANELS, SHARED, table_file
+from tests.support.panels import PANELS, table_file
 
 
 @pytest.fixture
@@ -34,14 +33,3 @@ def test_a_panel_without_images_is_left_out_with_a_message(say, tmp_path):
     answer = say("run", path, "--workers", "1")
     assert answer.code == 0, answer.err
     assert "both/there: not run, since there is no --data cub200=FOLDER" in answer.out
-
-
-def test_a_plan_needs_no_images(say, tmp_path):
-    changes = {"dataset": {"name": "cub200"}, "images": {"resize": 32, "crop": 24}, "search": {"trials": 5}, "folds": 4}
-    (tmp_path / "birds.yaml").write_text(yaml.safe_dump({**SHARED, **changes}))
-    answer = say("plan", "birds.yaml", "--workers", "1")
-    assert answer.code == 0, answer.err
-    assert "28 trainings, 0 in the store" in answer.out
-    assert not (tmp_path / "runs").exists()
-    elsewhere = say("plan", "birds.yaml", "--rate", "1000")
-    assert "of training at 1000 a second" in elsewhere.out

@@ -175,11 +175,14 @@ def test_a_training_fetches_nothing(world: World) -> None:
     assert world.asked == []
 
 
-def test_content_with_another_hash_is_refused_and_not_kept(world: World) -> None:
+def test_content_with_another_hash_is_refused_and_what_cannot_be_fetched_is_told(world: World) -> None:
     torch.save(_checkpoint(1), world.served / world.file.name)
     text = _refused(lambda: identified_trunk(TOY))
     assert f'cannot be fetched (invalid hash value (expected "{world.file.sha256}"' in text
     assert list(world.hub.iterdir()) == []
+    (world.served / world.file.name).unlink()
+    text = _refused(lambda: identified_trunk(TOY))
+    assert f"there is no file {world.hub / world.file.name}; {world.file.url} cannot be fetched (HTTP Error 404" in text
 
 
 # What a file is
