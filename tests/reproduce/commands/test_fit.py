@@ -165,22 +165,6 @@ def test_an_ensemble_and_a_fitted_model_of_features_run_without_the_suite(finish
     torch.testing.assert_close(none, torch.nn.functional.normalize(rows))
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        (("mine", "--method", "triplet", "--data", "rows"), "there is no tested run 0 of search 0 of 'triplet'"),
-        (("mine", *ROOM, "--search", "7"), "there is no tested run 0 of search 7"),
-        (("other", *ROOM), "no experiment 'other'"),
-    ],
-)
-def test_what_is_missing_is_named_in_one_line(say, tmp_path, asked, said):
-    answer = say("fit", *asked, "--to", tmp_path / "all")
-    assert answer.code == 2
-    assert said in answer.err
-    assert len(answer.err.splitlines()) == 1
-    assert not (tmp_path / "all").exists()
-
-
 def test_epochs_are_counted_in_passes_where_an_epoch_is_a_pass(tmp_path):
     dataset = open_dataset(DataRequest(DataChoice(name="glyphs"), ImageSettings(resize=None, crop=32), tmp_path))
     settings = some_spec().conditions.training.model_copy(update={"iterations_per_epoch": None, "batch_size": 10})
