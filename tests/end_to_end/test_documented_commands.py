@@ -23,6 +23,7 @@ BRIEF = ["--methods", "untrained", *ONE_RUN, "--set", "training.max_epochs=2"]
 ADDED_OPTIONS = {
     "reproduce run ": BRIEF,
     "run .*(CUB|my_images$|frozen.yaml)": ["--set", "images.crop=32", "--set", "images.resize=36"],
+    "run .*--data my_images": ["--set", "embedding_size=8"],
     "CUB_200_2011": ["--subset"],
     "run folder ": ["--folds", "2"],
     "run my_features": ["--methods", "untrained,contrastive"],

@@ -58,6 +58,7 @@ def say(finished, capsys, monkeypatch):
     if not (finished / "runs").exists():
         answer = asked("run", "mine.yaml", "--workers", "1", "--device", "cpu", "--yes")
         assert answer.code == 0, answer.err
+        assert "features: 96 rows of 16 classes" in answer.out
     yield asked
     torch.set_num_threads(1)
 
@@ -142,6 +143,7 @@ def test_features_are_verified_in_the_folder_of_the_experiments_file(say):
     answer = say("verify", "mine", "--sample", 2, "--device", "cpu")
     assert (answer.code, answer.err) == (0, "")
     assert "2 of 2 equal bit for bit" in answer.out
+    assert "features and no images" in " ".join(say("table", "mine").out.split())
 
 
 def test_an_ensemble_and_a_fitted_model_of_features_run_without_the_suite(finished, say, tmp_path):
