@@ -66,7 +66,7 @@ diagrams: docs/images/rooms.svg docs/images/way_of_a_number.svg
 docs/images/%.svg: docs/images/%.dot
 	dot -Tsvg $< -o $@
 
-# Measures the suite beside other code for some minutes; writes results/measured/bench_cpu.json and its tables in the docs.
+# Measures retrieval beside other code; writes results/measured/bench_cpu.json and its table in the docs.
 bench: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.cpu $(ARGS)
 

@@ -45,6 +45,26 @@ def lines_of_code(text: str) -> int:
     return len(lines)
 
 
+def imported(tree: ast.AST) -> set[str]:
+    """Top-level names of all modules that are imported anywhere in a file, inside functions too."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            if node.level == 0:
+                found.add(node.module.split(".")[0])
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name | ast.Attribute)
+            and (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) in ("import_module", "__import__")
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            found.add(str(node.args[0].value).split(".")[0])
+    return found
+
+
 def sizes() -> dict[str, dict[str, int]]:
     """Files, lines and lines of code of each room, of the product and of the tests."""
     found = {room: _size(ROOT / room) for room in ROOMS}

@@ -3,8 +3,6 @@
 import html
 import json
 import re
-import shutil
-import subprocess
 from itertools import pairwise
 from pathlib import Path
 
@@ -62,24 +60,6 @@ def test_the_files_that_the_pages_name_exist() -> None:
     named = {(page.name, str(target)) for page in PAGES for target in local_links(page) if not target.exists()}
     named |= {(page.name, path) for page in PAGES for path in repository_paths(page) if not list(ROOT.glob(path))}
     assert {(page, path) for page, path in named if path not in BUILT} == set()
-
-
-@pytest.mark.long
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-@pytest.mark.skipif(not (ROOT / ".venv" / "runtime.stamp").exists(), reason="make quickstart would install packages")
-def test_make_quickstart_runs_and_trains_nothing_the_second_time(tmp_path: Path) -> None:
-    arguments = (
-        f"--store {tmp_path}/store.sqlite --methods untrained,contrastive --trials 1 --reproductions 1 --folds 1"
-    )
-    outputs = [
-        subprocess.run(
-            ["make", "quickstart", f"ARGS={arguments}"], cwd=ROOT, capture_output=True, text=True, check=True
-        )
-        for _ in range(2)
-    ]
-    assert "9 trainings made" in outputs[0].stdout
-    assert "0 trainings made" in outputs[1].stdout
-    assert "9 found in the store" in outputs[1].stdout
 
 
 def test_the_error_on_the_page_about_own_losses_is_that_of_the_suite(

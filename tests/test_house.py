@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import house
+from tests.house import imported
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("losses", "results", "protocols", "reports", "reproduce")
@@ -56,26 +57,6 @@ def named(path: Path) -> str:
 
 def room_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0]
-
-
-def imported(tree: ast.AST) -> set[str]:
-    """Top-level names of all modules that are imported anywhere in a file, inside functions too."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            if node.level == 0:
-                found.add(node.module.split(".")[0])
-        elif (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name | ast.Attribute)
-            and (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) in ("import_module", "__import__")
-            and node.args
-            and isinstance(node.args[0], ast.Constant)
-        ):
-            found.add(str(node.args[0].value).split(".")[0])
-    return found
 
 
 def foreign(path: Path) -> set[str]:
@@ -273,8 +254,3 @@ def test_public_classes_and_type_aliases_have_names_of_their_own():
             homes.setdefault(name, []).append(named(path))
     shared = {name: files for name, files in homes.items() if len(files) > 1}
     assert shared == {}
-
-
-def test_the_search_for_type_names_sees_classes_and_aliases():
-    text = "class A1b: pass\nclass _Private: pass\nAlias = int\nTyped: type = int\nCONSTANT = 1\nlower = 2\nT = 3\n"
-    assert public_types(ast.parse(text)) == {"A1b", "Alias", "Typed"}

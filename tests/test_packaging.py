@@ -14,6 +14,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.house import imported
+
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
@@ -78,23 +80,13 @@ def test_the_package_of_the_losses_agrees_with_the_suite() -> None:
     assert set(losses["dependencies"]) <= set(PROJECT["dependencies"])
 
 
-def imported_packages() -> set[str]:
-    """Top-level names of the packages that the suite imports anywhere, inside functions too."""
-    found = set()
-    for path in (path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                found |= {alias.name.partition(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                found.add(str(node.module).partition(".")[0])
-    return found - set(sys.stdlib_module_names) - set(ROOMS)
-
-
 def test_every_imported_package_is_declared() -> None:
     extras = ("torchvision", "timm", "wandb", "ray", "onnx")
     optional = [line for name in extras for line in PROJECT["optional-dependencies"][name]]
     declared = {canonicalize_name(Requirement(line).name) for line in [*PROJECT["dependencies"], *optional]}
-    assert imported_packages() <= {MODULES.get(name, name) for name in declared}
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    packages = set().union(*map(imported, trees)) - set(sys.stdlib_module_names) - set(ROOMS)
+    assert packages <= {MODULES.get(name, name) for name in declared}
 
 
 def locked(name: str) -> dict[str, str]:
@@ -152,10 +144,6 @@ def test_the_conda_environments_are_in_step_with_pyproject(file: str, gpu: bool)
         wanted["pytorch-gpu"] = wanted["pytorch"]
     assert {name: requirement.specifier for name, requirement in conda(file).items()} == wanted
     assert yaml.safe_load((ROOT / file).read_text())["channels"] == ["conda-forge"]
-
-
-def test_the_conda_environment_has_the_cards_packages() -> None:
-    assert {"pytorch", "pytorch-metric-learning", "optuna", "faiss-gpu", "pandas", "scipy", "pytest"} <= set(conda())
 
 
 def test_ci_runs_what_a_developer_runs() -> None:

@@ -15,7 +15,7 @@ from results.statistics.primary_comparison import primary_comparison
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from tests.support.published_world import MLRC
-from tests.support.sample_records import some_run, some_summary
+from tests.support.sample_records import put_experiment, some_run, some_summary
 
 TITLES = ("Anna", "Bert", "Cora", "Dora", "Emil")
 SCORES = st.sampled_from(
@@ -42,14 +42,13 @@ def stored(folder, world, primary, search):
     titles = {title.lower(): title for title in TITLES[: len(world)]}
     settings |= {"reproductions": 1 if repeated else 3, "methods": list(titles)}
     store = Store(f"sqlite:///{folder}/store.db", Path(folder))
-    store.put_experiment("f", "some", some_summary(settings, methods=titles))
+    runs = []
     for key, (mean, steps, there) in zip(titles, world, strict=True):
         for number, step in enumerate(steps[:there]):
             numbers = {"search": number} if repeated else {"run": number}
             value = mean + 0.001 * step
-            run = some_run(key, separated=value, fingerprint=f"{key}-{number}", **numbers)
-            store.put_run(run)
-            store.enlist("f", run.method, run)
+            runs.append(some_run(key, separated=value, fingerprint=f"{key}-{number}", **numbers))
+    put_experiment(store, "f", "some", some_summary(settings, methods=titles), runs)
     return MeasuredExperiment.from_store(store, "f")
 
 

@@ -1,4 +1,4 @@
-"""A frozen trunk and a folder of features, from the experiment file to tables, page and exports."""
+"""A frozen trunk, from the experiment file to tables, page and exports."""
 
 import numpy as np
 import pytest
@@ -6,35 +6,25 @@ import torch
 import yaml
 from PIL import Image
 
-from reproduce.outputs.find_runs import find_runs
-from results.store.store import Store
 from tests.support.command_line import TINY, ask
-from tests.support.feature_files import some_features, write_features
 from tests.support.tiny_run import striped_images
 
-SHARED = {
+FROZEN = {
     **yaml.safe_load(TINY),
     "methods": ["untrained", "pretrained_pca", "contrastive"],
     "embedder": {"init": "pca"},
     "search": {"trials": 1},
-}
-FROZEN = {
-    **SHARED,
     "dataset": {"name": "folder", "root": "images"},
     "trunk": {"name": "efficientnet_lite0", "frozen": True},
     "images": {"resize": 32, "crop": 32},
 }
-FEATURES = {key: value for key, value in SHARED.items() if key not in ("trunk", "images")}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with images and rows of features, whose runs share the store."""
     folder = tmp_path_factory.mktemp("frozen")
     striped_images(folder / "images")
-    write_features(folder / "data", some_features(width=24), np.repeat(np.arange(16), 4))
     (folder / "frozen.yaml").write_text(yaml.safe_dump(FROZEN))
-    (folder / "mine.yaml").write_text(yaml.safe_dump({**FEATURES, "dataset": {"name": "features", "root": "data"}}))
     return folder
 
 
@@ -110,56 +100,3 @@ def test_components_of_the_test_images_are_exported_as_embeddings_but_not_as_a_m
     answer = say("export", "embeddings", *chosen, "--data", "images", "--device", "cpu", "--to", tmp_path / "embedded")
     assert answer.code == 0, answer.err
     assert np.load(tmp_path / "embedded" / "features.npy").shape == (32, 16)
-
-
-@pytest.mark.long
-def test_folder_small_runs_on_photographs(say, folder, tmp_path):
-    for number in range(48):
-        path = tmp_path / "photographs" / f"class_{number // 4:02}" / f"{number}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with Image.open(folder / "images" / f"class_{number // 4:02}" / f"{number % 4}.png") as image:
-            image.resize((160, 140)).save(path)
-    short = ("--methods", "untrained,contrastive,proxy_anchor", "--trials", 2, "--reproductions", 2, "--searches", 1)
-    short = (*short, "--set", "training.max_epochs=2")
-    data = (
-        "--data",
-        tmp_path / "photographs",
-        "--store",
-        tmp_path / "s.sqlite",
-        "--set",
-        "embedding_size=8",
-        "--device",
-        "cpu",
-        "--workers",
-        1,
-    )
-    answer = say("run", "folder_small", *data, *short)
-    assert answer.code == 0, answer.err
-    assert "36 trainings made" in answer.out
-
-
-def test_features_are_trained_without_images_and_without_a_trunk(say, folder, tmp_path):
-    answer = say("run", "mine.yaml", "--workers", 2, "--device", "cpu")
-    assert answer.code == 0, answer.err
-    assert "features: 64 rows of 16 classes" in answer.out
-    table = " ".join(say("table", "mine").out.split())
-    assert "rows of 24 features and no images" in table
-    assert "32 rows of 8 test classes" in table
-    store = Store(folder / "runs" / "store.sqlite", folder / "runs" / "artifacts")
-    assert find_runs(store, "mine", "untrained")[0].record.dimensions == 24
-    planned = say("plan", "mine.yaml", "--workers", 1)
-    assert planned.code == 0, planned.err
-    chosen = ("mine", "--method", "contrastive", "--fold", 1)
-    assert say("export", "model", *chosen, "--to", tmp_path / "model").code == 0
-    assert say("export", "embeddings", *chosen, "--data", "data", "--to", tmp_path / "e").code == 0
-    tested, rows = np.load(tmp_path / "e" / "features.npy"), torch.from_numpy(np.load(folder / "data" / "features.npy"))
-    embeddings = torch.export.load(tmp_path / "model" / "model.pt2").module()(rows).numpy()
-    np.testing.assert_allclose(embeddings[-len(tested) :], tested, atol=1e-5)
-
-
-def test_an_experiment_on_features_needs_their_folder(say, tmp_path):
-    (tmp_path / "none.yaml").write_text(yaml.safe_dump({**FEATURES, "dataset": {"name": "features"}}))
-    answer = say("run", tmp_path / "none.yaml")
-    assert answer.code != 0
-    assert "--data" in answer.err
-    assert "features.npy" in answer.err

@@ -9,7 +9,8 @@ from wsgiref.util import setup_testing_defaults
 import optuna
 import pytest
 
-from reproduce.outputs.export_studies import export_studies, importances
+from reproduce.outputs import export_studies
+from reproduce.outputs.export_studies import importances
 from reproduce.outputs.find_runs import find_experiment
 from results.records.trials import Trial
 from results.store.searches import StoredStudy
@@ -56,33 +57,14 @@ def test_an_exported_study_has_our_trials_for_optuna_and_its_dashboard(tiny_run,
     assert (again.code, again.err.count("\n")) == (2, 1)
 
 
-def test_a_raced_trial_is_pruned_with_its_expected_score(tmp_path, raced_store):
-    store, experiment = raced_store
-    export_studies(store, experiment, tmp_path / "studies.sqlite")
-    (study,) = optuna.get_all_study_summaries(f"sqlite:///{tmp_path}/studies.sqlite")
-    trials = optuna.load_study(study_name=study.study_name, storage=f"sqlite:///{tmp_path}/studies.sqlite").trials
-    assert [trial.state.name for trial in trials] == ["COMPLETE", "PRUNED"]
-    assert trials[1].user_attrs["expected"] == 0.2
-    assert trials[1].intermediate_values == {0: 0.25}
-
-
-@pytest.fixture
-def raced_store(tmp_path):
-    """A store with a search of two trials, of which the second got one of two folds."""
-    from results.values import fingerprint_of
-    from tests.support.sample_records import some_summary
-
-    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
-    store.put_experiment("e" * 32, "some", some_summary(methods={"triplet": "Triplet"}))
+def test_a_raced_trial_is_pruned_with_its_expected_score():
     identity = {"space": [{"target": "loss.margin", "scale": "linear", "low": 0.0, "high": 1.0}]}
-    name = fingerprint_of(identity)
-    store.searches.enlist("e" * 32, {"triplet": [(name, identity)]})
-    for number, scores, state, score in ((0, (0.5, 0.5), "complete", 0.5), (1, (0.25,), "raced", 0.2)):
-        folds = tuple(f"{number} {fold}" for fold in range(len(scores)))
-        setting = {"loss.margin": 0.5 + number / 10}
-        trial = Trial(number=number, setting=setting, state=state, score=score, fold_scores=scores, trainings=folds)
-        store.searches.put_trial(name, trial)
-    return store, find_experiment(store, "some")
+    setting, expected = {"loss.margin": 0.6}, 0.2
+    raced = Trial(number=0, setting=setting, state="raced", score=expected, fold_scores=(0.25,), trainings=("f",))
+    (trial,) = export_studies._trials(StoredStudy("f", identity, (raced,)))
+    assert (trial.state.name, trial.params) == ("PRUNED", setting)
+    assert trial.user_attrs["expected"] == expected
+    assert trial.intermediate_values == {0: 0.25}
 
 
 def test_importances_find_the_hyperparameter_that_decides():

@@ -1,11 +1,7 @@
 """Damaged images in a folder: they are read, refused in one line that names the file, or left out on request."""
 
 import io
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 import numpy as np
 import pytest
@@ -18,42 +14,8 @@ from protocols.datasets.listing import DataError
 from protocols.images.decoding import BrokenImageError
 from tests.support.image_folders import data_request, make_folder
 
-SECONDS = 60
-"""No command on a small file takes so long, even on a loaded machine."""
-
-
 SAME_FOLDER = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 """Checks of hypothesis that do not hold where all examples of a test use one folder, as they are meant to."""
-
-
-@st.composite
-def damaged_bytes(draw: st.DrawFn, content: bytes) -> bytes:
-    """The bytes of a file, in which up to four places are changed, cut or doubled."""
-    for _ in range(draw(st.integers(0, 4))):
-        start = draw(st.integers(0, len(content)))
-        end = min(len(content), start + draw(st.integers(0, 30)))
-        content = content[:start] + draw(st.binary(max_size=8) | st.just(content[start:end] * 2)) + content[end:]
-    return content
-
-
-class TooSlowError(Exception):
-    """A command did not end in time."""
-
-
-@contextmanager
-def time_limit(seconds: int = SECONDS) -> Iterator[None]:
-    """Raise TooSlowError in the main thread after some seconds."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise TooSlowError
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 FORMATS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp", "BMP": "bmp", "GIF": "gif", "TIFF": "tif"}
@@ -77,7 +39,10 @@ def damaged_images(draw: st.DrawFn) -> tuple[str, bytes]:
     """The suffix and the bytes of an image, in which up to four places are changed, cut or doubled."""
     kind = draw(st.sampled_from(list(FORMATS)))
     content = image_bytes(kind, draw(st.sampled_from(MODES.get(kind, ("RGB",)))))
-    content = draw(damaged_bytes(content))
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, len(content)))
+        end = min(len(content), start + draw(st.integers(0, 30)))
+        content = content[:start] + draw(st.binary(max_size=8) | st.just(content[start:end] * 2)) + content[end:]
     # A file can have the suffix of another format.
     return draw(st.sampled_from([FORMATS[kind]] * 5 + list(FORMATS.values()))), content
 
@@ -88,15 +53,13 @@ def open_with_damaged_image(folder: Path, suffix: str, content: bytes) -> None:
         old.unlink()
     (root / "class_0" / name).write_bytes(content)
     try:
-        with time_limit():
-            read = len(open_dataset(data_request(root, folder / "cache")).images.labels)
+        read = len(open_dataset(data_request(root, folder / "cache")).images.labels)
         refusal = ""
     except (DataError, BrokenImageError) as error:
         read, refusal = None, str(error)
     assert not refusal or name in refusal
     assert "\n" not in refusal
-    with time_limit():
-        left = len(open_dataset(data_request(root, folder / "cache", skip_broken_images=True)).images.labels)
+    left = len(open_dataset(data_request(root, folder / "cache", skip_broken_images=True)).images.labels)
     assert (read, left) in [(None, WHOLE), (WHOLE + 1, WHOLE + 1)]
 
 

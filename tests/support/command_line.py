@@ -115,19 +115,6 @@ def reproduce(folder: Path, *arguments: str, page: bool = False) -> Answer:
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
-def in_background(folder: Path, arguments: list[str], output: int = subprocess.PIPE) -> "subprocess.Popen[str]":
-    """Start a command in a folder, in a process group of its own, as a terminal would. Ctrl-C stops it."""
-    return subprocess.Popen(
-        interruptible(arguments),
-        cwd=folder,
-        env=environment(),
-        stdout=output,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
 def torchless(folder: Path, *arguments: str) -> Answer:
     """`python -m reproduce` in a folder, where torch is not installed."""
     done = subprocess.run(

@@ -4,7 +4,7 @@ from reports.page.material import Material
 from results.store.experiment_results import MeasuredExperiment
 from results.values import fingerprint_of
 from tests.support.published_world import PAPER
-from tests.support.sample_records import changed_run, some_run, some_summary
+from tests.support.sample_records import changed_run, put_experiment, some_run, some_summary
 
 
 def sweep(points, *, of="proxy_anchor", title="Proxy-Anchor", name="some", dataset="cars196", settings=None, **more):
@@ -31,13 +31,9 @@ def _run(name, key, run, score, dataset):
 def put_in_store(store, material):
     """Store an experiment under its name, as a finished run leaves it."""
     measured = material.measured
-    identity = fingerprint_of(material.name)
-    store.put_experiment(identity, material.name, measured.summary)
+    put_experiment(store, fingerprint_of(material.name), material.name, measured.summary, measured.records)
     for key, (_, result) in measured.trainings.items():
         # All trainings here have one spec, so they are kept under the names that their runs have for them.
         store.database.put("trainings", fingerprint=key, content=result.model_dump_json())
     for curve in measured.test_curves.values():
         store.put_test_curve(curve)
-    for record in measured.records:
-        store.put_run(record)
-        store.enlist(identity, record.method, record)

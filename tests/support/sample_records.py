@@ -1,5 +1,6 @@
 """Records with made-up numbers, for the tests of the rooms that only pass them on."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from results.spec.conditions import Conditions, ImageSettings
 from results.spec.training_spec import Component, FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
 from results.store.experiment_results import MeasuredExperiment
+from results.store.store import Store
 from results.values import derive_seed
 
 
@@ -50,6 +52,16 @@ def some_summary(
     planned = experiment["reproductions"] * experiment["search"].get("searches", 1)
     summary.setdefault("runs", dict.fromkeys(summary["methods"], planned))
     return ExperimentSummary.model_validate({"experiment": experiment, **summary})
+
+
+def put_experiment(
+    store: Store, identity: str, name: str, summary: ExperimentSummary, records: Iterable[RunRecord] = ()
+) -> None:
+    """Store an experiment with runs, as its start leaves it."""
+    store.put_experiment(identity, name, summary)
+    for record in records:
+        store.put_run(record)
+        store.enlist(identity, record.method, record)
 
 
 def some_spec(**changes: Any) -> FoldSpec:

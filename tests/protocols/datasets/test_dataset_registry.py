@@ -10,7 +10,7 @@ from protocols.datasets.listing import DataError
 from tests.support.image_folders import assert_said, data_request
 
 
-@pytest.mark.parametrize("name", ["folder", "cub200"])
+@pytest.mark.parametrize("name", ["folder", "cub200", "features"])
 def test_a_dataset_without_a_place(name: str, tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         open_dataset(data_request(None, tmp_path, name))

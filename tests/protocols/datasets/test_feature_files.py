@@ -118,13 +118,10 @@ def test_labels_that_cannot_be_used_are_refused(folder, labels, words):
     [
         ("name,class\na,1\n", ("must name the column label",)),
         ("file,label\n" + "a,1\n" * 63 + "b,\n", ("line 65 has no label",)),
-        ("label\n" + "1\n" * 3, ("3 labels for 64 rows",)),
         ("file,label,label\n" + "a,1,2\n" * 64, ("names the column label twice",)),
         ("file,label\n" + "a,1\n" * 3 + "a,1,x\n", ("line 5 has 3 cells", "2 columns")),
-        ("file,label\n" + "a,1\n" * 3 + "\n1\n", ("line 6 has 1 cells", "2 columns")),
         ("file,label\n,1\n", ("line 2 has no file",)),
         ('file,label\n"a,1\n' + "a,1\n" * 63, ("not a CSV file",)),
-        ("", ("must name the column label",)),
     ],
 )
 def test_a_table_that_cannot_be_used_is_refused(folder, text, words):
@@ -137,7 +134,7 @@ def torn_files() -> dict[str, bytes]:
     np.save(buffer, some_features())
     np.savez(archive, some_features())
     whole = buffer.getvalue()
-    cut = {f"cut to {length}": whole[:length] for length in (0, 8, 60, len(whole) - 1)}
+    cut = {f"cut to {length}": whole[:length] for length in (0, 60, len(whole) - 1)}
     cut["negative"] = whole.replace(b"'shape': (", b"'shape': (-").replace(b" \n", b"\n")
     return cut | {"archive": archive.getvalue(), "text": b"no array"}
 

@@ -65,9 +65,7 @@ def link(path: Path, target: Path | str) -> None:
 BACK: dict[str, Callable[[Path], None]] = {
     "to the folder itself": lambda root: link(root / "backup", root),
     "to the folder that holds it": lambda root: link(root / "up", ".."),
-    "to a class": lambda root: link(root / "aaa", root / "class_3"),
     "to a class that comes later, in a class": lambda root: link(root / "class_0/more", root / "class_3"),
-    "from a class to its own folder": lambda root: link(root / "class_0/loop", "."),
     "through another link": lambda root: (link(root.parent / "way", root), link(root / "b", root.parent / "way")),
 }
 
@@ -117,18 +115,11 @@ def test_what_is_left_out_is_counted_and_named(folder: Path) -> None:
 
 # Equal images of several classes
 
-EQUAL: dict[str, Callable[[Path, Path], object]] = {
-    "copy": shutil.copyfile,
-    "link": lambda source, target: target.symlink_to(source),
-    "hard link": lambda source, target: target.hardlink_to(source),
-}
 
-
-@pytest.mark.parametrize("kind", EQUAL)
-def test_equal_images_of_several_classes_are_named(folder: Path, tmp_path: Path, kind: str) -> None:
-    EQUAL[kind](folder / "class_0" / "0.png", folder / "class_7" / "copy.png")
-    EQUAL[kind](folder / "class_1" / "0.png", folder / "class_2" / "copy.png")
-    EQUAL[kind](folder / "class_3" / "0.png", folder / "class_3" / "copy.png")
+def test_equal_images_of_several_classes_are_named(folder: Path, tmp_path: Path) -> None:
+    shutil.copyfile(folder / "class_0" / "0.png", folder / "class_7" / "copy.png")
+    (folder / "class_2" / "copy.png").symlink_to(folder / "class_1" / "0.png")
+    (folder / "class_3" / "copy.png").hardlink_to(folder / "class_3" / "0.png")
     dataset = open_dataset(data_request(folder, tmp_path / "cache"))
     assert dataset.oddities.phrase(dataset, {4, 5, 6, 7}) == (
         "2 group(s) of images that are equal but of several classes (class_0/0.png = class_7/copy.png, class_1/0.png "

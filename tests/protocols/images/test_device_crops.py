@@ -83,13 +83,7 @@ def test_either_order_is_within_one_grey_level(monkeypatch: pytest.MonkeyPatch, 
     assert np.abs(_resized(case).astype(int) - case.expected).max() <= 1
 
 
-@pytest.mark.parametrize("size", [(1000, 900), (1240, 1240)])
-def test_up_to_31_fold_shrinking_is_exact(size: tuple[int, int]) -> None:
-    case = _case([size], 40, 3, whole=True)
-    np.testing.assert_array_equal(_resized(case), case.expected)
-
-
-@pytest.mark.parametrize("at_once", [1, 100_000, 200_000])
+@pytest.mark.parametrize("at_once", [1, 20_000, 60_000])
 def test_large_boxes_are_resized_in_parts_and_come_back_in_order(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     case = _case(MIXED, 16, 3)
     products: list[int] = []

@@ -30,11 +30,6 @@ def save_rgba(path: Path) -> np.ndarray:
     return COLOURS
 
 
-def save_grey_with_alpha(path: Path) -> np.ndarray:
-    with_alpha(Image.fromarray(GREY)).save(path)
-    return np.repeat(GREY[..., None], 3, axis=2)
-
-
 def save_palette(path: Path) -> np.ndarray:
     """Palette entry 255 is transparent; the others are their own grey level."""
     picture = Image.fromarray(np.where(INSIDE, GREY, 255).astype(np.uint8), "P")
@@ -55,11 +50,8 @@ def save_colour_value(path: Path) -> np.ndarray:
 
 TRANSPARENT: dict[str, tuple[str, Callable[[Path], np.ndarray]]] = {
     "rgba": ("png", save_rgba),
-    "rgba.tif": ("tif", save_rgba),
     "rgba.webp": ("webp", save_rgba),
-    "grey": ("png", save_grey_with_alpha),
     "palette": ("png", save_palette),
-    "gif": ("gif", save_palette),
     "grey value": ("png", save_grey_value),
     "colour value": ("png", save_colour_value),
 }

@@ -7,6 +7,7 @@ import pytest
 from reproduce.outputs.tables import FILES
 from results.store.store import Store
 from tests.support.command_line import ask
+from tests.support.sample_records import put_experiment
 from tests.support.several_datasets import LEVELS, experiment
 
 
@@ -25,11 +26,7 @@ def keep(folder, name, *datasets, **changes):
         measured = experiment(dataset, **changes)
         panel = f"{name}/{dataset}"
         fingerprint = measured.summary.experiment.fingerprint(panel, dataset)[:16]
-        store.put_experiment(fingerprint, panel, measured.summary)
-        for record in measured.records:
-            store.put_run(record)
-            store.enlist(fingerprint, record.method, record)
-    return store
+        put_experiment(store, fingerprint, panel, measured.summary, measured.records)
 
 
 def datasets_of(answer):
@@ -64,22 +61,6 @@ def test_records_stand_beside_the_store(say, tmp_path):
     answer = say("mine", "theirs", "cars.json", "--compare", "my_loss", "--format", "json")
     assert datasets_of(answer) == {"CUB-200-2011", "Cars196", "Stanford Online Products"}
     assert {row["Methods"].partition(" ")[0] for row in json.loads(answer.out)} == {"my_loss"}
-
-
-def test_a_start_with_my_loss_alone_keeps_the_imported_methods_on_the_board(say, tmp_path):
-    store = keep(tmp_path, "mine", "cub200", "sop")
-    for dataset in ("cub200", "sop"):
-        mine = experiment(dataset, {"my_loss": 0.9})
-        panel = f"mine/{dataset}"
-        fingerprint = mine.summary.experiment.fingerprint(panel, dataset)[:16]
-        store.put_experiment(fingerprint, panel, mine.summary)
-        for record in mine.records:
-            store.put_run(record)
-            store.enlist(fingerprint, record.method, record)
-    answer = say("--compare", "my_loss")
-    assert answer.code == 0, answer.err
-    assert "my_loss − CosFace" in answer.out
-    assert "same on both" in answer.out
 
 
 def test_files_of_all_formats_and_the_page_are_written(say, tmp_path):

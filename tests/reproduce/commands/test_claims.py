@@ -11,7 +11,7 @@ from results.published.claims import shipped_claims
 from results.store.store import Store
 from tests.support.command_line import ask
 from tests.support.documentation import ROOT, between
-from tests.support.sample_records import scores, some_run, some_summary
+from tests.support.sample_records import put_experiment, scores, some_run, some_summary
 
 MINE = """\
 source,place,a,b,dataset,score,difference
@@ -47,14 +47,13 @@ def quickstart(tmp_path):
     store = Store(tmp_path / "runs" / "store.sqlite", tmp_path / "runs" / "artifacts")
     settings = {"search": {"trials": 10, "searches": 3}, "reproductions": 1}
     summary = some_summary(settings=settings, methods={key: key for key in MEANS})
-    store.put_experiment("f", "quickstart", summary)
+    records = []
     for method, mean in MEANS.items():
         for search in range(3):
             made_up = scores(2 * mean + 0.02 * (search - 1))
             changes = {"fingerprint": f"{method}-{search}", "separated": made_up, "concatenated": made_up}
-            record = some_run(method, search=search, **changes)
-            store.put_run(record)
-            store.enlist("f", record.method, record)
+            records.append(some_run(method, search=search, **changes))
+    put_experiment(store, "f", "quickstart", summary, records)
 
 
 def rows_of(answer):

@@ -155,20 +155,10 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (
-            ("model", "huge", "--method", "contrastive"),
-            "no experiment 'huge' in runs/store.sqlite; it holds: tiny",
-        ),
-        (
-            ("model", "tiny", "--method", "nca"),
-            "no tested run 0 of search 0 of 'nca'; there are contrastive (search 0, run 0), untrained",
-        ),
+        (("model", "huge", "--method", "contrastive"), "no experiment 'huge' in runs/store.sqlite; it holds: tiny"),
         ((*MODEL, "--run", "3"), "tiny: there is no tested run 3 of search 0 of 'contrastive'"),
         ((*MODEL, "--fold", "2"), "run 0: there is no fold 2; the folds are 0, 1, counted from 0"),
-        ((*EMBEDDINGS, "--fold", "7", "--data", "images"), "no fold 7"),
         (EMBEDDINGS, "folder: give the folder of its images with --data FOLDER"),
-        ((*EMBEDDINGS, "--data", "nowhere"), "nowhere: no such folder"),
-        ((*EMBEDDINGS, "--data", "images", "--device", "tpu"), "device 'tpu'"),
         ((*MODEL, "--artifacts", "elsewhere"), "fold 0: the weights file elsewhere"),
         (("runs", "--format", "xml"), "'xml' is not one of 'parquet', 'csv'"),
         (("runs", "--store", "none.sqlite"), "none.sqlite: there is no store yet"),

@@ -58,6 +58,7 @@ def say(finished, capsys, monkeypatch):
     if not (finished / "runs").exists():
         answer = asked("run", "mine.yaml", "--workers", "1", "--device", "cpu")
         assert answer.code == 0, answer.err
+        assert "features: 96 rows of 16 classes" in answer.out
     yield asked
     torch.set_num_threads(1)
 
@@ -142,6 +143,7 @@ def test_features_are_verified_in_the_folder_of_the_experiments_file(say):
     answer = say("verify", "mine", "--sample", 2, "--device", "cpu")
     assert (answer.code, answer.err) == (0, "")
     assert "2 of 2 equal bit for bit" in answer.out
+    assert "features and no images" in " ".join(say("table", "mine").out.split())
 
 
 def test_an_ensemble_and_a_fitted_model_of_features_run_without_the_suite(finished, say, tmp_path):
@@ -163,22 +165,6 @@ def test_an_ensemble_and_a_fitted_model_of_features_run_without_the_suite(finish
     assert say("fit", "mine", *ROOM, "--method", "untrained", "--to", tmp_path / "none").code == 0
     none = torch.export.load(tmp_path / "none" / "model.pt2").module()(rows)
     torch.testing.assert_close(none, torch.nn.functional.normalize(rows))
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        (("mine", "--method", "triplet", "--data", "rows"), "there is no tested run 0 of search 0 of 'triplet'"),
-        (("mine", *ROOM, "--search", "7"), "there is no tested run 0 of search 7"),
-        (("other", *ROOM), "no experiment 'other'"),
-    ],
-)
-def test_what_is_missing_is_named_in_one_line(say, tmp_path, asked, said):
-    answer = say("fit", *asked, "--to", tmp_path / "all")
-    assert answer.code == 2
-    assert said in answer.err
-    assert len(answer.err.splitlines()) == 1
-    assert not (tmp_path / "all").exists()
 
 
 def test_epochs_are_counted_in_passes_where_an_epoch_is_a_pass(tmp_path):

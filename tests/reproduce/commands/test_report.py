@@ -10,7 +10,7 @@ import pytest
 from reproduce.outputs.page import histories
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
-from tests.support.command_line import ask, torchless
+from tests.support.command_line import ask
 
 
 @pytest.fixture
@@ -60,16 +60,6 @@ def test_the_last_line_of_a_run_names_its_page(glyph_run):
         assert heading in page
     said = re.search(r'class="headline">(.*?)</h2>', page)[1]
     assert html.unescape(said) in answer.out.splitlines()
-
-
-def test_the_page_is_the_same_without_torch(glyph_run, tmp_path):
-    folder = glyph_run.folder
-    done = torchless(folder, "report", "--to", str(tmp_path))
-    assert (done.code, done.err) == (0, "")
-    page = (tmp_path / "tiny" / "index.html").resolve()
-    assert done.out == f"tiny: {page}\n"
-    drawn = re.compile(r"Made on .*? UTC")
-    assert drawn.sub("", page.read_text()) == drawn.sub("", whole_page(folder))
 
 
 def test_the_page_has_every_training_and_the_searches_that_led_to_the_runs(glyph_run):

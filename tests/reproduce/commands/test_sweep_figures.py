@@ -6,15 +6,9 @@ import pytest
 import yaml
 
 from results.store.store import Store
-from tests.support.command_line import ask, reproduce, torchless
+from tests.support.command_line import reproduce, torchless
 from tests.support.figure_material import put_in_store, sweep
 from tests.support.panels import SHARED
-
-
-@pytest.fixture
-def say(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: ask("report", *arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
 @pytest.fixture
@@ -23,13 +17,13 @@ def store(tmp_path):
     return Store(tmp_path / "runs" / "store.sqlite", tmp_path / "runs" / "artifacts")
 
 
-def test_panels_have_figures_of_their_own_and_one_over_their_setting(say, store, tmp_path):
+def test_panels_have_figures_of_their_own_and_one_over_their_setting(store, tmp_path):
     for size in (16, 64):
         settings = {"training": {"batch_size": size, "max_epochs": 1}}
         panel = sweep([({"loss.r": r}, (0.5, 0.6)) for r in (0.05, 0.07)], name=f"mine/of_{size}", settings=settings)
         put_in_store(store, panel)
-    answer = say("mine")
-    assert answer.code == 0, answer.err
+    answer = torchless(tmp_path, "report", "mine")
+    assert (answer.code, answer.err) == (0, "")
     reports = tmp_path / "runs" / "reports"
     names = {path.name for path in (reports / "mine_of_16" / "figures").iterdir()}
     assert {"intervals.png", "sweep_loss.r.svg", "sweep_loss.r.csv"} <= names
@@ -44,7 +38,7 @@ def test_panels_have_figures_of_their_own_and_one_over_their_setting(say, store,
 
 
 @pytest.mark.long
-def test_a_sweep_of_ones_own_runs_and_is_drawn_without_torch(tmp_path):
+def test_a_sweep_of_ones_own_runs_and_is_drawn(tmp_path):
     """A user's own file with two sweeps: hyperparameters, and conditions of rows."""
     values = {"loss.alpha": [4.0, 32.0], "loss.margin": [0.1]}
     content = {
@@ -56,9 +50,7 @@ def test_a_sweep_of_ones_own_runs_and_is_drawn_without_torch(tmp_path):
         "test_curves": True,
     }
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(content))
-    done = reproduce(tmp_path, "run", "mine.yaml", "--workers", "1")
+    done = reproduce(tmp_path, "run", "mine.yaml", "--workers", "1", page=True)
     assert done.code == 0, done.err
-    drawn = torchless(tmp_path, "report", "mine", "--to", "drawn")
-    assert (drawn.code, drawn.err) == (0, "")
-    names = {path.name for path in (tmp_path / "drawn" / "mine" / "figures").iterdir()}
+    names = {path.name for path in (tmp_path / "runs" / "reports" / "mine" / "figures").iterdir()}
     assert {"sweep_loss.alpha.png", "sweep_embedding_size.svg", "test_curves.png", "intervals.png"} <= names

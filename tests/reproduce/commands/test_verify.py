@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -106,25 +105,6 @@ def test_trainings_of_another_version_are_one_line(runs, verify, monkeypatch):
     answer = verify()
     assert answer.code == 2
     assert "this version of the code made no training of it" in answer.err
-
-
-def test_runs_on_features_are_trained_again_with_the_experiments_own_root(tmp_path, capsys, monkeypatch):
-    (tmp_path / "my").mkdir()
-    labels = np.repeat(np.arange(16), 6)
-    np.save(tmp_path / "my/labels.npy", labels)
-    np.save(
-        tmp_path / "my/features.npy", np.random.default_rng(0).normal(labels[:, None], 3, (96, 8)).astype("float32")
-    )
-    training = "{batch_size: 16, iterations_per_epoch: 2, max_epochs: 2}"
-    (tmp_path / "mine.yaml").write_text(
-        "title: Mine\ndataset: {name: features, root: my}\nmethods: [contrastive]\nembedding_size: 4\n"
-        f"training: {training}\nsearch: {{trials: 0}}\nreproductions: 1\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    for command in ("run mine.yaml --workers 1", "verify mine.yaml", "verify mine.yaml --data my"):
-        answer = ask(*command.split(), "--device", "cpu", capsys=capsys, monkeypatch=monkeypatch)
-        assert answer.code == 0, answer.out + answer.err
-        assert "4 of 4 equal bit for bit" in answer.out or command.startswith("run")
 
 
 def test_bad_input_is_one_line(runs, tiny_run, capsys, monkeypatch):

@@ -27,17 +27,7 @@ def written(folder, **changes) -> str:
     ("changes", "key"),
     [
         ({"training": {"bach_size": 3}}, "training.bach_size"),
-        ({"training": {"max_epochs": 0}}, "training.max_epochs"),
-        ({"training": {"optimizer": {"name": "Adamm"}}}, "training.optimizer.name"),
-        ({"protocol": "own"}, "protocol"),
         ({"search": {"sampler": {"startup_trials": -3}}}, "search.sampler.startup_trials"),
-        ({"dataset": {"nam": "glyphs"}}, "dataset.name"),
-        ({"trunk": {**CONTENT["trunk"], "input_format": {"channels": "RBG"}}}, "trunk.input_format.channels"),
-        (
-            {"trunk": {**CONTENT["trunk"], "input_format": {"channels": "BGR", "mean": [0, 0, 0], "std": [1, 1]}}},
-            "trunk.input_format",
-        ),
-        ({"trunk": {**CONTENT["trunk"], "batch_norm_momentum": 2}}, "trunk.batch_norm_momentum"),
         ({"trunk": {**CONTENT["trunk"], "batch_norm_momentum": 0.9}}, "trunk"),
     ],
 )

@@ -1,9 +1,12 @@
 """A card opened for one experiment: published values, settings, ranges."""
 
+from pathlib import Path
+
 import pytest
 from optuna.distributions import FloatDistribution
 
-from reproduce.config.open_method import load_card, load_variant, open_method
+from reproduce.commands.new import write_method
+from reproduce.config.open_method import load_card, load_variant, open_method, users_sources
 from reproduce.errors import InputError
 from results.spec.experiment_spec import Variant
 from tests.support.experiment_files import load_experiment
@@ -97,3 +100,25 @@ def test_ccp_is_refused_under_standard_because_its_final_training_has_no_validat
         assert open_method(under_standard, load_card(other)).method.name == other
     with pytest.raises(InputError, match=f"{card}.* acts on validation scores.* use protocol mlrc"):
         open_method(under_standard, load_card(card))
+
+
+@pytest.mark.usefixtures("forked_processes")
+def test_a_path_in_a_card_is_relative_to_the_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    card, _ = write_method("users_own", tmp_path)
+    monkeypatch.chdir("/")
+    loaded = load_card(str(card))
+    assert loaded.loss is not None
+    assert loaded.loss.name == f"{tmp_path}/users_own.py:UsersOwn"
+    (source,) = users_sources(loaded)
+    assert source.startswith("users_own.py:UsersOwn (sha256 ")
+
+
+def test_an_unknown_loss_is_refused_with_every_way_to_name_one(tmp_path: Path) -> None:
+    card = tmp_path / "users_own.yaml"
+    card.write_text("key: users_own\ntitle: Own\nsource: none\nloss: {name: NoLoss}\n")
+    with pytest.raises(InputError) as caught:
+        load_card(str(card))
+    for part in ("in this suite or in pytorch-metric-learning", "./my_file.py:NoLoss"):
+        assert part in str(caught.value)
+    for part in ("relative to the card", "my_package.module:NoLoss", "`reproduce new method my_loss`"):
+        assert part in str(caught.value)

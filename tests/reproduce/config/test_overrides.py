@@ -37,10 +37,7 @@ def test_set_replaces_any_setting_by_its_dotted_key() -> None:
     [
         ("training.max_epoch=3", "options on top of quickstart.yaml: unknown key 'training.max_epoch'"),
         ("training.max_epochs=many", "key 'training.max_epochs': input should be a valid integer"),
-        ("training.max_epochs=0", "key 'training.max_epochs': input should be greater than or equal to 1, found 0"),
         ("folds=5", "key 'folds': input should be less than or equal to 4, found 5"),
-        ("reproductions=1001", "key 'reproductions': input should be less than or equal to 1000, found 1001"),
-        ("search.trials=10001", "key 'search.trials': input should be less than or equal to 10000, found"),
         ("training.optimizer.lr=.inf", "key 'training.optimizer.lr': must be a finite number, found inf"),
         ("folds", "--set folds: use KEY=VALUE, as in --set training.max_epochs=3"),
         ("folds=[1", "--set folds=[1: line 1: not valid YAML"),
@@ -65,6 +62,9 @@ def test_a_frozen_trunk_takes_back_what_has_no_effect_then() -> None:
     experiment = changed("quickstart", "trunk=resnet50", "trunk.frozen=true")
     assert experiment.conditions.trunk == TrunkSpec(name="resnet50", frozen=True)
     assert experiment.conditions.images == ImageSettings(resize=None, crop=24)
+    for one in load_experiments("vit_cub200", {"trunk.frozen": True}).values():
+        assert one.conditions.training.gradient_cache is one.conditions.training.optimizer.layer_decay is None
+        assert one.conditions.training.optimizer.weight_decay_of == "matrices"
 
 
 def test_a_plus_sign_adds_to_a_list() -> None:

@@ -5,7 +5,7 @@ import pytest
 from reproduce.errors import InputError
 from reproduce.outputs.find_runs import find_experiment, find_experiments, find_runs
 from results.store.store import Store
-from tests.support.sample_records import some_run, some_summary
+from tests.support.sample_records import put_experiment, some_run, some_summary
 
 NAMES = ("quickstart", "both/wide", "both/small", "proxy_gml_table2/cub", "quickstart_too")
 
@@ -53,8 +53,7 @@ def test_one_experiment_must_be_named_with_its_panel(store):
     assert find_experiment(store, "both/wide").fingerprint == "id of both/wide"
     with pytest.raises(InputError, match=r"^both has several panels; use one of both/small, both/wide$"):
         find_experiment(store, "both")
-    store.put_run(some_run())
-    store.enlist("id of both/wide", "triplet", some_run())
+    put_experiment(store, "id of both/wide", "both/wide", some_summary(), [some_run()])
     assert find_experiment(store, "both").name == "both/wide", "the only one with runs"
     with pytest.raises(InputError, match=r"there is no tested run in .* yet; continue with `reproduce run both/small`"):
         find_runs(store, "both/small", "contrastive")
@@ -62,9 +61,7 @@ def test_one_experiment_must_be_named_with_its_panel(store):
 
 def test_a_run_of_a_repeated_search_is_found_by_both_numbers(store):
     runs = [some_run(run=0, search=search, fingerprint="another") for search in range(2)]
-    for run in runs:
-        store.put_run(run)
-        store.enlist("id of quickstart", "triplet", run)
+    put_experiment(store, "id of quickstart", "quickstart", some_summary(), runs)
     assert find_runs(store, "quickstart", "triplet", 0, 0)[0].record == runs[0]
     second = find_runs(store, "quickstart", "triplet", 1, 0)[0]
     assert (second.record, second.called) == (runs[1], "quickstart, triplet, run 0 of search 1")
@@ -82,12 +79,8 @@ def of_one_name(tmp_path):
     """A store with three experiments of one name, which differ in methods; the last one is the latest."""
     store = Store(tmp_path / "one.sqlite", tmp_path)
     for number, fingerprint in enumerate(IDENTITIES, start=1):
-        methods = dict.fromkeys("abc"[:number], "")
-        store.put_experiment(fingerprint, "mine", some_summary(methods=methods))
-        for method in methods:
-            run = some_run(method, fingerprint=f"{fingerprint[:8]}-{method}")
-            store.put_run(run)
-            store.enlist(fingerprint, method, run)
+        runs = [some_run(method, fingerprint=f"{fingerprint[:8]}-{method}") for method in "abc"[:number]]
+        put_experiment(store, fingerprint, "mine", some_summary(methods={run.method: "" for run in runs}), runs)
     return store
 
 

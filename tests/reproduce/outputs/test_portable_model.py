@@ -13,9 +13,7 @@ from protocols.trunks.embedding_model import trained_model
 from reproduce.errors import InputError
 from reproduce.outputs import portable_model
 from reproduce.outputs.portable_model import TOLERANCE, NormalizedModel, Portable, write_onnx, write_program
-from results.spec.conditions import ImageSettings
 from results.spec.training_spec import FoldSpec
-from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
 from tests.support.toys import pattern_dataset, toy_fold
 
 
@@ -48,17 +46,6 @@ def test_a_program_gives_the_normalized_embeddings_of_any_batch(tmp_path, traine
 def test_a_model_of_mixed_precision_can_be_exported(tmp_path, trained):
     spec, weights = trained
     assert write_program(model_of(spec, weights, precision="amp"), tmp_path / "model.pt2") <= TOLERANCE
-
-
-def test_a_model_of_features_takes_features(tmp_path, trained):
-    spec, _ = trained
-    spec = spec.with_conditions(trunk=TrunkSpec(name=NO_TRUNK, weights=NO_TRUNK, width=5), images=ImageSettings())
-    size = spec.embedding_size or 0
-    weights = {"embedder.weight": torch.randn(size, 5), "embedder.bias": torch.randn(size)}
-    assert write_program(model_of(spec, weights), tmp_path / "model.pt2") <= TOLERANCE
-    features = torch.randn(4, 5)
-    expected = normalized(features @ weights["embedder.weight"].T + weights["embedder.bias"])
-    torch.testing.assert_close(torch.export.load(tmp_path / "model.pt2").module()(features), expected)
 
 
 def test_onnx_gives_the_embeddings_of_any_batch(tmp_path, trained):

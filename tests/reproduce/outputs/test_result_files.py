@@ -8,17 +8,15 @@ from reproduce.outputs.page import write_page
 from reproduce.outputs.result_files import latest_name, link_latest, own_name
 from reproduce.storage import open_store, storage_paths
 from results.store.store import Store
-from tests.support.sample_records import some_run, some_summary
+from tests.support.sample_records import put_experiment, some_run, some_summary
 
 FIRST, SECOND = "1" * 32, "2" * 32
 
 
 def put(store, fingerprint, *methods):
-    store.put_experiment(fingerprint, "tiny", some_summary(methods={key: key.title() for key in methods}, trials=0))
-    for number, method in enumerate(methods):
-        run = some_run(method, fingerprint=f"{method}-{number}")
-        store.put_run(run)
-        store.enlist(fingerprint, method, run)
+    summary = some_summary(methods={key: key.title() for key in methods}, trials=0)
+    runs = [some_run(method, fingerprint=f"{method}-{number}") for number, method in enumerate(methods)]
+    put_experiment(store, fingerprint, "tiny", summary, runs)
 
 
 def test_pages_of_one_name_stay_and_the_name_leads_to_the_latest(tmp_path):

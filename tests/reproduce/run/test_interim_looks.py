@@ -7,7 +7,7 @@ import pytest
 from reproduce.run.run_experiment import compared_first, interim_looks
 from results.records.experiment_summary import ExperimentSummary
 from results.store.store import Store
-from tests.support.sample_records import some_run, some_summary
+from tests.support.sample_records import put_experiment, some_run, some_summary
 
 DATA = "d" * 32
 
@@ -29,11 +29,8 @@ def seen(tmp_path):
         """What is seen by a start of an experiment after others were run."""
         for number, summary in enumerate(before):
             key = key_of(summary, name)
-            store.put_experiment(key, name, summary)
-            for run in range(summary.runs["a"] - missing):
-                record = some_run("a", run, fingerprint=f"{number}-{run}")
-                store.put_run(record)
-                store.enlist(key, "a", record)
+            runs = [some_run("a", run, fingerprint=f"{number}-{run}") for run in range(summary.runs["a"] - missing)]
+            put_experiment(store, key, name, summary, runs)
         setup = SimpleNamespace(dataset=SimpleNamespace(fingerprint=DATA))
         session = SimpleNamespace(
             store=store, name="mine", experiment=asked.experiment, setup=setup, fingerprint=key_of(asked, "mine")

@@ -18,8 +18,7 @@ from reproduce.run import devices, local
 from reproduce.run.devices import is_full, prepare_process, spread
 from reproduce.run.lab import SharedLab
 from reproduce.run.local import LocalProcesses
-from reproduce.run.tasks import Trained, TrainTask, WorkerDiedError, write_tensors
-from results.records.artifacts import weights_path
+from reproduce.run.tasks import Trained, TrainTask, WorkerDiedError
 from results.spec.training_spec import Component, MethodSpec
 from results.store.store import Store
 from tests.support.labs import InProcess, Observer, reproduction, run_all, run_lab, without_time
@@ -61,27 +60,6 @@ def test_an_error_is_set_on_the_future_and_the_worker_stays(setup):
             future.result(120)
         assert not isinstance(raised.value, WorkerDiedError)
         assert isinstance(executor.submit(task_of(setup)).result(120), Trained)
-
-
-def test_weights_are_written_completely_or_not_at_all(tmp_path, monkeypatch):
-    path = tmp_path / "ab" / "abc.pt"
-    write_tensors(path, {"w": torch.ones(3)})
-
-    def full_disk(self, data):
-        with self.open("wb") as file:
-            file.write(bytes(data)[:10])
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("pathlib.Path.write_bytes", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        write_tensors(path, {"w": torch.zeros(3)})
-    assert [each.name for each in path.parent.iterdir()] == ["abc.pt"]
-    assert torch.equal(torch.load(path, weights_only=True)["w"], torch.ones(3))
-
-
-def test_the_path_of_weights_is_given_by_the_trainings_fingerprint(setup, tmp_path):
-    spec = setup.fold_specs(TRIPLET, "search", 0)[0]
-    assert weights_path(tmp_path, spec) == tmp_path / spec.fingerprint[:2] / f"{spec.fingerprint}.pt"
 
 
 class KillsOneWorker(LocalProcesses):

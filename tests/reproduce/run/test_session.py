@@ -120,15 +120,8 @@ def test_a_session_has_the_experiments_setup(where):
     [
         ({"methods": ["contrastive", "triplet", "contrastive"]}, "'contrastive' is named twice"),
         ({"methods": ["tripet"]}, "unknown method 'tripet'"),
-        (
-            {"dataset__name": "birds"},
-            "unknown dataset 'birds'; known are cars196, cub200, features, folder, glyphs, inshop, sop",
-        ),
         ({"dataset__name": "folder"}, "--data FOLDER"),
-        ({"dataset__name": "cub200"}, "--data"),
         ({"dataset__name": "folder", "dataset__root": "nowhere"}, "nowhere: no such folder"),
-        ({"trunk__name": "resnet"}, "unknown trunk 'resnet'"),
-        ({"trunk__weights": "imagenet"}, "no weights 'imagenet'"),
         ({"search__enqueue": [{"loss.pos_margin": 3.0}]}, "search.enqueue: loss.pos_margin 3.0 is outside its range"),
         ({"metrics": ["recall@1000000"]}, "recall@1000000: the test has only 1497 references, so every query would be"),
         ({"search__sampler": {"name": "BruteForceSampler"}}, "search.sampler: BruteForceSampler: "),

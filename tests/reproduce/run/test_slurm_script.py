@@ -56,10 +56,6 @@ def started(tmp_path):
     return start
 
 
-def test_the_script_is_bash():
-    assert subprocess.run(["bash", "-n", str(SCRIPT)], capture_output=True, check=True).stderr == b""
-
-
 @pytest.mark.parametrize(("nodes", "code"), [("n1 n2 n3", 0), ("n1", 2)])
 def test_ray_starts_on_all_nodes_before_the_run_and_ends_after_it(started, tmp_path, nodes, code):
     process = started(nodes, CODE=str(code))

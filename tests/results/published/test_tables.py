@@ -6,7 +6,6 @@ from importlib import resources
 import pandas as pd
 
 from results.published.tables import figure_values
-from tests.support.published_files import CARDS
 
 
 def published(name: str, dtype: type | None = None) -> pd.DataFrame:
@@ -48,18 +47,3 @@ def test_the_bars_of_proxy_gml_are_complete():
 
 def test_a_figure_without_known_values_has_none():
     assert figure_values("proxy_isa_figure9") == ()
-
-
-def test_mlrcs_optima_are_the_settings_that_the_cards_give():
-    checked = 0
-    for one in published("mlrc_search_space").itertuples():
-        card = next(card for card in CARDS.values() if card.get("published_as") == one.method)
-        ours = next(name for name, bounds in card["search"].items() if bounds["published_as"] == one.parameter)
-        if not pd.isna(one.best_value_full_precision):
-            checked += 1
-            found = card["published"][SEARCHES[one.dataset]][ours]
-            assert found == one.best_value_full_precision, (one.dataset, one.method, one.parameter)
-    assert checked == 143
-
-
-SEARCHES = {"CUB200": "cub200", "Cars196": "cars196", "SOP": "sop", "CUB200 (batch size 256)": "cub200_batch256"}

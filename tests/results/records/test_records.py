@@ -5,9 +5,11 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from results.records.artifacts import FigureData, figure_data_path
 from results.records.records import RunRecord, mean_scores, run_fingerprint
 from results.records.trials import Trial
 from results.spec.conditions import (
@@ -179,3 +181,26 @@ def test_a_run_is_named_by_its_metrics_in_any_order_and_by_what_chose_its_epochs
     assert run_fingerprint(("a", "b"), ("nmi", "recall@2")) == run_fingerprint(("a", "b"), ("recall@2", "nmi"))
     names = {plain, run_fingerprint(("a", "b"), ("nmi",)), run_fingerprint(("a", "b"), (), ("c", "d"))}
     assert len({*names, run_fingerprint(("a", "b"), (), ("d", "c"))}) == 4
+
+
+def figure_data(value: float) -> FigureData:
+    return FigureData(
+        test_embeddings=np.full((4, 2), value, dtype=np.float32),
+        test_labels=np.arange(4),
+        spectrum=np.ones(2, dtype=np.float32),
+        query_images=np.zeros((1, 8, 8, 3), dtype=np.uint8),
+        neighbour_images=np.zeros((1, 2, 8, 8, 3), dtype=np.uint8),
+        correct=np.ones((1, 2), dtype=np.bool_),
+        class_names=np.asarray(["a"]),
+        neighbour_names=np.asarray([["a", "b"]]),
+        class_scores=np.ones(1, dtype=np.float32),
+        test_names=np.asarray(["a"]),
+    )
+
+
+def test_an_exhibit_is_read_as_it_was_saved(tmp_path):
+    path = figure_data_path(tmp_path, "abc")
+    figure_data(0.5).save(path)
+    loaded = FigureData.load(path)
+    for name, value in vars(figure_data(0.5)).items():
+        np.testing.assert_array_equal(getattr(loaded, name), value)

@@ -11,7 +11,7 @@ from results.records import records
 from results.records.experiment_summary import ExperimentData
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.store.store import Store
-from tests.support.sample_records import scores, some_result, some_run, some_spec, some_summary
+from tests.support.sample_records import put_experiment, scores, some_result, some_run, some_spec, some_summary
 
 NAMES = [path.name.removesuffix(".json.xz") for path in sorted(FOLDER.glob("*.json.xz"))]
 
@@ -48,10 +48,8 @@ def test_trainings_and_test_curves_can_be_carried(tmp_path):
     for spec in specs:
         store.put_fold(spec, some_result(spec))
     store.put_test_curve(curve)
-    store.put_run(run)
     summary = some_summary(title="Quick", methods={"triplet": "Triplet"})
-    store.put_experiment("x", "quickstart", summary)
-    store.enlist("x", "triplet", run)
+    put_experiment(store, "x", "quickstart", summary, [run])
 
     measured = MeasuredExperiment.from_store(store, "x", trainings=True)
     assert measured.trainings == {spec.fingerprint: (spec, some_result(spec)) for spec in specs}
@@ -103,11 +101,8 @@ def test_methods_of_other_starts_with_the_same_settings_are_used_for_claims(tmp_
         settings = {"methods": methods, "seed": int(start == "4")}
         summary = some_summary(methods=dict.fromkeys(methods, ""), settings=settings)
         summary = summary.model_copy(update={"data": data})
-        store.put_experiment(start, "other" if start == "5" else "some", summary)
-        for method in methods:
-            run = some_run(method, fingerprint=f"{start}{method}")
-            store.put_run(run)
-            store.enlist(start, method, run)
+        runs = [some_run(method, fingerprint=f"{start}{method}") for method in methods]
+        put_experiment(store, start, "other" if start == "5" else "some", summary, runs)
     measured = MeasuredExperiment.from_store(store, "2")
     assert [record.fingerprint for record in measured.records] == [some_run("a", fingerprint="2a").fingerprint]
     found = [[record.fingerprint for record in one.measured.records] for one in stored_experiments(store)]

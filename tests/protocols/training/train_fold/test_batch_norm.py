@@ -1,15 +1,17 @@
 """Batch normalisation in a training: what the momentum changes, and what a warm-up leaves alone."""
 
+from dataclasses import replace
+
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from protocols.datasets.dataset import Dataset
 from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.embedding_model import model_of
+from protocols.trunks.trunk_registry import TRUNKS
 from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
-from tests.support.batch_norm_trunk import NAME, use_batch_norm_trunk
 from tests.support.toys import CONTRASTIVE, pattern_dataset, settings, toy_fold
 
 STATISTICS = ["trunk.1.running_mean", "trunk.1.running_var"]
@@ -17,9 +19,18 @@ SCALE_AND_SHIFT = ["trunk.1.weight", "trunk.1.bias"]
 CONVOLUTION = ["trunk.0.weight", "trunk.0.bias"]
 
 
+class BatchNormTrunk(nn.Sequential):
+    """One convolution, batch normalisation and ReLU: grey images (n, 1, h, w) to features (n, 8, h / 2, w / 2)."""
+
+    features = 8
+
+    def __init__(self) -> None:
+        super().__init__(nn.Conv2d(1, self.features, 3, 2, 1), nn.BatchNorm2d(self.features), nn.ReLU())
+
+
 @pytest.fixture(autouse=True)
 def _trunk_with_batch_norm(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_batch_norm_trunk(monkeypatch)
+    monkeypatch.setitem(TRUNKS, "small_conv", replace(TRUNKS["small_conv"], build=BatchNormTrunk))
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +43,7 @@ def trained(
 ) -> tuple[TrainedFold, dict[str, Tensor]]:
     """A training of one epoch, with the weights that it started from."""
     trunk = TrunkSpec.model_validate(
-        {"name": NAME, "weights": "random", "batch_norm": batch_norm, "batch_norm_momentum": momentum}
+        {"name": "small_conv", "weights": "random", "batch_norm": batch_norm, "batch_norm_momentum": momentum}
     )
     method = CONTRASTIVE.model_copy(update={"warmup_steps": warmup_steps})
     spec, data = toy_fold(dataset, method, settings(max_epochs=1, iterations_per_epoch=4), trunk=trunk)

@@ -34,6 +34,7 @@ def rates(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, ...]]:
     return seen
 
 
+Gradients = list[list[torch.Tensor | None]]
 SGD = OptimizerSettings(name="SGD", lr=0.01, weight_decay=0.0, arguments={})
 
 
@@ -55,64 +56,54 @@ def test_a_warm_up_and_a_cosine_move_after_every_epoch_or_step(
         rates.clear()
 
 
-def test_gradients_of_network_and_loss_are_clipped_by_value(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    largest: list[float] = []
+@pytest.fixture
+def gradients(monkeypatch: pytest.MonkeyPatch) -> Gradients:
+    """Gradients of all parameters at every optimizer step, the network's first."""
+    seen: Gradients = []
     step = torch.optim.SGD.step
 
     def watched(self: torch.optim.SGD, closure: Any = None) -> Any:
-        gradients = [p.grad.abs().max().item() for g in self.param_groups for p in g["params"] if p.grad is not None]
-        largest.append(max(gradients))
+        all_of_them = [p.grad for group in self.param_groups for p in group["params"]]
+        seen.append([None if grad is None else grad.flatten().clone() for grad in all_of_them])
         return step(self, closure)
 
     monkeypatch.setattr(torch.optim.SGD, "step", watched)
+    return seen
+
+
+def together(gradients: Gradients) -> list[torch.Tensor]:
+    """Those of a step in one vector, and none for the next training."""
+    joined = [torch.cat([grad for grad in step if grad is not None]) for step in gradients]
+    gradients.clear()
+    return joined
+
+
+def test_gradients_of_network_and_loss_are_clipped_by_value(dataset: Dataset, gradients: Gradients) -> None:
     free = train_fold(*toy_fold(dataset, PROXIES, settings(optimizer=SGD)))
+    unclipped = together(gradients)
     bound = 2.0**-8  # A float32 as well.
-    unclipped = list(largest)
-    largest.clear()
     clipped = train_fold(*toy_fold(dataset, PROXIES, settings(optimizer=SGD, clip_value=bound)))
-    assert max(largest) <= bound < min(unclipped)
+    assert max(step.abs().max() for step in together(gradients)) <= bound < min(step.abs().max() for step in unclipped)
     assert not same_weights(free.weights, clipped.weights)
 
 
-def test_gradients_are_scaled_down_by_the_norm_of_all_together(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    norms: list[float] = []
-    step = torch.optim.SGD.step
-
-    def watched(self: torch.optim.SGD, closure: Any = None) -> Any:
-        gradients = [p.grad.flatten() for group in self.param_groups for p in group["params"] if p.grad is not None]
-        norms.append(float(torch.cat(gradients).norm()))
-        return step(self, closure)
-
-    monkeypatch.setattr(torch.optim.SGD, "step", watched)
+def test_gradients_are_scaled_down_by_the_norm_of_all_together(dataset: Dataset, gradients: Gradients) -> None:
     train_fold(*toy_fold(dataset, PROXIES, settings(optimizer=SGD)))
-    unclipped = list(norms)
+    unclipped = [float(step.norm()) for step in together(gradients)]
     bound = min(unclipped) / 2
-    norms.clear()
     train_fold(*toy_fold(dataset, PROXIES, settings(optimizer=SGD, clip_norm=bound)))
-    assert norms == pytest.approx([bound] * len(norms), rel=1e-4)
-    norms.clear()
+    assert [float(step.norm()) for step in together(gradients)] == pytest.approx([bound] * len(unclipped), rel=1e-4)
     train_fold(*toy_fold(dataset, PROXIES, settings(optimizer=SGD, clip_norm=2 * max(unclipped))))
-    assert norms == unclipped
+    assert [float(step.norm()) for step in together(gradients)] == unclipped
 
 
 @pytest.mark.parametrize("steps", [0, 3])
-def test_a_warm_up_can_be_counted_in_steps(dataset: Dataset, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+def test_a_warm_up_can_be_counted_in_steps(dataset: Dataset, gradients: Gradients, steps: int) -> None:
     """With a frozen trunk the optimizer sees gradients of embedder and loss only."""
-    frozen: list[bool] = []
-    step = torch.optim.SGD.step
-
-    def watched(self: torch.optim.SGD, closure: Any = None) -> Any:
-        network = self.param_groups[0]["params"]
-        frozen.append(network[0].grad is None)
-        return step(self, closure)
-
-    monkeypatch.setattr(torch.optim.SGD, "step", watched)
     method = PROXIES.model_copy(update={"warmup_passes": 9, "warmup_steps": steps})
     train_fold(*toy_fold(dataset, method, settings(optimizer=SGD)))
-    assert frozen == [number < steps for number in range(len(frozen))]
-    assert len(frozen) > 3
+    assert [step[0] is None for step in gradients] == [number < steps for number in range(len(gradients))]
+    assert len(gradients) > 3
 
 
 def test_an_epoch_without_a_number_of_iterations_is_a_pass(dataset: Dataset) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import losses
-from losses import Clock, NIRLoss, ProxyISALoss
+from losses import Clock, ProxyISALoss
 from protocols.training.train_fold import train_fold
 from results.spec.training_spec import Component, MethodSpec
 from tests.support.toys import pattern_dataset, settings, toy_fold
@@ -62,20 +62,3 @@ def test_proxy_isas_memory_and_filter_start_after_two_and_three_passes(
     # Not at the epochs of the protocol, which are not passes.
     assert memory == -(-2 * n_images // BATCH) != 2 * ITERATIONS
     assert filtering == -(-3 * n_images // BATCH) != 3 * ITERATIONS
-
-
-@pytest.mark.parametrize("asked", [None, 0, 2])
-def test_warm_up_counts_passes_and_a_card_may_overrule_the_loss(
-    asked: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    nir = method("NIRLoss", base_loss="proxy_anchor", num_classes="$num_classes", n_blocks=2, depth=2, width=8)
-    seen, n_images = observed(
-        monkeypatch,
-        tmp_path,
-        NIRLoss,
-        nir.model_copy(update={"warmup_passes": asked}),
-        lambda _, clock: clock.warmup,
-    )
-    passes = 1 if asked is None else asked
-    end = -(-passes * n_images // BATCH)
-    assert [what for _, what in seen] == [step < end for step in range(len(seen))]

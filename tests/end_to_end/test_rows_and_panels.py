@@ -1,4 +1,4 @@
-"""An experiment whose rows have conditions of their own, from the file to the tables and the page."""
+"""Experiments whose rows have conditions of their own, and files with several panels, from the file to the tables."""
 
 import pytest
 import yaml
@@ -6,6 +6,7 @@ import yaml
 from reproduce.storage import open_store, storage_paths
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.command_line import TINY, ask
+from tests.support.panels import PANELS, table_file
 
 ROWS = {
     **yaml.safe_load(TINY),
@@ -22,11 +23,11 @@ ROWS = {
 @pytest.fixture
 def say(capsys, monkeypatch, tmp_path, same_threads_afterwards):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "rows.yaml").write_text(yaml.safe_dump(ROWS))
     return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
 def test_every_row_is_trained_under_its_own_conditions_marked_and_not_tested(say, tmp_path):
+    (tmp_path / "rows.yaml").write_text(yaml.safe_dump(ROWS))
     planned = say("plan", "rows.yaml", "--workers", "1", "--rate", "1000")
     assert "16 trainings, 0 in the store" in planned.out, planned.err
     answer = say("run", "rows.yaml", "--workers", "1")
@@ -55,3 +56,26 @@ def test_every_row_is_trained_under_its_own_conditions_marked_and_not_tested(say
     differences = say("table", "rows", "--what", "differences", "--format", "csv").out
     assert "smaller" not in differences
     assert "contrastive,normalized_softmax" in differences
+
+
+@pytest.mark.long
+def test_all_panels_are_run_and_have_tables(say, tmp_path):
+    path = table_file(tmp_path, PANELS, test_curves=True, metrics=["recall@2"])
+    answer = say("run", path, "--workers", "1")
+    assert answer.code == 0, answer.err
+    assert "2 trainings made" in answer.out
+    assert "3 trainings made" in answer.out, "the untrained trunk, one that chooses, one on all classes"
+    again = say("run", path, "--workers", "1")
+    assert again.out.count("0 trainings made") == 2
+    both = say("table", "both", "--format", "csv").out
+    one = say("table", "both/wide", "--format", "csv").out
+    assert one in both
+    assert both.count("Normalized Softmax") == 2 * one.count("Normalized Softmax")
+    assert {path.name for path in (tmp_path / "runs" / "tables").iterdir()} >= {"both_small.csv", "both_wide.csv"}
+
+
+def test_a_panel_without_images_is_left_out_with_a_message(say, tmp_path):
+    path = table_file(tmp_path, {"here": {}, "there": {"dataset": {"name": "cub200"}}})
+    answer = say("run", path, "--workers", "1")
+    assert answer.code == 0, answer.err
+    assert "both/there: not run, since there is no --data cub200=FOLDER" in answer.out
