@@ -148,8 +148,6 @@ class AntiCollapseLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFuncti
         self.embedding_size, self.form, self.ratio, self.normalize_rows = embedding_size, form, ratio, normalize_rows
         self.eps, self.gamma1, self.gamma2 = eps, gamma1, gamma2
         self.weight, self.base_weight = weight, base_weight
-        names = ["eps", "gamma1", "gamma2", "weight", "base_weight"]
-        self.add_to_recordable_attributes(list_of_names=names, is_stat=False)
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the weighted sub-losses `base_loss` and `rate_loss`, both already reduced."""

@@ -199,8 +199,6 @@ class CCPLoss(FullPrecisionForward, HookReminder, PluginWrapper, BaseMetricLossF
         self.register_buffer("started", torch.tensor(False))
         self.register_load_state_dict_pre_hook(_take_sizes)
         self._context: TrainingContext | None = None
-        recorded = ["embedding_size", "proxies_per_class", "pool_size", "lam", "w_sample", "patience"]
-        self.add_to_recordable_attributes(list_of_names=recorded, is_stat=False)
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the weighted sub-losses `proxy_loss` and `sample_loss`, both already reduced."""

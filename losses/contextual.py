@@ -101,8 +101,6 @@ class ContextualLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
         self.reg_similarity, self.pos_margin, self.neg_margin = reg_similarity, pos_margin, neg_margin
         self.embedding_size = embedding_size if head_size else None
         self.head = _head(embedding_size, head_size) if head_size else None
-        names = ["k", "eps", "context_weight", "gamma", "reg_similarity", "pos_margin", "neg_margin"]
-        self.add_to_recordable_attributes(list_of_names=names, is_stat=False)
 
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """The head at twice `lr`, as the authors' at twice the rate of the network."""

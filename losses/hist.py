@@ -92,7 +92,6 @@ class HISTLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossF
         self.weight_init_func(self.proxies)
         nn.init.kaiming_normal_(self.log_variances, mode="fan_out")
         self.network = _HypergraphNetwork(embedding_size, hidden, num_classes)
-        self.add_to_recordable_attributes(list_of_names=["num_classes", "tau", "alpha", "lam"], is_stat=False)
 
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """Optimizer groups: means and variances at `lr`, the network at `network_lr_factor lr`."""

@@ -35,7 +35,6 @@ class _MeanField(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLos
         self.num_classes, self.embedding_size = num_classes, embedding_size
         self.proxies = torch.nn.Parameter(torch.empty(num_classes, embedding_size))
         self.weight_init_func(self.proxies)
-        self.add_to_recordable_attributes(list_of_names=["num_classes", "reg_weight", "power"], is_stat=False)
 
     def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
         """Normal with variance 1, as in the authors' code."""
@@ -112,7 +111,6 @@ class MeanFieldContrastiveLoss(_MeanField):
         if averaging not in ("samples", "classes"):
             raise ValueError(f"averaging must be 'samples' or 'classes', got {averaging!r}")
         self.pos_margin, self.neg_margin, self.averaging = pos_margin, neg_margin, averaging
-        self.add_to_recordable_attributes(list_of_names=["pos_margin", "neg_margin"], is_stat=False)
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-loss `loss` (B,) and the regulariser."""
@@ -181,7 +179,6 @@ class MeanFieldClassWiseMultiSimilarityLoss(_MeanField):
         super().__init__(num_classes, embedding_size, reg_weight, power, ("pos_loss", "neg_loss"), **kwargs)
         if min(self.alpha, self.beta) <= 0:
             raise ValueError(f"alpha and beta must be positive, got {alpha} and {beta}")
-        self.add_to_recordable_attributes(list_of_names=["alpha", "beta", "base"], is_stat=False)
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-losses `pos_loss` and `neg_loss` and the regulariser, already reduced."""

@@ -93,7 +93,6 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.register_buffer("past_labels", torch.zeros(length, batch_size, dtype=torch.long))
         self.register_buffer("stored", torch.tensor(0))
         self.register_buffer("collects", torch.tensor(warmup_passes == 0))
-        self.add_to_recordable_attributes(list_of_names=["batch_size", "steps", "gap"], is_stat=False)
 
     def on_step_start(self, clock: Clock) -> None:
         """Fill the queue from the end of the warm-up on."""

@@ -127,9 +127,6 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.sigma, self.temperature = sigma, temperature
         self.proxy_backprop, self.flow_lr_factor = proxy_backprop, flow_lr_factor
         self._context: TrainingContext | None = None
-        self.add_to_recordable_attributes(
-            list_of_names=["embedding_size", "omega", "temperature", "flow_lr_factor"], is_stat=False
-        )
 
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """Optimizer groups: base loss at `lr`, flow at `flow_lr_factor lr`, both without weight decay."""

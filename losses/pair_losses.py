@@ -146,7 +146,6 @@ class NTXentLoss(ByCosine, pml_losses.BaseMetricLossFunction):
         super().__init__(**kwargs)
         require_similarity(self.distance)
         self.temperature = temperature
-        self.add_to_recordable_attributes(list_of_names=["temperature"], is_stat=False)
 
     def compute_loss(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor

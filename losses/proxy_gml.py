@@ -129,7 +129,6 @@ class ProxyGMLLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
         self.num_classes = num_classes
         self.embedding_size = embedding_size
         self.proxies_per_class = proxies_per_class
-        self.r = r
         self.positive_mask = positive_mask
         self.masked_softmax = masked_softmax
         self.k = _selection_size(r, num_classes * proxies_per_class)
@@ -140,9 +139,6 @@ class ProxyGMLLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
             )
         self.proxies = torch.nn.Parameter(torch.empty(num_classes * proxies_per_class, embedding_size))
         self.weight_init_func(self.proxies)
-        self.add_to_recordable_attributes(
-            list_of_names=["num_classes", "proxies_per_class", "r", "k", "reg_weight"], is_stat=False
-        )
 
     def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
         """Uniform in ±1/sqrt(C N): the authors' layout is (d, C N), so their fan-in is the fan-out of ours."""

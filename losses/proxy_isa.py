@@ -126,7 +126,6 @@ class ProxyISALoss(HookReminder, ProxyAnchorLoss):
         self.register_buffer("filter_on", torch.tensor(False))
         self.register_buffer("counts", torch.zeros(num_classes, dtype=torch.long))
         self.register_buffer("learned_sim", torch.ones(num_classes))
-        self.add_to_recordable_attributes(list_of_names=["V", "k", "lam", "h", "tau"], is_stat=False)
 
     def start_memory(self) -> None:
         """Switch the memory on: from the next call on it stores embeddings."""

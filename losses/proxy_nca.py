@@ -111,9 +111,6 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
         self.variant, self.num_classes, self.embedding_size = variant, num_classes, embedding_size
         self.proxies = torch.nn.Parameter(torch.empty(num_classes, embedding_size))
         self.weight_init_func(self.proxies)
-        for name, value in self.settings.items():
-            setattr(self, name, value)  # pytorch-metric-learning records attributes
-        self.add_to_recordable_attributes(list_of_names=["num_classes", "variant", *self.settings], is_stat=False)
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: sub-loss `loss` (B,)."""

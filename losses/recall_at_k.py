@@ -75,7 +75,6 @@ class RecallAtKLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
         self.ks, self.k_temperature, self.rank_temperature = tuple(ks), per_k, rank_temperature
         self.count_query, self.simix = count_query, simix
         self._context: TrainingContext | None = None
-        self.add_to_recordable_attributes(list_of_names=["rank_temperature"], is_stat=False)
 
     def bind(self, context: TrainingContext) -> None:
         """Keep the context, whose generator draws the mixtures."""

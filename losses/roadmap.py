@@ -94,8 +94,6 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
             raise ValueError(f"lam must be in [0, 1], got {lam}")
         self.tau, self.rho, self.delta, self.start, self.offset, self.step = tau, rho, delta, start, offset, step
         self.lam, self.pos_margin, self.neg_margin = lam, pos_margin, neg_margin
-        names = ["tau", "rho", "delta", "start", "lam", "pos_margin", "neg_margin"]
-        self.add_to_recordable_attributes(list_of_names=names, is_stat=False)
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the weighted sub-losses `supap_loss` (B,) and `calibration_loss`."""

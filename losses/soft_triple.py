@@ -175,7 +175,6 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
             )
         self.embedding_size = embedding_size
         self.tau, self.regularizer = tau, regularizer
-        self.add_to_recordable_attributes(list_of_names=["tau", "regularizer"], is_stat=False)
 
     def cast_types(self, dtype: torch.dtype, device: torch.device) -> None:
         """Do nothing. Here PML would cast the centres in place to the dtype of the embeddings."""

@@ -82,9 +82,6 @@ class XBMLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.start_iteration, self.weight = start_iteration, weight
         self.queue = MemoryQueue(memory_size, embedding_size)
         self.register_buffer("iteration", torch.tensor(0))
-        self.add_to_recordable_attributes(
-            list_of_names=["embedding_size", "memory_size", "start_iteration", "weight"], is_stat=False
-        )
 
     def on_step_start(self, clock: Clock) -> None:
         """Take the step from the clock; the memory is on from step `start_iteration` on."""
