@@ -27,11 +27,12 @@ from types import CodeType, ModuleType
 ROOT = Path(__file__).resolve().parent.parent
 
 # These run over all losses; `-k` takes those of one.
-CONTRACTS = ("tests/losses/test_contract.py", "tests/protocols/training/test_component_versions.py")
+CONTRACTS = ("tests/losses/test_contract.py", "tests/losses/test_refusals.py", "tests/losses/test_schedule.py")
 
 # By module: arguments of pytest for the tests that must notice a change. Slow ones are left out.
 TESTS: dict[str, tuple[str, ...]] = {
     "protocols/mlrc.py": ("tests/protocols/test_mlrc.py",),
+    "protocols/standard.py": ("tests/protocols/test_standard.py",),
     "protocols/splits.py": ("tests/protocols/test_splits.py",),
     "protocols/search/space.py": ("tests/protocols/search/test_space.py",),
     "protocols/search/study.py": ("tests/protocols/search/test_study.py", "tests/protocols/test_mlrc.py"),
@@ -63,11 +64,23 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/losses/test_proxy_anchor.py",
         *CONTRACTS,
         "-k",
-        "proxy_anchor and not nir or defaults",
+        "proxy_anchor and not nir or defaults or refusals",
     ),
-    "losses/nir.py": ("tests/losses/test_nir.py", *CONTRACTS, "-k", "nir or defaults"),
-    "losses/soft_triple.py": ("tests/losses/test_soft_triple.py", *CONTRACTS, "-k", "soft_triple or defaults"),
-    "losses/proxy_gml.py": ("tests/losses/test_proxy_gml.py", *CONTRACTS, "-k", "proxy_gml or defaults"),
+    "losses/proxy_isa.py": (
+        "tests/losses/test_proxy_isa.py",
+        *CONTRACTS,
+        "-k",
+        "proxy_isa or ProxyISA or defaults or refusals",
+    ),
+    "losses/ccp.py": ("tests/losses/test_ccp.py", *CONTRACTS, "-k", "ccp or defaults or refusals"),
+    "losses/nir.py": ("tests/losses/test_nir.py", *CONTRACTS, "-k", "nir or defaults or refusals"),
+    "losses/soft_triple.py": (
+        "tests/losses/test_soft_triple.py",
+        *CONTRACTS,
+        "-k",
+        "soft_triple or defaults or refusals",
+    ),
+    "losses/proxy_gml.py": ("tests/losses/test_proxy_gml.py", *CONTRACTS, "-k", "proxy_gml or defaults or refusals"),
 }
 ONLY_FAST = "not slow and not long and not faults and not cluster and not late"
 LIBRARIES = (

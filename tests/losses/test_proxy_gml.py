@@ -94,6 +94,8 @@ def test_the_eight_rows_of_table_1(positive_mask, masked_softmax, reg_weight):
     value.backward()
     assert embeddings.grad.isfinite().all()
     assert loss.proxies.grad.isfinite().all()
+    loss.reducer = DoNothingReducer()
+    assert loss(embeddings, labels)["loss"]["losses"].shape == labels.shape
 
 
 def test_a_sample_that_sees_no_proxy_of_its_class_teaches_nothing():
