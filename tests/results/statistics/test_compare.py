@@ -164,6 +164,7 @@ def test_one_failed_search_does_not_hide_what_the_others_show():
         ((0.30, 0.29, 0.26), (0.40, 0.402, 0.398), (0.26,)),  # 3 points are more than 5 deviations of 0.2 points.
         ((0.30, 0.29, 0.28), (0.40, 0.402, 0.398), ()),  # 1 point below the median is too little.
         ((0.30, 0.29, 0.26), (0.40, 0.41, 0.39), ()),  # 3 points are less than 5 deviations of 1 point.
+        ((0.30, 0.29, 0.26), (0.50, 0.50, 0.50), ()),  # A deviation of 0 says nothing.
         ((0.30, 0.14), (0.40, 0.41, 0.39), (0.14,)),  # Less than half of the best.
         ((0.50, 0.25), (0.40, 0.41, 0.39), ()),  # Half of the best is not less than half.
         ((0.30, 0.24), (0.40, 0.402, 0.398), ()),  # Two searches have no median of their own.
