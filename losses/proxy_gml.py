@@ -129,7 +129,6 @@ class ProxyGMLLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
         self.num_classes = num_classes
         self.embedding_size = embedding_size
         self.proxies_per_class = proxies_per_class
-        self.r = r
         self.positive_mask = positive_mask
         self.masked_softmax = masked_softmax
         self.k = _selection_size(r, num_classes * proxies_per_class)

@@ -12,6 +12,7 @@ import importlib.abc
 import importlib.util
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -27,11 +28,12 @@ from types import CodeType, ModuleType
 ROOT = Path(__file__).resolve().parent.parent
 
 # These run over all losses; `-k` takes those of one.
-CONTRACTS = ("tests/losses/test_contract.py", "tests/protocols/training/test_component_versions.py")
+CONTRACTS = ("tests/losses/test_contract.py", "tests/losses/test_refusals.py", "tests/losses/test_schedule.py")
 
-# By module: arguments of pytest for the tests that must notice a change. Slow ones are left out.
+# By module: arguments of pytest for the tests that must notice a change.
 TESTS: dict[str, tuple[str, ...]] = {
     "protocols/mlrc.py": ("tests/protocols/test_mlrc.py",),
+    "protocols/standard.py": ("tests/protocols/test_standard.py",),
     "protocols/splits.py": ("tests/protocols/test_splits.py",),
     "protocols/search/space.py": ("tests/protocols/search/test_space.py",),
     "protocols/search/study.py": ("tests/protocols/search/test_study.py", "tests/protocols/test_mlrc.py"),
@@ -63,13 +65,33 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/losses/test_proxy_anchor.py",
         *CONTRACTS,
         "-k",
-        "proxy_anchor and not nir or defaults",
+        "proxy_anchor and not nir or defaults or refusals",
     ),
-    "losses/nir.py": ("tests/losses/test_nir.py", *CONTRACTS, "-k", "nir or defaults"),
-    "losses/soft_triple.py": ("tests/losses/test_soft_triple.py", *CONTRACTS, "-k", "soft_triple or defaults"),
-    "losses/proxy_gml.py": ("tests/losses/test_proxy_gml.py", *CONTRACTS, "-k", "proxy_gml or defaults"),
+    "losses/proxy_isa.py": (
+        "tests/losses/test_proxy_isa.py",
+        *CONTRACTS,
+        "-k",
+        "proxy_isa or ProxyISA or defaults or refusals",
+    ),
+    "losses/ccp.py": (
+        "tests/losses/test_ccp.py",
+        "tests/losses/test_near_proxies.py",
+        *CONTRACTS,
+        "-k",
+        "ccp or near_proxies or defaults or refusals",
+    ),
+    "losses/nir.py": ("tests/losses/test_nir.py", *CONTRACTS, "-k", "nir or defaults or refusals"),
+    "losses/soft_triple.py": (
+        "tests/losses/test_soft_triple.py",
+        *CONTRACTS,
+        "-k",
+        "soft_triple or defaults or refusals",
+    ),
+    "losses/proxy_gml.py": ("tests/losses/test_proxy_gml.py", *CONTRACTS, "-k", "proxy_gml or defaults or refusals"),
 }
-ONLY_FAST = "not slow and not long and not faults and not cluster and not late"
+MADE = "not long and not faults and not cluster and not late"
+"""The tests of `make test`."""
+
 LIBRARIES = (
     *("numpy", "scipy.stats", "pandas", "pydantic", "sqlalchemy", "optuna", "torch", "pytorch_metric_learning.losses"),
     *("PIL.Image", "sklearn.cluster", "hypothesis", "pytest"),
@@ -84,6 +106,10 @@ _CALCULATED: dict[type[ast.operator], type[ast.operator]] = {
     **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult},
     **{ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.MatMult: ast.Add},
 }
+
+
+UNSEEN = re.compile("VERSION$|^_?(ENTRIES|SCORED_ELEMENTS|WAIT_SECONDS)$")
+"""Names of constants whose value changes no result."""
 
 
 @dataclass(frozen=True)
@@ -155,8 +181,12 @@ def places(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
 
 
 def may_change(node: ast.AST) -> bool:
+    """Not docstrings, checks of what is equally long, versions, and sizes that cost only time: no test sees them."""
+    if isinstance(node, ast.Assign):
+        return not any(isinstance(one, ast.Name) and UNSEEN.search(one.id) for one in node.targets)
     docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return not docstring and not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    keyword = isinstance(node, ast.keyword) and node.arg in ("strict", "stacklevel")
+    return not (docstring or keyword or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"))
 
 
 def put(parent: ast.AST, field: str, index: int | None, node: ast.AST) -> None:
@@ -218,7 +248,7 @@ def in_fork(work: Callable[[], int]) -> int:
     return child
 
 
-def run_tests(path: str, mutant: Mutant | None, folder: Path) -> int:
+def run_tests(path: str, marks: str, folder: Path, mutant: Mutant | None) -> int:
     """Exit code of the module's tests, in this process."""
     import pytest
     from hypothesis import Phase, settings
@@ -230,17 +260,19 @@ def run_tests(path: str, mutant: Mutant | None, folder: Path) -> int:
         os.dup2(output.fileno(), 2)
     # A failing example need not be made small, and none is kept.
     settings.register_profile("mutants", deadline=None, database=None, phases=(Phase.explicit, Phase.generate))
-    options = ("-x", "-q", "-m", ONLY_FAST, "-p", "no:cacheprovider", "--hypothesis-profile", "mutants")
+    options = ("-x", "-q", "-m", marks, "-p", "no:cacheprovider", "--hypothesis-profile", "mutants")
     return int(pytest.main([*options, "--basetemp", str(folder / str(os.getpid())), *TESTS[path]]))
 
 
-def exit_codes(path: str, mutants: Sequence[Mutant | None], seconds: float, folder: Path) -> Iterator[tuple[int, int]]:
+def exit_codes(
+    work: Callable[[Mutant | None], int], mutants: Sequence[Mutant | None], seconds: float
+) -> Iterator[tuple[int, int]]:
     """Run the tests for each mutant, on all cores; yield its place and the exit code, 1 where the time is over."""
     waiting, running = list(enumerate(mutants))[::-1], {}
     while waiting or running:
         while waiting and len(running) < (os.cpu_count() or 1):
             place, mutant = waiting.pop()
-            child = in_fork(partial(run_tests, path, mutant, folder))
+            child = in_fork(partial(work, mutant))
             running[child] = place, time.monotonic() + seconds
         for child, (place, until) in list(running.items()):
             done, status = os.waitpid(child, os.WNOHANG)
@@ -259,19 +291,22 @@ def exit_codes(path: str, mutants: Sequence[Mutant | None], seconds: float, fold
 def survivors_of(path: str, most: int, seed: int, folder: Path) -> tuple[list[Mutant], int]:
     """The mutants that no test notices, and the number of all that were tried.
 
+    Slow tests run only for the mutants that all others let live.
+
     Raises:
         SystemExit: The tests fail without any change.
     """
-    started = time.monotonic()
-    if any(code for _, code in exit_codes(path, [None], 300, folder)):
-        (output,) = folder.glob("*.txt")
-        raise SystemExit(f"{path}: its tests fail without a change\n{output.read_text()[-2000:]}")
-    # Two run side by side.
-    seconds = 10 + 5 * (time.monotonic() - started)
     mutants = mutants_of(path)
-    drawn = random.Random(f"{seed} {path}").sample(mutants, min(most, len(mutants)))
-    survived = [drawn[place] for place, code in exit_codes(path, drawn, seconds, folder) if code == 0]
-    return sorted(survived, key=lambda one: one.line), len(drawn)
+    alive = drawn = random.Random(f"{seed} {path}").sample(mutants, min(most, len(mutants)))
+    for marks in (f"{MADE} and not slow", MADE):
+        work, started = partial(run_tests, path, marks, folder), time.monotonic()
+        if any(code for _, code in exit_codes(work, [None], 300)):
+            output = max(folder.glob("*.txt"), key=os.path.getmtime)
+            raise SystemExit(f"{path}: its tests fail without a change\n{output.read_text()[-2000:]}")
+        # Two run side by side.
+        seconds = 10 + 5 * (time.monotonic() - started)
+        alive = [alive[place] for place, code in exit_codes(work, alive, seconds) if code == 0]
+    return sorted(alive, key=lambda one: one.line), len(drawn)
 
 
 def main() -> None:

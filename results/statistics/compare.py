@@ -184,7 +184,7 @@ def _of_single_searches(
         np.array([one.mean for one in given]),
         np.maximum(varied, floor),
         np.array([float(len(one.units)) for one in given]),
-        np.array([WIDENING * assumed.deviation if one.searched and not one.constant else 0.0 for one in given]),
+        np.array([WIDENING * assumed.deviation if one.searched else 0.0 for one in given]),
         assumed.degrees,
     )
 

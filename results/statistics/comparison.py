@@ -214,8 +214,8 @@ class ComparisonResult:
         searched = {name: own.units for name, own in self.values.items() if own.searched and len(own.units) > 1}
         for name, units in searched.items():
             others = [other for key, other in searched.items() if key != name]
-            degrees = sum(len(other) - 1 for other in others)
-            deviation = math.sqrt(sum(np.var(other) * len(other) for other in others) / degrees) if degrees else 0.0
+            degrees = max(1, sum(len(other) - 1 for other in others))
+            deviation = math.sqrt(sum(np.var(other) * len(other) for other in others) / degrees)
             bound = max(units) / 2
             if len(units) > 2 and deviation > 0:
                 bound = max(bound, float(np.median(units)) - max(FAILED_DEVIATIONS * deviation, FAILED_LEAST))

@@ -159,4 +159,4 @@ def _variance_of_runs(searches: Sequence[np.ndarray], published: PublishedMean) 
     if published.deviation is not None:
         squares.append((published.runs - 1) * published.deviation**2)
         degrees += published.runs - 1
-    return (sum(squares) / degrees if degrees else 0.0), degrees
+    return sum(squares) / max(1, degrees), degrees

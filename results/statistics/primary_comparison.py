@@ -79,22 +79,19 @@ def unit_values(measured: MeasuredExperiment, values: Values) -> dict[str, Metho
     the complete searches. Else they are the runs.
     """
     summary, searched = measured.summary, measured.searched_methods
-    with_runs = {record.method for record in measured.records}
     searches, units_of = summary.experiment.search.searches, {}
     for key in summary.methods:
         own, planned, constant = values.get(key, {}), summary.runs[key], key in summary.constant
-        # A method without runs has a search to come.
-        is_searched = summary.trials > 0 and (key in searched or key not in with_runs)
         missing: Missing | None = None
         if searches > 1 and planned >= searches * summary.reproductions:
             complete = [runs for runs in own.values() if len(runs) >= summary.reproductions]
             missing = "searches missing" if len(complete) < searches else None
             units = tuple(float(np.mean(runs)) for runs in complete)
-            units_of[key] = MethodValues(units, sum(map(len, complete)), is_searched, missing=missing)
+            units_of[key] = MethodValues(units, sum(map(len, complete)), key in searched, missing=missing)
         else:
             runs = [value for runs in own.values() for value in runs]
             missing = "runs missing" if len(runs) < planned else None
-            units_of[key] = MethodValues(tuple(runs), len(runs), is_searched, constant, missing)
+            units_of[key] = MethodValues(tuple(runs), len(runs), key in searched, constant, missing)
     return units_of
 
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from losses import CCPLoss
+from losses import CCPLoss, Needs
+from losses.pair_losses import COPY
 from tests.support.golden_files import Case, case_name, golden
 from tests.support.linear_trunk import CLOCK, Linear, context
 
@@ -145,6 +146,18 @@ class Run:
 
 
 # --- properties ---
+
+
+def test_named_base_losses_and_needs_are_those_of_the_docstring() -> None:
+    bases = {name: CCPLoss.from_card(base=name, num_classes=2, embedding_size=2) for name in CCPLoss.named_bases}
+    c1, c2, ms, triplet = (loss.base_loss for loss in bases.values())
+    assert (c1.pos_margin, c1.neg_margin) == (1 - COPY, 0.5)
+    assert (c2.pos_margin, c2.neg_margin) == (0, 0.3841)
+    assert (ms.alpha, ms.beta, ms.base) == (2, 40, 0.5)
+    assert triplet.margin == 0.0961
+    assert {loss.needs for loss in bases.values()} == {
+        Needs(samples_per_class=4, normalization="ball", validation=True)
+    }
 
 
 @pytest.mark.parametrize("base", ["c2", "triplet"])

@@ -1,15 +1,36 @@
 """What every loss promises, whatever it computes: exact states and gradients, PML's conventions, odd batches."""
 
 import copy
+import inspect
 import pickle
+import re
 
 import pytest
 import torch
 from pytorch_metric_learning import distances, reducers, regularizers
 from torch.func import functional_call
 
+import losses
 from tests.support.loss_cases import B, C, D, assert_same_state, batch, cases, made, train, value_of
 from tests.support.loss_cases import with_finite_gradients as finite
+
+# --- settings ---
+
+
+def test_defaults_are_those_of_the_docstrings():
+    """A card that leaves a setting out trains with the default, which a paper published."""
+    documented, defaults = {}, {}
+    for cls in (getattr(losses, name) for name in losses.__all__):
+        arguments = (inspect.getdoc(cls) or "").partition("Args:\n")[2]
+        texts = dict(re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", arguments, re.M))
+        for name, parameter in inspect.signature(cls).parameters.items():
+            if texts and isinstance(value := parameter.default, str | int | float):
+                text = re.findall(r"[Dd]efault\s+`?([\w.-]*\w)", texts[name])[0]
+                documented[cls, name] = text == "True" if isinstance(value, bool) else type(value)(text)
+                defaults[cls, name] = value
+    assert documented == defaults
+    assert len(defaults) > 80
+
 
 # --- states, precision, gradients ---
 

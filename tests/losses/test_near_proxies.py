@@ -4,9 +4,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pytorch_metric_learning import losses as pml
+from pytorch_metric_learning.distances import CosineSimilarity, DotProductSimilarity, LpDistance
+from pytorch_metric_learning.reducers import MeanReducer
 
 from losses import CCPLoss
 from losses.ccp import ball, near_proxies
+from losses.pair_losses import BatchSumReducer, EuclideanDistance
 
 BASES = ("c1", "c2", "triplet")
 
@@ -47,9 +51,53 @@ def test_values_and_gradients_are_those_over_all_proxies(base, seed, num_classes
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_most_proxies_of_many_classes_are_left_out(base):
-    loss, embeddings, labels = drawn(base, 0, 500, 2, 4, 1.0)
-    loss.proxies.data[500:] = loss.proxies.data[:500] + 0.01
-    embeddings = loss.proxies.detach()[labels] + 0.01
-    near = near_proxies(loss.base_loss, ball(embeddings), labels, loss.proxies, 500)
-    assert len(near) < 500
+@pytest.mark.parametrize("length", [0.7, 1.0, 3.0])
+def test_the_proxies_that_stay_are_those_within_the_margin_and_hardly_more(base, length):
+    """Proxies in all directions around a sample at steps of 0.0015, so that many lie on both sides of the margin."""
+    angles = torch.linspace(0, torch.pi, 2000, dtype=torch.float64)
+    proxies = length * torch.stack([angles.cos(), angles.sin()], dim=1)
+    sample, label = torch.tensor([[0.9, 0.0]], dtype=torch.float64), torch.tensor([600])
+    loss = CCPLoss.from_card(num_classes=2000, embedding_size=2, proxies_per_class=1, base=base).base_loss
+    distances, products = (sample - ball(proxies)).norm(dim=1), sample[0] @ ball(proxies).t()
+    inside = {
+        "c1": (-products, -0.5),
+        "c2": (distances, 0.3841),
+        "triplet": (distances, distances[label] + 0.0961),
+    }[base]
+    near = near_proxies(loss, sample, label, proxies, 2000).tolist()
+    must, may = (inside[0] < inside[1] + slack for slack in (0.009, 0.011))
+    assert set(must.nonzero().flatten().tolist()) <= set(near)
+    assert set(near) <= {0, 1, 2, 600, *may.nonzero().flatten().tolist()}
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_the_classes_of_the_batch_and_three_proxies_always_stay(base):
+    loss = CCPLoss.from_card(num_classes=9, embedding_size=2, proxies_per_class=2, base=base).base_loss
+    proxies = torch.tensor([[-1.0, 0.0]]).repeat(18, 1)
+    proxies[7] = 0.9
+    samples = torch.tensor([[1.0, 0.0]])
+    expected = [0, 1, 2, 7, 16] if base != "triplet" else list(range(18))
+    assert near_proxies(loss, samples, torch.tensor([7]), proxies, 9).tolist() == expected
+
+
+EUCLIDEAN = EuclideanDistance(normalize_embeddings=False)
+EVERY_PROXY_COUNTS = [
+    pml.MultiSimilarityLoss(),
+    pml.ContrastiveLoss(distance=LpDistance(normalize_embeddings=True)),
+    pml.ContrastiveLoss(distance=LpDistance(normalize_embeddings=False, p=1)),
+    pml.ContrastiveLoss(distance=LpDistance(normalize_embeddings=False, power=2)),
+    pml.ContrastiveLoss(distance=CosineSimilarity()),
+    pml.ContrastiveLoss(distance=EUCLIDEAN, collect_stats=True),
+    pml.ContrastiveLoss(distance=EUCLIDEAN, reducer=MeanReducer()),
+    pml.TripletMarginLoss(distance=EUCLIDEAN, reducer=MeanReducer()),
+    pml.TripletMarginLoss(distance=EUCLIDEAN, reducer=BatchSumReducer()),
+    pml.TripletMarginLoss(distance=EUCLIDEAN, swap=True),
+    pml.TripletMarginLoss(distance=EUCLIDEAN, smooth_loss=True),
+    pml.TripletMarginLoss(distance=EUCLIDEAN, triplets_per_anchor=3),
+    pml.TripletMarginLoss(distance=DotProductSimilarity(normalize_embeddings=False)),
+]
+
+
+@pytest.mark.parametrize("loss", EVERY_PROXY_COUNTS, ids=range(len(EVERY_PROXY_COUNTS)))
+def test_no_proxy_is_left_out_of_a_loss_that_counts_them_all(loss):
+    assert near_proxies(loss, torch.eye(2), torch.arange(2), torch.eye(2), 2) is None

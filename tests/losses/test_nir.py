@@ -15,6 +15,7 @@ from losses import (
     ProxyISALoss,
     SoftTripleLoss,
 )
+from losses.plugin import Needs
 from tests.support.golden_files import Case, case_name, golden
 from tests.support.linear_trunk import CLOCK, context_without_pool
 
@@ -141,6 +142,21 @@ def test_loss_is_omega_times_the_base_plus_the_mean_of_exponentials(base: str, o
     torch.testing.assert_close(loss(embeddings, labels), expected)
 
 
+@pytest.mark.parametrize(("preset", "sizes"), [("paper", (8, 3, 128)), ("code", (5, 8, 128))])
+def test_a_preset_has_the_sizes_of_its_source(preset: str, sizes: tuple[int, ...]) -> None:
+    loss = NIRLoss.from_card(base_loss="proxy_anchor", num_classes=9000, embedding_size=4, preset=preset)
+    layers = [layer for layer in loss.flow.blocks[0].s1 if isinstance(layer, nn.Linear)]
+    assert (len(loss.flow.blocks), len(layers), layers[0].out_features) == sizes
+    assert loss.base_loss.proxies.std().item() == pytest.approx(1 / 8, rel=0.02)
+
+
+def test_the_needs_of_the_base_count_too() -> None:
+    base = ProxyISALoss(3, 4, memory_size=8)
+    base.needs = Needs(warmup_epochs=5, samples_per_class=2)
+    assert small(base).needs == base.needs
+    assert small().needs == Needs(warmup_epochs=1)
+
+
 def test_condition_of_soft_triple_is_constant_in_the_embeddings() -> None:
     """With one, log |det df/dx| would not be the density's: the class vector is chosen by the sample."""
     loss, (embeddings, labels) = small("soft_triple", centers_per_class=3), batch()
@@ -167,7 +183,12 @@ def test_proxy_backprop_off_keeps_the_proxies_out_of_the_flow() -> None:
 def test_self_regularisation_moves_what_its_name_says(mode: Any, moves_proxies: bool, moves_flow: bool) -> None:
     loss, (embeddings, labels) = small(self_regularization=mode), batch()
     embeddings.requires_grad_()
-    terms(loss, embeddings, labels)["self_loss"].backward()
+    torch.manual_seed(1)
+    value = terms(loss, embeddings, labels)["self_loss"]
+    torch.manual_seed(1)
+    samples = loss.generate(loss.condition(embeddings, labels))
+    torch.testing.assert_close(value, loss.omega * loss.base_loss(samples, labels))
+    value.backward()
     assert has_gradient(loss.base_loss.parameters()) == moves_proxies
     assert has_gradient(loss.flow.parameters()) == moves_flow
     assert not has_gradient([embeddings])

@@ -94,6 +94,8 @@ def test_the_eight_rows_of_table_1(positive_mask, masked_softmax, reg_weight):
     value.backward()
     assert embeddings.grad.isfinite().all()
     assert loss.proxies.grad.isfinite().all()
+    loss.reducer = DoNothingReducer()
+    assert loss(embeddings, labels)["loss"]["losses"].shape == labels.shape
 
 
 def test_a_sample_that_sees_no_proxy_of_its_class_teaches_nothing():
@@ -111,6 +113,12 @@ def test_a_sample_that_sees_no_proxy_of_its_class_teaches_nothing():
 )
 def test_rounding_does_not_add_a_proxy(r, num_classes, per_class, k):
     assert ProxyGMLLoss(num_classes, 2, per_class, r=r, positive_mask=False).k == k
+
+
+def test_proxies_start_uniformly_within_one_over_the_root_of_their_number():
+    torch.manual_seed(0)
+    starts = ProxyGMLLoss(500, 8, 5).proxies.detach() * 2500**0.5
+    assert -1 < starts.min() < -0.999 < 0.999 < starts.max() < 1
 
 
 def test_warns_when_own_proxies_fill_the_selection():

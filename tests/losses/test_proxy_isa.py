@@ -144,6 +144,12 @@ def test_table_3_without_weights_is_proxy_anchor(mined):
     torch.testing.assert_close(loss(embeddings, labels, mined), anchor(embeddings, labels, mined))
 
 
+def test_a_bound_of_one_sample_is_reached_by_the_first():
+    loss = ProxyISALoss(3, 4, memory_size=8, V=1)
+    loss.counts.copy_(torch.tensor([0, 1, 5]))
+    assert loss.class_status(torch.float64).effective_number.tolist() == [0, 1, 1]
+
+
 def test_all_filtered_still_measures_from_older_entries():
     loss = trained()
     before = copy.deepcopy(loss)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from pytorch_metric_learning import losses as pml
-from pytorch_metric_learning.distances import LpDistance
+from pytorch_metric_learning.distances import BaseDistance, LpDistance
 from torch import nn
 
 import losses
@@ -33,8 +33,11 @@ REFUSED: dict[str, Callable[[], object]] = {
     "has no proxies to condition a flow on": lambda: nir(pml.TripletMarginLoss()),
     "needs unit vectors, CCPLoss has none": lambda: nir(losses.CCPLoss(pml.TripletMarginLoss(distance=BALL), 3, 4)),
     "got 'proxy_nca'; .* NIRLoss.from_card": lambda: nir("proxy_nca"),
-    "r must be in": lambda: losses.ProxyGMLLoss(4, 2, r=1.01),
-    "V must be at least 1 and tau positive": lambda: losses.ProxyISALoss(3, 4, V=0.5),
+    "r must be in .* got 1.01": lambda: losses.ProxyGMLLoss(4, 2, r=1.01),
+    "r must be in .* got 0": lambda: losses.ProxyGMLLoss(4, 2, r=0),
+    "V must be at least 1 and tau positive, got V=0.5": lambda: losses.ProxyISALoss(3, 4, V=0.5),
+    "V must be at least 1 and tau positive, .* tau=0": lambda: losses.ProxyISALoss(3, 4, tau=0),
+    "needs cosines or dot products": lambda: losses.ProxyISALoss(3, 4, distance=BaseDistance(is_inverted=True)),
     "unknown positive_penalty 'w'": lambda: losses.ProxyISALoss(3, 4, positive_penalty="w"),  # type: ignore[arg-type]
     "takes softmax_scale, not alpha": lambda: losses.ProxyNCALoss(3, 4, alpha=32.0),
     "variant must be one of prob": lambda: losses.ProxyNCALoss(3, 4, "probability"),  # type: ignore[arg-type]

@@ -142,7 +142,15 @@ def test_collapsed_embeddings_score_nothing(scale: float, noise: float) -> None:
     assert not scores.recall_at[5].any()
     apart = rows.clone()
     apart[::2, 0] += max(scale, 1.0) * 0.01
-    assert not is_collapsed(normalized(apart)) or scale > 1e36
+    for length in (1.0, 1e-3):  # In the ball, embeddings may be short.
+        assert is_collapsed(length * normalized(rows))
+        assert not is_collapsed(length * normalized(apart)) or scale > 1e36
+
+
+@pytest.mark.parametrize(("spread", "expected"), [(7.9, True), (8.1, False)])
+def test_eight_units_of_rounding_are_no_distance(spread: float, expected: bool) -> None:
+    rows = torch.tensor([[1.0, 0.0], [1.0, (spread * 2**-52) ** 0.5]], dtype=torch.float64)
+    assert is_collapsed(rows) == expected
 
 
 def test_rows_are_normalised_one_by_one() -> None:

@@ -71,7 +71,10 @@ def test_a_study_says_what_it_is(setup: Setup) -> None:
     assert identity["seed"] == setup.seed
     assert identity["space"] == [MARGIN.model_dump(mode="json")]
     assert "racing" not in identity
+    assert "enqueue" not in identity
     assert study_of(setup, racing=True).name != study_of(setup).name
+    tried_first = study_of(setup, enqueue=({"loss.margin": 0.5}, {"loss.alpha": 1.0}))
+    assert tried_first.identity == {**identity, "enqueue": [{"loss.margin": 0.5}]}
 
 
 class _EnoughError(Exception):

@@ -42,6 +42,10 @@ def test_a_trial_with_all_folds_is_complete_however_bad_it_is() -> None:
     assert not Race((BEST,)).is_behind([0.0] * 4)
 
 
+def test_a_trial_that_is_as_bad_as_the_best_is_not_behind() -> None:
+    assert not Race(((0.0,) * 4,)).is_behind([0.0])
+
+
 def test_an_easy_fold_gives_no_advantage() -> None:
     # The first fold is easy for everybody. The trial's own mean, 0.30, would hide that it is 0.20 behind.
     expected = Race((BEST,)).expected([0.30])

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from results.spec.search_settings import LOOKS
 from results.statistics.compare import compare_at_looks, compare_methods, mean_half_widths
-from results.statistics.comparison import MethodValues, rank_words
+from results.statistics.comparison import ComparedPair, MethodValues, rank_words
 from results.statistics.deviations import SearchDeviation
+from results.statistics.pair_tests import adjusted as adjusted_of
+from results.statistics.pair_tests import adjusted_in_one_step, least_factor
 from results.statistics.primary_comparison import primary_comparison
 from results.store.experiment_results import MeasuredExperiment
 
@@ -74,6 +77,22 @@ def test_no_p_value_is_zero_where_nothing_varies():
     )
     exact = compare_methods(table(2, A=(100, 0), B=(99, 0)))
     assert 0 < exact.pairs[0].p < 1e-9
+
+
+def error_of(pair):
+    return pair.half_width / stats.t.ppf(0.975, pair.degrees)
+
+
+def test_no_error_is_smaller_than_that_of_rounding():
+    rounding = 0.6**2 / 12
+    constant = MethodValues((99.0,), 1, searched=False, constant=True)
+    values = {"A": of(100, 100), "constant": constant, "given": MethodValues((99.0, 99.0), 2, searched=False)}
+    pair = compare_methods(values, resolution=0.6).pair("A", "constant")
+    assert error_of(pair) == pytest.approx((1.7 * rounding / 2 + rounding) ** 0.5)
+    single = compare_methods(values, "single search", resolution=0.6, assumed=ASSUMED)
+    search = (2 * ASSUMED.deviation) ** 2
+    expected = [search + 1.5 * rounding, search + rounding, 1.5 * rounding]
+    assert [error_of(pair) ** 2 for pair in single.pairs] == pytest.approx(expected)
 
 
 def test_equal_methods_are_within_the_margin_as_far_as_the_design_says():
@@ -145,8 +164,11 @@ def test_one_failed_search_does_not_hide_what_the_others_show():
         ((0.30, 0.29, 0.26), (0.40, 0.402, 0.398), (0.26,)),  # 3 points are more than 5 deviations of 0.2 points.
         ((0.30, 0.29, 0.28), (0.40, 0.402, 0.398), ()),  # 1 point below the median is too little.
         ((0.30, 0.29, 0.26), (0.40, 0.41, 0.39), ()),  # 3 points are less than 5 deviations of 1 point.
+        ((0.30, 0.29, 0.26), (0.50, 0.50, 0.50), ()),  # A deviation of 0 says nothing.
         ((0.30, 0.14), (0.40, 0.41, 0.39), (0.14,)),  # Less than half of the best.
-        ((0.30, 0.26), (0.40, 0.402, 0.398), ()),  # Two searches have no median of their own.
+        ((0.50, 0.25), (0.40, 0.41, 0.39), ()),  # Half of the best is not less than half.
+        ((0.30, 0.24), (0.40, 0.402, 0.398), ()),  # Two searches have no median of their own.
+        ((0.30, 0.29, 0.26), (0.40, 0.41), ()),  # The deviation of two searches has one degree of freedom.
     ],
 )
 def test_a_search_failed_if_it_lies_far_below_its_methods_others(searches, others, failed):
@@ -169,6 +191,8 @@ def test_three_answers_of_a_pair_stand_apart():
     assert (pair.direction, pair.size, pair.claimed_size(1.5), pair.claimed_size(0.15)) == (
         *("a better", "within", "excluded", "compatible"),
     )
+    assert (pair.high - pair.difference, pair.difference - pair.low) == pytest.approx((pair.half_width,) * 2)
+    assert ComparedPair("a", "b", 1.0, 3, 3, 3, 3, half_width=0.5).claimed_size(1.5) == "compatible"
     turned = compare_methods(table(5, B=(30, 0.001), A=(30.15, 0.001)), margin=0.5).pair("A", "B")
     assert (turned.a, turned.better, turned.direction) == ("A", "A", "a better")
     assert turned.low == pytest.approx(pair.low)
@@ -179,6 +203,7 @@ def test_methods_that_are_not_complete_get_no_verdict_but_count_in_the_correctio
     result = compare_methods({**THREE, "D": half}, margin=0.5)
     assert result.interim
     assert {pair.untested for pair in result.pairs if "D" in (pair.a, pair.b)} == {"searches missing"}
+    assert {(pair.low, pair.high, pair.claimed_size(1)) for pair in result.pairs if pair.untested} == {(None,) * 3}
     alone = compare_methods(THREE, margin=0.5)
     for pair in alone.pairs:
         assert result.pair(pair.a, pair.b).p == pair.p
@@ -283,6 +308,22 @@ def test_claims_are_in_order_and_follow_the_means(rows, compare):
         assert pair.size != "beyond" or pair.better
         assert pair.size != "within" or abs(pair.difference) < 0.5
     assert result.highest == max(values, key=lambda name: values[name].mean)
+    numbers = {key: [getattr(one, key) for one in result.pairs] for key in ("p", "p_better", "p_beyond", "p_equal")}
+    ts = [stats.t(pair.degrees) for pair in result.pairs]
+    away = [t.sf((abs(one.difference) - 0.5) / error_of(one)) for t, one in zip(ts, result.pairs, strict=True)]
+    assert numbers["p"] == pytest.approx(
+        [2 * t.sf(abs(one.difference) / error_of(one)) for t, one in zip(ts, result.pairs, strict=True)]
+    )
+    asked = compare, len(rows)
+    better, beyond = (adjusted_of(np.array(p), *asked) / 0.75 for p in (numbers["p"], away))
+    equal = (adjusted_in_one_step if compare == "best" else adjusted_of)(1 - np.array(away), *asked) / 0.25
+    assert numbers["p_better"] == pytest.approx(np.minimum(better, 1))
+    assert numbers["p_beyond"] == pytest.approx(np.minimum(np.maximum(better, beyond), 1))
+    assert numbers["p_equal"] == pytest.approx(np.minimum(equal, 1), abs=1e-12)
+    pairs = len(rows) * (len(rows) - 1) / 2
+    level = 0.75 * 0.05 / {"all": pairs, "best": least_factor(len(rows)), "m1": len(rows) - 1}[compare]
+    for t, pair in zip(ts, result.pairs, strict=True):
+        assert pair.smallest == pytest.approx((t.ppf(1 - level / 2) + t.ppf(0.8)) * error_of(pair))
 
 
 @given(tables_of_searches, st.permutations(range(6)))

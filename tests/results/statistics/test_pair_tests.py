@@ -1,7 +1,7 @@
 """Tests of pairs and corrections of p values: against scipy, by hand, and by their definitions."""
 
 import math
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 
 import numpy as np
 import pytest
@@ -56,9 +56,11 @@ def test_the_variance_of_few_searches_is_inflated(searches, factor):
 
 
 def test_each_method_takes_its_own_variance_or_the_pooled_one():
-    errors = pool_or_own(np.zeros(3), np.array([25.0, 0.01, 0.04]), 3)
-    assert errors.squares == pytest.approx([29.375 / 3, *[9.81125 / 3] * 2])
+    errors = pool_or_own(np.zeros(3), np.array([0.025, 0.00001, 0.00004]), 3)
+    assert errors.squares == pytest.approx([0.029375 / 3, *[0.00981125 / 3] * 2])
     assert errors.degrees.tolist() == [6, 6, 6]
+    rounded = pool_or_own(np.zeros(2), np.array([0.25, 0.0]), 3, resolution=3.0)
+    assert rounded.squares == pytest.approx([1.175 * 9 / 12 / 3] * 2)
 
 
 def test_tables_are_tested_one_by_one():
@@ -68,6 +70,9 @@ def test_tables_are_tested_one_by_one():
     for number in range(4):
         alone = pool_or_own(means[number], variances[number], 3).pairs()
         assert together.error[number] == pytest.approx(alone.error)
+        for compare, adjust in product(("all", "best", "named"), (adjusted, adjusted_in_one_step)):
+            of_all, of_one = (adjust(p[..., :4] / 20, compare, 5) for p in (together.p, alone.p))
+            assert of_all[number] == pytest.approx(of_one)
     assert together.p.shape == (4, len(pairs_of(5)[0]))
 
 

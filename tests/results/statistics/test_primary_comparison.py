@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from results.spec.experiment_spec import PrimaryScore
 from results.statistics.compare import ALPHA
+from results.statistics.intervals import student_t_interval
 from results.statistics.primary_comparison import (
     comparison_on,
     method_intervals,
@@ -81,6 +82,12 @@ def test_without_a_search_the_runs_are_the_data():
     assert (result.unit, result.settings) == ("run", None)
     assert result.pair("good", "poor").better == "good"
     assert result.pair("good", "poor").units_a == 6
+    values = measured.values("map_at_r", "concatenated")
+    runs = student_t_interval(np.ravel(THREE["near"]).tolist())
+    assert method_intervals(measured, values)["near"] == runs
+    single = searched({key: [np.ravel(own)] for key, own in THREE.items()}, searches=1, runs=6)
+    assert primary_comparison(single).unit == "single search"
+    assert method_intervals(single, values)["near"] == runs
 
 
 def test_intervals_are_over_searches_for_every_value_of_a_run():
@@ -100,7 +107,8 @@ def test_the_smallest_step_of_a_score_is_that_of_one_neighbour():
         resolution(measured, PrimaryScore(metric=metric)) for metric in ("precision_at_1", "r_precision", "map_at_r")
     ]
     assert steps[0] == pytest.approx(1 / 1498)
-    assert steps[0] > 10 * steps[1] > 100 * steps[2] > 0
+    neighbours = 1498 / 104 - 1
+    assert steps[1:] == pytest.approx([steps[0] / neighbours, steps[0] / neighbours**2])
     assert resolution(measured, PrimaryScore(metric="precision_at_1", embeddings="separated")) == steps[0] / 4
 
 

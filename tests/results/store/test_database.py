@@ -186,6 +186,29 @@ def test_a_reader_sees_whole_results_while_another_writes(file):
     assert len(store.table("curves")) / 3 == 31
 
 
+def test_one_reading_sees_one_state(file):
+    with Database(file).reading() as connection:
+        before = connection.execute("SELECT count(*) FROM trainings").fetchone()[0]
+        opened(file).put_fold(some_spec(seed=9), some_result(some_spec(seed=9)))
+        assert connection.execute("SELECT count(*) FROM trainings").fetchone()[0] == before == 1
+
+
+@pytest.mark.parametrize("protected", ["store.sqlite", "."])
+def test_a_store_that_cannot_be_written_is_read_and_nothing_is_made_beside_it(file, protected, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: path != file.parent / protected)
+    spec = some_spec(seed=9)
+    assert "readonly database" in refusal(opened(file).put_fold, spec, some_result(spec))
+    with Database(file).reading() as connection:
+        assert len(connection.execute("SELECT * FROM trainings").fetchall()) == 1
+        assert [path.name for path in file.parent.iterdir()] == [file.name]
+    monkeypatch.undo()
+    with Database(file).reading() as held:  # So the log stays beside the file, and has what follows.
+        held.execute("SELECT * FROM trainings").fetchall()
+        opened(file).put_fold(spec, some_result(spec))
+        monkeypatch.setattr("os.access", lambda path, mode: path != file.parent / protected)
+        assert opened(file).finished_folds([spec.fingerprint]) == {spec.fingerprint}
+
+
 def test_an_error_in_a_transaction_leaves_nothing(file):
     database = Database(file)
 
@@ -216,6 +239,7 @@ RECORD = some_result(some_spec()).model_dump_json()
         (forged(RECORD[:100]), "content: Invalid JSON"),
         (forged("[]"), "content: Input should be an object"),
         (forged(RECORD[:-1] + ',"colour":1}'), "colour: Extra inputs are not permitted"),
+        (forged(RECORD[:-1] + ',"colour":1,"size":1}'), "colour: Extra inputs are not permitted"),
     ],
 )
 def test_a_damaged_row_is_named_with_the_remedy_whenever_it_is_read(file, values, said, caplog):
