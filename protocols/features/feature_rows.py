@@ -4,7 +4,7 @@ All processes map the same file into their memory, so none has a copy of the who
 training if they are few.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -86,11 +86,6 @@ class FeatureSource:
         if self._kept is None:
             return sent(self._features.take(rows), self._device)
         return self._kept.index_select(0, sent(rows, self._device))
-
-    def training_batches(self, rows: Iterable[Rows], generator: torch.Generator) -> Iterator[tuple[Rows, Tensor]]:
-        """Yield the positions and the features of each batch; the arguments are those of `training_batch`."""
-        for part in rows:
-            yield part, self.training_batch(part, generator)
 
 
 class EvaluationFeatures:

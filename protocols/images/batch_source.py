@@ -4,12 +4,11 @@ On a CPU, Pillow resizes the crops of a training. On a GPU, the GPU resizes a wh
 there is room, otherwise the boxes of each batch are sent. Both ways give the same pixels.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.images.crops import Cuts, cut_crops, evaluation_batch, random_cuts
@@ -72,11 +71,6 @@ class BatchSource:
         """
         return self._cut(rows, random_cuts(self._images, rows, self._settings, generator))
 
-    def training_batches(self, rows: Iterable[Rows], generator: torch.Generator) -> Iterator[tuple[Rows, Tensor]]:
-        """Make batches in order."""
-        for part in rows:
-            yield part, self.training_batch(part, generator)
-
 
 def _crops_of_sent_boxes(images: LabelledImages, side: int, device: torch.device, rows: Rows, cuts: Cuts) -> Tensor:
     boxes = []
@@ -97,7 +91,7 @@ class _ResidentImages:
 
     def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
         self.channels, self.side = images.images.channels, side
-        shapes = np.asarray(images.shapes_of(np.arange(len(images))), dtype=np.int64)
+        shapes = images.shapes_of(np.arange(len(images)))
         sizes, self.widths = shapes.prod(axis=1), shapes[:, 1]
         self.starts = np.cumsum(sizes) - sizes
         self.pixels = torch.empty(int(sizes.sum()), dtype=torch.uint8, device=device)
@@ -145,21 +139,6 @@ def has_room(device: torch.device, n_bytes: int, most: int) -> bool:
     Trainings that share a GPU (`share_gpu`) start together and see the same free memory, so each may take its part.
     """
     return device.type == "cuda" and n_bytes <= min(most, torch.cuda.mem_get_info(device)[0] // 2) // _sharing
-
-
-def labelled_batches(
-    batches: Iterable[tuple[Rows, Tensor]], targets: NDArray[np.int64], device: torch.device
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Add the labels to batches of crops, without a wait for the device.
-
-    Args:
-        targets: Class of every training image, (n,).
-
-    Yields:
-        Crops and classes (batch,) of the next batch, on the device.
-    """
-    for rows, crops in batches:
-        yield crops, sent(targets[rows], device)
 
 
 def embedding_batch(device: torch.device) -> int:

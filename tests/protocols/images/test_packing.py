@@ -67,7 +67,7 @@ def test_enlarged_images_take_the_bytes_of_their_files_and_give_the_same_pixels(
     assert (images.folder / "pixels.bin").stat().st_size == 3 * (12 * 9 + 9 * 20 + 21 * 16 + 16 * 16)
     for number, pixels in enumerate(expected):
         assert (images.image(number) == pixels).all()
-        assert images.shapes_of(np.array([number])) == [pixels.shape]
+        assert images.shapes_of(np.array([number])).tolist() == [list(pixels.shape)]
     # Crops of a pack that holds the enlarged images are the same.
     (tmp_path / "enlarged").mkdir()
     for name, pixels in zip(names, expected, strict=True):
