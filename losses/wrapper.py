@@ -81,7 +81,7 @@ class PluginWrapper(TrainingPlugin):
         """
         base = arguments.pop("base_loss", None) or arguments.pop("base", cls.default_base)
         if isinstance(base, nn.Module):
-            return cls(base, **arguments)  # type: ignore[call-arg]
+            return cls(base, **arguments)
         if base not in cls.named_bases:
             names = ", ".join(cls.named_bases)
             raise ValueError(f"base_loss must be one of {names}, or a component of kind loss, got {base!r}")
@@ -90,7 +90,7 @@ class PluginWrapper(TrainingPlugin):
         for_base = {key: value for key, value in arguments.items() if key in base_names}
         # The embedding size goes to both. An argument that neither takes is refused by the wrapper's constructor.
         for_wrapper = {key: value for key, value in arguments.items() if key in wrapper_names or key not in for_base}
-        return cls(build(**for_base), **for_wrapper)  # type: ignore[call-arg]
+        return cls(build(**for_base), **for_wrapper)
 
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """The groups of the base loss, then one group of the parameters that only the wrapper has."""

@@ -59,26 +59,26 @@ def test_a_check_finds_everything(tmp_path: Path) -> None:
     (root / "class_7" / "0.png").write_bytes(b"no image")
     (root / "class_7" / "1.png").write_bytes(b"")
     (root / "split.csv").write_text("class,split\nclass_0,train\nclass_1,middle\nclass_2,nowhere\n")
-    without = check_images(list_class_folders(root), None, skip_broken=False, decoding=None)
-    assert [fault.split(": ", 1)[1][:24] for fault in without.faults] == [
+    _, faults, _ = check_images(list_class_folders(root), None, skip_broken=False, decoding=None)
+    assert [fault.split(": ", 1)[1][:24] for fault in faults] == [
         "class 'class_1' has the ",
         "class 'class_2' has the ",
         "class 'class_2' has only",
     ]
     seen: list[int] = []
-    checked = check_images(
+    _, faults, _ = check_images(
         list_class_folders(root), None, skip_broken=False, decoding=lambda done, total: seen.append(done)
     )
     assert seen == list(range(1, 28))
-    assert [fault for fault in checked.faults if "class_7" in fault] == [
-        *(fault for fault in checked.faults if "cannot be decoded" in fault and "--skip-broken-images" in fault),
-        checked.faults[-1],
+    assert [fault for fault in faults if "class_7" in fault] == [
+        *(fault for fault in faults if "cannot be decoded" in fault and "--skip-broken-images" in fault),
+        faults[-1],
     ]
-    assert len(checked.faults) == 6
+    assert len(faults) == 6
     (root / "split.csv").unlink()
-    left = check_images(list_class_folders(root), 2, skip_broken=True, decoding=lambda done, total: None)
-    assert left.faults == ()
-    assert left.listing.left_out == (
+    left, faults, _ = check_images(list_class_folders(root), 2, skip_broken=True, decoding=lambda done, total: None)
+    assert faults == []
+    assert left.left_out == (
         "2 image(s) that cannot be decoded (class_7/0.png, class_7/1.png)",
         "2 class(es) with fewer than 2 images (class_2, class_7)",
     )

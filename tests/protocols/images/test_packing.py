@@ -15,7 +15,7 @@ from PIL import Image
 from protocols.images import packing
 from protocols.images.batch_source import BatchSource
 from protocols.images.crops import evaluation_batch
-from protocols.images.decoding import BrokenImageError, Decoded, decoded
+from protocols.images.decoding import BrokenImageError, decoded
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_files
 from results.spec.conditions import ImageSettings
@@ -127,7 +127,7 @@ def _counting(monkeypatch: pytest.MonkeyPatch, fails: Callable[[Path], bool] = l
     """Makes `decoded` write down the files it has finished; raises at those for which `fails`."""
     finished: list[str] = []
 
-    def counted(path: Path, *, as_mlrc: bool) -> Decoded:
+    def counted(path: Path, *, as_mlrc: bool) -> tuple[Image.Image, bool]:
         if fails(path):
             raise KeyboardInterrupt
         outcome = decoded(path, as_mlrc=as_mlrc)
