@@ -15,11 +15,10 @@ from protocols.images.crops import Cuts, cut_crops, evaluation_batch, random_cut
 from protocols.images.device_crops import (
     PIXELS_AT_ONCE,
     Rows,
-    Windows,
     largest_sides,
     numbers_of,
     resized,
-    resized_windows,
+    resized_boxes,
     sent,
 )
 from protocols.images.packed_images import LabelledImages
@@ -78,8 +77,8 @@ def _crops_of_sent_boxes(images: LabelledImages, side: int, device: torch.device
         boxes.append(images.image(row)[top : top + height, left : left + width].reshape(-1))
     channels = images.images.channels
     starts = np.cumsum([0, *(len(box) for box in boxes)])[:-1]
-    windows = _windows(starts, cuts.boxes[:, 3], cuts, channels)
-    return resized_windows(sent(np.concatenate(boxes), device), windows, channels, side)
+    numbers = numbers_of(starts, cuts.boxes[:, 3] * channels, cuts, channels, side)
+    return resized_boxes(sent(np.concatenate(boxes), device), numbers, channels, side)
 
 
 class _ResidentImages:
@@ -104,11 +103,11 @@ class _ResidentImages:
     def __call__(self, rows: Rows, cuts: Cuts) -> Tensor:
         tops, lefts = cuts.boxes[:, :2].T
         starts = self.starts[rows] + (tops * self.widths[rows] + lefts) * self.channels
-        windows = _windows(starts, self.widths[rows], cuts, self.channels)
+        numbers = numbers_of(starts, self.widths[rows] * self.channels, cuts, self.channels, self.side)
         values = len(rows) * self.most[0] * self.most[1] * self.channels
         if self.pixels.device.type != "cuda" or values > PIXELS_AT_ONCE:
-            return resized_windows(self.pixels, windows, self.channels, self.side)
-        boxes = sent(numbers_of(windows, self.channels, self.side), self.pixels.device)
+            return resized_boxes(self.pixels, numbers, self.channels, self.side)
+        boxes = sent(numbers, self.pixels.device)
         if self._boxes != len(rows):
             self._boxes, self._graph = len(rows), torch.cuda.make_graphed_callables(self._crops, (boxes.clone(),))
         # A copy, since the next batch is written to the memory of the graph.
@@ -117,11 +116,6 @@ class _ResidentImages:
 
     def _crops(self, boxes: Tensor) -> Tensor:
         return resized(self.pixels, boxes, self.most, self.channels, self.side)
-
-
-def _windows(starts: Rows, image_widths: Rows, cuts: Cuts, channels: int) -> Windows:
-    heights, widths = cuts.boxes[:, 2:].T
-    return Windows(starts, image_widths * channels, heights, widths, cuts.flips)
 
 
 _sharing = 1
