@@ -66,9 +66,7 @@ class _FirstStep:
         self.is_foreign = has_foreign_code(method)
         self.network = nn.Linear(_WIDTH, embedding_size)
         counts = np.bincount(targets).tolist()
-        self.built = build_method(
-            method, len(counts), embedding_size, len(targets), training.batch_size, class_counts=counts
-        )
+        self.built = build_method(method, counts, embedding_size, training.batch_size)
         self.parameters = [p for p in self.built.loss.parameters() if p.requires_grad]
         self._check_parameters()
         self._check_optimizer()

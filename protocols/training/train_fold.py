@@ -174,10 +174,7 @@ class _Training:
         spec, targets = self.spec, torch.from_numpy(self.targets)
         seed_generators(derive_seed("loss", spec.seed))
         counts, batch_size = targets.bincount().tolist(), self.settings.batch_size
-        n_classes = len(counts)
-        method = build_method(
-            spec.method, n_classes, self.model.dimensions, len(targets), batch_size, class_counts=counts
-        )
+        method = build_method(spec.method, counts, self.model.dimensions, batch_size)
         # Moved before the optimizer is built: pytorch-metric-learning replaces class weights when their type changes.
         method.loss.to(self.device)
         with self._refusals():
@@ -198,7 +195,7 @@ class _Training:
         self.trunk_is_frozen = False
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
         with self._refusals():
-            method.plugin.bind(TrainingContext(trainable, n_classes, generator, pool))
+            method.plugin.bind(TrainingContext(trainable, len(counts), generator, pool))
         return method
 
     def _refusals(self) -> AbstractContextManager[None]:

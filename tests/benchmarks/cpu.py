@@ -165,7 +165,7 @@ def train_by_pml(spec: FoldSpec, data: FoldData) -> float:
         models,
         optimizers,
         training.batch_size,
-        {"metric_loss": build_method(spec.method, 1, model.dimensions).loss},
+        {"metric_loss": build_method(spec.method, [1], model.dimensions, 1).loss},
         PillowImages(spec, data.train, training=True),
         loss_weights={"metric_loss": 1},
         sampler=samplers.MPerClassSampler(data.train.labels, spec.method.samples_per_class),

@@ -33,7 +33,7 @@ def built(name: str) -> BuiltMethod | None:
     (experiment,) = load_experiments("quickstart", {}).values()
     method = open_method(experiment, load_card(name)).at(EARLY.get(name, {}))
     torch.manual_seed(0)
-    return build_method(method, C, D, 5000, B) if method.loss else None
+    return build_method(method, [5000 // C] * C, D, B) if method.loss else None
 
 
 def value_and_gradient(
