@@ -135,11 +135,6 @@ def has_room(device: torch.device, n_bytes: int, most: int) -> bool:
     return device.type == "cuda" and n_bytes <= min(most, torch.cuda.mem_get_info(device)[0] // 2) // _sharing
 
 
-def embedding_batch(device: torch.device) -> int:
-    """Number of images that are embedded at once. A constant on each kind of device, since it decides last digits."""
-    return 256 if device.type == "cuda" else 64
-
-
 class EvaluationCrops:
     """Centre crops of images in batches, uint8 (batch, channels, crop, crop) on the device.
 
@@ -156,7 +151,8 @@ class EvaluationCrops:
         keep: bool = True,
     ) -> None:
         self.images, self.settings, self.device = images, settings, device
-        self.batch = embedding_batch(device)
+        # A constant on each kind of device, since it decides last digits.
+        self.batch = 256 if device.type == "cuda" else 64
         n_bytes = len(images) * images.images.channels * settings.crop**2
         self._on_device = keep and has_room(device, n_bytes, DEVICE_BYTES)
         self._keeps = self._on_device or (keep and n_bytes <= HOST_BYTES)

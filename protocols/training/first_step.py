@@ -46,7 +46,7 @@ def try_first_step(
 
     Raises:
         RefusedError: The method's own code does not take its settings, the sizes or the batch, or cannot be trained.
-        ValueError: There is no batch of this size; see `check_batches`.
+        ValueError: There is no batch of this size; see `batches`.
     """
     seed, m = derive_seed("first step"), method.samples_per_class
     rows = next(batches(targets, training.batch_size, m, seed, whole_passes=method.whole_passes))

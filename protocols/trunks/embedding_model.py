@@ -242,11 +242,6 @@ def trunk_width(spec: TrunkSpec) -> int:
     return trunk_entry(spec).width if spec.width is None else spec.width
 
 
-def trunk_parameter_names(spec: TrunkSpec) -> tuple[str, ...]:
-    """Return the names of a trunk's parameters and buffers, in the order of its layers."""
-    return tuple(trunk_entry(spec).shapes())
-
-
 def check_images_fit(spec: TrunkSpec, crop: int) -> None:
     """Compute one image with a trunk of a library or a user's file, so that a wrong size is told before any training.
 
