@@ -34,7 +34,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "prob": {"softmax_scale": 9.0},
         "classic": {"softmax_scale": 9.0},
-        "anchor_form": {"alpha": 32.0, "margin": 0.1, "positive_enumeration": "proxies"},
+        "anchor_form": {"alpha": 32.0, "margin": 0.1},
     }
 )
 
@@ -47,7 +47,7 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
 
         prob         -log( e^{l_iy} / sum_c e^{l_ic} )                           ProxyNCA++
         classic      -log( e^{l_iy} / sum_{c != y} e^{l_ic} )                    Proxy-NCA; may be negative
-        anchor_form  log(1 + n_i e^{-alpha (s_iy - margin)}) + log(1 + sum_{c != y} e^{alpha (s_ic + margin)})
+        anchor_form  log(1 + e^{-alpha (s_iy - margin)}) + log(1 + sum_{c != y} e^{alpha (s_ic + margin)})
 
     Embeddings (B, d) may have any norm, labels (B,) are in 0..C-1. `indices_tuple` weights the samples. The loss is
     computed in log space, so no sample is lost to underflow. pytorch-metric-learning's class equals `prob` except for
@@ -63,8 +63,6 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
         softmax_scale: for `prob` and `classic`, inverse temperature of the squared distances; default 9.
         alpha: for `anchor_form`, sharpness; default 32.
         margin: for `anchor_form`, in cosine units; default 0.1.
-        positive_enumeration: for `anchor_form`, what n_i is. `proxies`: 1, as in the paper. `batch`: the number of
-            samples of class y_i in the batch, as in the authors' code. Default `proxies`.
         proxy_init: starting values of the proxies. `eighth`: N(0, 1) / 8, as in the code of ProxyNCA++, of the port of
             Proxy-NCA and of NIR. `normal`: N(0, 1), as in pytorch-metric-learning and so in MLRC. `kaiming`: variance
             2/C, as in Proxy-ISA's code. Default `eighth`.
@@ -91,7 +89,6 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
         softmax_scale: float | None = None,
         alpha: float | None = None,
         margin: float | None = None,
-        positive_enumeration: Literal["proxies", "batch"] | None = None,
         proxy_init: ProxyNCAStart | None = None,
         **kwargs: Any,
     ) -> None:
@@ -99,12 +96,7 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
             kwargs["weight_init_func"] = _init_func(proxy_init, kwargs.get("weight_init_func"))
         super().__init__(**kwargs)
         require_similarity(self.distance)
-        given = {
-            "softmax_scale": softmax_scale,
-            "alpha": alpha,
-            "margin": margin,
-            "positive_enumeration": positive_enumeration,
-        }
+        given = {"softmax_scale": softmax_scale, "alpha": alpha, "margin": margin}
         self.settings = _settings(variant, {name: value for name, value in given.items() if value is not None})
         if num_classes < 2 and variant == "classic":
             raise ValueError(f"Proxy-NCA in its form {variant!r} needs two classes, got {num_classes}")
@@ -133,8 +125,6 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
     def _anchor_form(self, cosine: Tensor, labels: Tensor) -> Tensor:
         alpha, margin = self.settings["alpha"], self.settings["margin"]
         positive = -alpha * (cosine.gather(1, labels.unsqueeze(1)).squeeze(1) - margin)
-        if self.settings["positive_enumeration"] == "batch":
-            positive = positive + labels.bincount(minlength=self.num_classes)[labels].to(positive.dtype).log()
         others = ~functional.one_hot(labels, self.num_classes).bool()
         repulsion: Tensor = lmu.logsumexp(alpha * (cosine + margin), keep_mask=others, add_one=True, dim=1).squeeze(1)
         # torch's softplus is the identity above 20.
@@ -166,7 +156,4 @@ def _settings(variant: str, given: Mapping[str, Any]) -> dict[str, Any]:
     foreign = sorted(given.keys() - defaults.keys())
     if foreign:
         raise ValueError(f"Proxy-NCA in its form {variant!r} takes {', '.join(defaults)}, not {', '.join(foreign)}")
-    settings = {**defaults, **given}
-    if settings.get("positive_enumeration", "proxies") not in ("proxies", "batch"):
-        raise ValueError("positive_enumeration must be 'proxies' or 'batch'")
-    return settings
+    return {**defaults, **given}

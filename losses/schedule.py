@@ -96,7 +96,6 @@ class Schedule:
         steps_per_epoch: steps between two calls of `on_epoch_start`; default None, one pass over the images.
         warmup_epochs: passes with a frozen trunk; default None, as the loss needs.
         seed: seed of the draws for `images` and of the loss's own draws; default 0.
-        generator: generator of the loss's own draws; default None, a new one from `seed`.
 
     Attributes:
         step: number of steps done. Set it when a training is resumed, before the next step.
@@ -117,7 +116,6 @@ class Schedule:
         steps_per_epoch: int | None = None,
         warmup_epochs: int | None = None,
         seed: int = 0,
-        generator: torch.Generator | None = None,
     ) -> None:
         self.loss, self.step, self.batch_size = loss, 0, batch_size
         self.training_images = len(labels)
@@ -134,8 +132,7 @@ class Schedule:
         parameters = [p for p in model.parameters() if p.requires_grad]
         n_classes = int(max(labels)) + 1
         pool = self._without_images if images is None else SamplePool(model, images, labels, seed)
-        generator = torch.Generator().manual_seed(seed) if generator is None else generator
-        loss.bind(TrainingContext(parameters, n_classes, generator, pool))
+        loss.bind(TrainingContext(parameters, n_classes, torch.Generator().manual_seed(seed), pool))
 
     def clock(self) -> Clock:
         """The progress of the training, as the hooks get it."""

@@ -1,11 +1,10 @@
 """The training of a model on all classes of a dataset, to be used and not to be tested.
 
-It sees the test classes, so it stands apart. Its outcome is a type of its own: a search or a table takes a
-`FoldResult`, as does the store, and this module returns none.
+It sees the test classes, so it stands apart. A search or a table takes a `FoldResult`, as does the store, and this
+module returns none.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -17,27 +16,13 @@ from results.records.records import Provenance
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A model that was trained on all classes. It has no scores.
-
-    Attributes:
-        weights: Its state dict, on the CPU, after the last epoch.
-        failure: Why the training diverged; None if it did not.
-    """
-
-    weights: dict[str, Tensor]
-    failure: str | None
-    provenance: Provenance
-
-
 def fit(
     like: FoldSpec,
     epochs: int,
     dataset: Dataset,
     device: str = "cpu",
     progress: Callable[[int, int], None] | None = None,
-) -> Fitted:
+) -> tuple[dict[str, Tensor], str | None, Provenance]:
     """Train a model on all classes.
 
     Args:
@@ -46,6 +31,9 @@ def fit(
         dataset: The data that `like` was trained on, with features in place of images for a frozen trunk.
         device: `cpu`, `cuda` or `cuda:N`.
         progress: Called with the number of iterations that are done, and that of all.
+
+    Returns:
+        The state dict after the last epoch, on the CPU; why the training diverged, None if it did not; its provenance.
 
     Raises:
         MethodError: The loss or the miner cannot be built.
@@ -68,5 +56,4 @@ def fit(
         device=device,
         observe=None if progress is None else lambda _, iterations: progress(iterations, total),
     )
-    result = trained.result
-    return Fitted(trained.weights, result.reason, result.provenance)
+    return trained.weights, trained.result.reason, trained.result.provenance

@@ -2,7 +2,7 @@
 
 import torch
 
-from protocols.features.feature_rows import EvaluationFeatures, FeatureSource, LabelledFeatures
+from protocols.features.feature_rows import FeatureSource, LabelledFeatures
 from protocols.images.batch_source import BatchSource, EvaluationCrops
 from protocols.images.packed_images import LabelledImages
 from results.spec.conditions import ImageSettings
@@ -11,7 +11,7 @@ Samples = LabelledImages | LabelledFeatures
 """A selection of a dataset's images, or of their features, with classes. It gives no access to others."""
 
 TrainingBatches = BatchSource | FeatureSource
-EvaluationBatches = EvaluationCrops | EvaluationFeatures
+EvaluationBatches = EvaluationCrops | FeatureSource
 
 
 def training_batches_of(samples: Samples, settings: ImageSettings, device: torch.device) -> TrainingBatches:
@@ -26,5 +26,5 @@ def evaluation_batches_of(
 ) -> EvaluationBatches:
     """Return the batches of an evaluation, in the order of the samples: centre crops of images, or rows of features."""
     if isinstance(samples, LabelledFeatures):
-        return EvaluationFeatures(samples, device, keep=keep)
+        return FeatureSource(samples, device, keep=keep)
     return EvaluationCrops(samples, settings, device, keep=keep)

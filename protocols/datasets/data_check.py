@@ -1,7 +1,5 @@
 """Looks for all faults of a dataset's folder at once, and mends none."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from protocols.datasets.dataset import Oddities, reads_as_mlrc
@@ -14,24 +12,9 @@ from protocols.progress import Progress
 from results.spec.data_choice import OWN_DATA
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What was found.
-
-    Attributes:
-        listing: The images that a run would use.
-        faults: What a run would refuse, each in one line with the remedy.
-        oddities: A phrase on equal and constant images; None without any. The test classes are those of the split.
-    """
-
-    listing: ImageListing
-    faults: tuple[str, ...]
-    oddities: str | None
-
-
 def check_images(
     listing: ImageListing, min_images: int | None, skip_broken: bool, decoding: Progress | None
-) -> Checked:
+) -> tuple[ImageListing, list[str], str | None]:
     """Check a listing; that of a folder of the user's images has no split yet, and its `split.csv` is read here.
 
     Args:
@@ -39,6 +22,10 @@ def check_images(
         skip_broken: Whether images that cannot be decoded are left out instead of being faults.
         decoding: Called with the number of decoded images and the number of all images. None decodes no image. Images
             that cannot be decoded do not count for their class.
+
+    Returns:
+        The images that a run would use; what it would refuse, each in one line with the remedy; a phrase on equal and
+        constant images, None without any.
     """
     faults: list[str] = []
     is_own = listing.name in OWN_DATA
@@ -64,7 +51,7 @@ def check_images(
     equal = _equal_files(left) if is_own or decoding is not None else ()
     constant = [place for place, row in enumerate(sound[kept].tolist()) if looks[row] is True]
     tested = range(left.trainval_classes or 0, left.n_classes)
-    return Checked(left, tuple(faults), Oddities(equal, tuple(constant)).phrase(left, tested))
+    return left, faults, Oddities(equal, tuple(constant)).phrase(left, tested)
 
 
 def _looks(listing: ImageListing, decoding: Progress) -> list[str | bool | None]:
@@ -73,7 +60,7 @@ def _looks(listing: ImageListing, decoding: Progress) -> list[str | bool | None]
 
     def look(name: str) -> str | bool:
         try:
-            return is_constant(decoded(listing.root / name, as_mlrc=as_mlrc).picture)
+            return is_constant(decoded(listing.root / name, as_mlrc=as_mlrc)[0])
         except BrokenImageError as error:
             return str(error)
 

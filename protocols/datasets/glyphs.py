@@ -44,7 +44,7 @@ def open_glyphs(request: DataRequest) -> Dataset:
         cells = np.asarray(sheet).reshape(len(ALPHABET), SIDE, len(FACES), SIDE).swapaxes(1, 2)
     labels, columns = np.nonzero(cells.any(axis=(2, 3)))
     pixels = np.ascontiguousarray(cells[labels, columns])
-    content = hashlib.sha256(pixels.tobytes()).hexdigest()
+    content = hashlib.sha256(pixels.data).hexdigest()
     folder = cached(request.cache / f"glyphs-{content[:16]}", lambda partial: write_arrays(pixels[..., None], partial))
     codes = [f"U+{ord(character):04X}" for character in ALPHABET]
     class_names = [f"{code} {unicodedata.name(character)}" for code, character in zip(codes, ALPHABET, strict=True)]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.io import loadmat
@@ -234,16 +234,8 @@ PUBLICATIONS = {
 }
 
 
-class CountComparison(NamedTuple):
-    """A count of a dataset beside the published count."""
-
-    what: str
-    found: int
-    published: int
-
-
-def compare_counts(listing: ImageListing, published: Counts) -> tuple[CountComparison, ...]:
-    """Compare all counts of a listing with the published counts."""
+def compare_counts(listing: ImageListing, published: Counts) -> list[tuple[str, int, int]]:
+    """Return what is counted, all counts of a listing, and the published ones."""
     first, trainval = published.trainval_classes, listing.trainval_classes
     rows: list[tuple[str, int | None, int | None]] = [
         ("classes", listing.n_classes, published.classes),
@@ -255,18 +247,15 @@ def compare_counts(listing: ImageListing, published: Counts) -> tuple[CountCompa
         queries = listing.is_query[listing.labels >= (trainval or 0)]
         rows += [("queries", int(queries.sum()), published.queries)]
         rows += [("gallery images", int((~queries).sum()), published.gallery)]
-    return tuple(
-        CountComparison(what, found, known) for what, found, known in rows if found is not None and known is not None
-    )
+    return [(what, found, known) for what, found, known in rows if found is not None and known is not None]
 
 
 def check_counts(listing: ImageListing, published: Counts) -> None:
     """Raise DataError unless the listing has all published counts; the message names the first that differs."""
-    rows = compare_counts(listing, published)
-    if wrong := next((row for row in rows if row.found != row.published), None):
+    if wrong := next((row for row in compare_counts(listing, published) if row[1] != row[2]), None):
         raise DataError(
             f"{listing.name}: {len(listing.names)} images of {listing.n_classes} classes, published are "
-            f"{published.images} of {published.classes} ({wrong.what}: {wrong.found} instead of {wrong.published}); "
+            f"{published.images} of {published.classes} ({wrong[0]}: {wrong[1]} instead of {wrong[2]}); "
             "complete the download, or use --subset if this is a part on purpose"
         )
 

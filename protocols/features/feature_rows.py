@@ -4,7 +4,7 @@ All processes map the same file into their memory, so none has a copy of the who
 training if they are few.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -75,30 +75,23 @@ class LabelledFeatures(Selection):
 
 
 class FeatureSource:
-    """Features of training images, float32 (batch, c) on the device. It has the interface of `BatchSource`."""
+    """Features of images, float32 on the device, with the interfaces of `BatchSource` and of `EvaluationCrops`.
 
-    def __init__(self, features: LabelledFeatures, device: torch.device) -> None:
+    All rows are kept on the device, unless they need more than `MEMORY_BYTES` or there is no room.
+    """
+
+    def __init__(self, features: LabelledFeatures, device: torch.device, *, keep: bool = True) -> None:
         self._features, self._device = features, device
-        self._kept = kept_rows(features, device)
+        self._kept: Tensor | None = None
+        has_space = device.type != "cuda" or has_room(device, features.n_bytes, MEMORY_BYTES)
+        if keep and features.n_bytes <= MEMORY_BYTES and has_space:
+            self._kept = torch.from_numpy(features.take(np.arange(len(features)))).to(device)
 
     def training_batch(self, rows: Rows, generator: torch.Generator) -> Tensor:
         """Return the features, float32 (batch, c), of the images at positions (batch,)."""
         if self._kept is None:
             return sent(self._features.take(rows), self._device)
         return self._kept.index_select(0, sent(rows, self._device))
-
-    def training_batches(self, rows: Iterable[Rows], generator: torch.Generator) -> Iterator[tuple[Rows, Tensor]]:
-        """Yield the positions and the features of each batch; the arguments are those of `training_batch`."""
-        for part in rows:
-            yield part, self.training_batch(part, generator)
-
-
-class EvaluationFeatures:
-    """Features in their order, float32 (batch, c) on the device. It has the interface of `EvaluationCrops`."""
-
-    def __init__(self, features: LabelledFeatures, device: torch.device, *, keep: bool = True) -> None:
-        self._features, self._device = features, device
-        self._kept = kept_rows(features, device) if keep else None
 
     def batches(self) -> Iterator[Tensor]:
         """Yield all features in their order: at once if they are kept, and else in parts."""
@@ -109,11 +102,3 @@ class EvaluationFeatures:
         for first in range(0, len(self._features), part):
             rows = np.arange(first, min(first + part, len(self._features)))
             yield torch.from_numpy(self._features.take(rows)).to(self._device)
-
-
-def kept_rows(features: LabelledFeatures, device: torch.device) -> Tensor | None:
-    """Return all rows, float32 (n, c) on the device; None if they need more than `MEMORY_BYTES` or there is no room."""
-    fits = features.n_bytes <= MEMORY_BYTES
-    if not fits or (device.type == "cuda" and not has_room(device, features.n_bytes, MEMORY_BYTES)):
-        return None
-    return torch.from_numpy(features.take(np.arange(len(features)))).to(device)

@@ -4,23 +4,21 @@ On a CPU, Pillow resizes the crops of a training. On a GPU, the GPU resizes a wh
 there is room, otherwise the boxes of each batch are sent. Both ways give the same pixels.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.images.crops import Cuts, cut_crops, evaluation_batch, random_cuts
 from protocols.images.device_crops import (
     PIXELS_AT_ONCE,
     Rows,
-    Windows,
     largest_sides,
     numbers_of,
     resized,
-    resized_windows,
+    resized_boxes,
     sent,
 )
 from protocols.images.packed_images import LabelledImages
@@ -72,11 +70,6 @@ class BatchSource:
         """
         return self._cut(rows, random_cuts(self._images, rows, self._settings, generator))
 
-    def training_batches(self, rows: Iterable[Rows], generator: torch.Generator) -> Iterator[tuple[Rows, Tensor]]:
-        """Make batches in order."""
-        for part in rows:
-            yield part, self.training_batch(part, generator)
-
 
 def _crops_of_sent_boxes(images: LabelledImages, side: int, device: torch.device, rows: Rows, cuts: Cuts) -> Tensor:
     boxes = []
@@ -84,8 +77,8 @@ def _crops_of_sent_boxes(images: LabelledImages, side: int, device: torch.device
         boxes.append(images.image(row)[top : top + height, left : left + width].reshape(-1))
     channels = images.images.channels
     starts = np.cumsum([0, *(len(box) for box in boxes)])[:-1]
-    windows = _windows(starts, cuts.boxes[:, 3], cuts, channels)
-    return resized_windows(sent(np.concatenate(boxes), device), windows, channels, side)
+    numbers = numbers_of(starts, cuts.boxes[:, 3] * channels, cuts, channels, side)
+    return resized_boxes(sent(np.concatenate(boxes), device), numbers, channels, side)
 
 
 class _ResidentImages:
@@ -97,7 +90,7 @@ class _ResidentImages:
 
     def __init__(self, images: LabelledImages, side: int, device: torch.device) -> None:
         self.channels, self.side = images.images.channels, side
-        shapes = np.asarray(images.shapes_of(np.arange(len(images))), dtype=np.int64)
+        shapes = images.shapes_of(np.arange(len(images)))
         sizes, self.widths = shapes.prod(axis=1), shapes[:, 1]
         self.starts = np.cumsum(sizes) - sizes
         self.pixels = torch.empty(int(sizes.sum()), dtype=torch.uint8, device=device)
@@ -110,11 +103,11 @@ class _ResidentImages:
     def __call__(self, rows: Rows, cuts: Cuts) -> Tensor:
         tops, lefts = cuts.boxes[:, :2].T
         starts = self.starts[rows] + (tops * self.widths[rows] + lefts) * self.channels
-        windows = _windows(starts, self.widths[rows], cuts, self.channels)
+        numbers = numbers_of(starts, self.widths[rows] * self.channels, cuts, self.channels, self.side)
         values = len(rows) * self.most[0] * self.most[1] * self.channels
         if self.pixels.device.type != "cuda" or values > PIXELS_AT_ONCE:
-            return resized_windows(self.pixels, windows, self.channels, self.side)
-        boxes = sent(numbers_of(windows, self.channels, self.side), self.pixels.device)
+            return resized_boxes(self.pixels, numbers, self.channels, self.side)
+        boxes = sent(numbers, self.pixels.device)
         if self._boxes != len(rows):
             self._boxes, self._graph = len(rows), torch.cuda.make_graphed_callables(self._crops, (boxes.clone(),))
         # A copy, since the next batch is written to the memory of the graph.
@@ -123,11 +116,6 @@ class _ResidentImages:
 
     def _crops(self, boxes: Tensor) -> Tensor:
         return resized(self.pixels, boxes, self.most, self.channels, self.side)
-
-
-def _windows(starts: Rows, image_widths: Rows, cuts: Cuts, channels: int) -> Windows:
-    heights, widths = cuts.boxes[:, 2:].T
-    return Windows(starts, image_widths * channels, heights, widths, cuts.flips)
 
 
 _sharing = 1
@@ -147,26 +135,6 @@ def has_room(device: torch.device, n_bytes: int, most: int) -> bool:
     return device.type == "cuda" and n_bytes <= min(most, torch.cuda.mem_get_info(device)[0] // 2) // _sharing
 
 
-def labelled_batches(
-    batches: Iterable[tuple[Rows, Tensor]], targets: NDArray[np.int64], device: torch.device
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Add the labels to batches of crops, without a wait for the device.
-
-    Args:
-        targets: Class of every training image, (n,).
-
-    Yields:
-        Crops and classes (batch,) of the next batch, on the device.
-    """
-    for rows, crops in batches:
-        yield crops, sent(targets[rows], device)
-
-
-def embedding_batch(device: torch.device) -> int:
-    """Number of images that are embedded at once. A constant on each kind of device, since it decides last digits."""
-    return 256 if device.type == "cuda" else 64
-
-
 class EvaluationCrops:
     """Centre crops of images in batches, uint8 (batch, channels, crop, crop) on the device.
 
@@ -183,7 +151,8 @@ class EvaluationCrops:
         keep: bool = True,
     ) -> None:
         self.images, self.settings, self.device = images, settings, device
-        self.batch = embedding_batch(device)
+        # A constant on each kind of device, since it decides last digits.
+        self.batch = 256 if device.type == "cuda" else 64
         n_bytes = len(images) * images.images.channels * settings.crop**2
         self._on_device = keep and has_room(device, n_bytes, DEVICE_BYTES)
         self._keeps = self._on_device or (keep and n_bytes <= HOST_BYTES)

@@ -45,7 +45,7 @@ def random_cuts(
 ) -> Cuts:
     """Draw the cuts of a batch, in the order of `indices`. Only the sizes of the images are read."""
     boxes, flips = [], []
-    for height, width, _ in images.shapes_of(indices):
+    for height, width, _ in images.shapes_of(indices).tolist():
         boxes.append(random_box(height, width, settings, generator))
         flips.append(settings.flip and torch.rand((), generator=generator).item() < 0.5)
     return Cuts(np.asarray(boxes, dtype=np.int64).reshape(-1, 4), np.asarray(flips, dtype=np.bool_))

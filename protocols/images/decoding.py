@@ -4,7 +4,6 @@ A picture is decoded as people see it: on white ground where it is transparent, 
 MLRC's code does neither, so the published datasets are decoded without (`as_mlrc`).
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import ExifTags, Image, UnidentifiedImageError
@@ -27,24 +26,14 @@ class BrokenImageError(Exception):
     """An image cannot be decoded. The message names the image and the remedy."""
 
 
-@dataclass(frozen=True)
-class Decoded:
-    """A decoded file.
-
-    Attributes:
-        picture: The picture as RGB.
-        is_altered: Whether white ground or the turn of the EXIF tag made it another picture.
-    """
-
-    picture: Image.Image
-    is_altered: bool
-
-
-def decoded(path: Path, *, as_mlrc: bool) -> Decoded:
+def decoded(path: Path, *, as_mlrc: bool) -> tuple[Image.Image, bool]:
     """Decode one file as RGB with 8 bits per channel.
 
     Args:
         as_mlrc: Whether to ignore transparency and EXIF tag, as MLRC's code does.
+
+    Returns:
+        The picture, and whether white ground or the turn of the EXIF tag made it another one.
     """
     try:
         # Pillow maps some kinds of files that it opens by path, and a map of a file that is cut off ends the process.
@@ -60,7 +49,7 @@ def decoded(path: Path, *, as_mlrc: bool) -> Decoded:
         raise _broken(path, str(error)) from error
     if turn is not None:
         rgb = rgb.transpose(turn)
-    return Decoded(rgb, on_white is not None or turn is not None)
+    return rgb, on_white is not None or turn is not None
 
 
 def _broken(path: Path, reason: str) -> BrokenImageError:

@@ -11,7 +11,6 @@ the height first for boxes that lose more than twice as many rows as columns.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ import PIL
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from protocols.images.crops import Cuts
 
 PIXELS_AT_ONCE = 2**25
 """Largest number of values (pixels times channels, padded to the largest box) of one product; about 0.5 GB."""
@@ -32,45 +33,31 @@ _TALL_BOXES_HEIGHT_FIRST = int(PIL.__version__.split(".")[0]) >= 13
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Windows:
-    """Boxes of n images in flat memory, one byte per value. The channels of a pixel are next to each other.
-
-    Attributes:
-        start: Position of each box's first value, (n,).
-        down: Bytes from a row to the next, (n,).
-        height: In pixels, (n,).
-        width: In pixels, (n,).
-        flip: Whether the crop is mirrored left and right, (n,).
-    """
-
-    start: Rows
-    down: Rows
-    height: Rows
-    width: Rows
-    flip: NDArray[np.bool_]
-
-
-def resized_windows(pixels: Tensor, windows: Windows, channels: int, side: int) -> Tensor:
-    """Resize boxes of images in flat uint8 memory to squares, uint8 (n, channels, side, side) on its device."""
-    boxes = numbers_of(windows, channels, side)
+def resized_boxes(pixels: Tensor, boxes: Rows, channels: int, side: int) -> Tensor:
+    """Resize `numbers_of` boxes in flat uint8 memory to squares, uint8 (n, channels, side, side) on its device."""
     height, width = boxes[3:5].max(axis=1).tolist()
     at_once = max(1, PIXELS_AT_ONCE // (height * width * channels))
     parts = np.split(boxes, range(at_once, boxes.shape[1], at_once), axis=1)
     return torch.cat([resized(pixels, sent(part, pixels.device), (height, width), channels, side) for part in parts])
 
 
-def numbers_of(windows: Windows, channels: int, side: int) -> Rows:
-    """What `resized` reads of the boxes, int64 (7, n): start, steps down and right, size, whether turned and flipped.
+def numbers_of(start: Rows, down: Rows, cuts: Cuts, channels: int, side: int) -> Rows:
+    """What `resized` reads of boxes, int64 (7, n): start, steps down and right, size, whether turned and flipped.
 
     The axis that Pillow resizes second is the first one: tall boxes are turned where Pillow takes their height first.
+
+    Args:
+        start: Position of each box's first value in flat memory, one byte per value, (n,). The channels of a pixel are
+            next to each other.
+        down: Bytes from a row to the next, (n,).
+        cuts: Sizes and flips of the boxes.
     """
-    down, height, width = windows.down, windows.height, windows.width
+    height, width = cuts.boxes[:, 2:].T
     right = np.full_like(down, channels)  # From a pixel to the next.
     turned = (height > side) & (height - side > 2 * (width - side)) & _TALL_BOXES_HEIGHT_FIRST
     down, right = np.where(turned, right, down), np.where(turned, down, right)
     height, width = np.where(turned, width, height), np.where(turned, height, width)
-    return np.stack([windows.start, down, right, height, width, turned, windows.flip]).astype(np.int64)
+    return np.stack([start, down, right, height, width, turned, cuts.flips]).astype(np.int64)
 
 
 def largest_sides(shapes: Rows) -> tuple[int, int]:

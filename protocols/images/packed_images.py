@@ -1,6 +1,5 @@
 """Decoded images of a dataset in one memory map. All processes share it, so no process has a copy."""
 
-import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -67,9 +66,10 @@ class PackedImages:
             return pixels
         return np.asarray(Image.fromarray(pixels).resize((width, height), Image.Resampling.BILINEAR))
 
-    def shapes_of(self, indices: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-        """Return height, width and channels of several images without reading them."""
-        return [(height, width, channels) for height, width, channels in self.index["shape"][indices].tolist()]
+    def shapes_of(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return height, width and channels of several images (n, 3) without reading them."""
+        shapes: NDArray[np.int64] = self.index["shape"][indices]
+        return shapes
 
     @property
     def channels(self) -> int:
@@ -113,11 +113,11 @@ class LabelledImages(Selection):
         """Return image `index` of this selection as uint8 (height, width, channels)."""
         return self.images.image(int(self.rows[index]))
 
-    def shapes_of(self, indices: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-        """Return height, width and channels of several images of this selection without reading them."""
+    def shapes_of(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return height, width and channels of several images of this selection (n, 3) without reading them."""
         return self.images.shapes_of(self.rows[indices])
 
     @property
     def n_bytes(self) -> int:
         """Size of the decoded pixels in bytes."""
-        return sum(math.prod(shape) for shape in self.shapes_of(np.arange(len(self))))
+        return int(self.shapes_of(np.arange(len(self))).prod(axis=1).sum())

@@ -79,14 +79,13 @@ class _Files:
         entry = np.zeros((), dtype=INDEX_DTYPE)
         entry["hash"] = np.frombuffer(hash_of_file(path), dtype=np.uint8)
         try:
-            image = decoded(path, as_mlrc=self.as_mlrc)
+            picture, is_altered = decoded(path, as_mlrc=self.as_mlrc)
         except BrokenImageError:
             if not skip_broken:
                 raise
             entry["state"], entry["shape"], entry["stored"] = _BROKEN, (0, 0, 3), (0, 0, 3)
             return entry, np.empty(0, dtype=np.uint8)
-        entry["state"] = _AS_SEEN if image.is_altered else _AS_IT_IS
-        picture = image.picture
+        entry["state"] = _AS_SEEN if is_altered else _AS_IT_IS
         entry["constant"] = is_constant(picture)
         width, height = picture.size if self.resize is None else size_after(picture.size, self.resize)
         entry["shape"] = (height, width, 3)

@@ -61,12 +61,10 @@ def uniformity(embeddings: Tensor) -> float:
         The mean potential; low if the images are spread over the sphere.
 
     Raises:
-        ValueError: There are fewer than two images, or an embedding is not finite.
+        ValueError: An embedding is not finite.
     """
     embeddings = checked(embeddings)
     n = len(embeddings)
-    if n < 2:
-        raise ValueError("uniformity needs two images or more")
     squares = embeddings.square().sum(1)
     total, first = 0.0, 0
     for part in embeddings.split(max(1, PAIR_ELEMENTS // n)):
@@ -92,12 +90,10 @@ def density(embeddings: Tensor, labels: Tensor) -> float:
         The ratio of cosine distances; higher if the images of a class are farther apart.
 
     Raises:
-        ValueError: There are fewer than two classes, no class has two images, or an embedding is not finite.
+        ValueError: There are fewer than two classes, or an embedding is not finite.
     """
     classes = _classes(embeddings, labels)
     has_pairs = classes.sizes > 1
-    if not has_pairs.any():
-        raise ValueError("density needs a class of two images or more")
     pairs = classes.sizes * (classes.sizes - 1)
     # The products of all ordered pairs of different images sum to |sum of x|^2 minus the sum of |x|^2.
     products = classes.sums.square().sum(1) - classes.squares

@@ -8,8 +8,8 @@ the trials of our own log. So an interrupted search goes on with exactly the set
 import importlib
 import math
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 import optuna
@@ -65,8 +65,7 @@ class Proposals:
         """
         number, first = len(trials), self.space[0]
         if first.exhaustive:
-            assert first.low is not None
-            return {first.target: int(first.low) + number}
+            return {first.target: int(first.ends[0]) + number}
         given = self.enqueued[number] if number < len(self.enqueued) else {}
         if number < self._startup:
             return {**self._sobol_point(number), **given}
@@ -136,14 +135,8 @@ def try_sampler(space: Sequence[SearchParameter], settings: SamplerSettings, bud
             )
     proposals, trials = Proposals(space, settings, 0), list[Trial]()
     for number in range(settings.startup_trials + 2):
-        try:
+        with _named_errors(settings.name):
             setting = proposals.next(trials)
-        except ImportError as error:
-            raise _missing(settings.name, error) from None
-        except SamplerError:
-            raise
-        except Exception as error:
-            raise SamplerError(f"search.sampler: {settings.name}: {first_line(error)}") from None
         score = 0.5 + 0.01 * number
         trials.append(
             Trial(number=number, setting=setting, state="complete", score=score, fold_scores=(score,), trainings=("",))
@@ -163,15 +156,9 @@ def build_sampler(
     Raises:
         SamplerError: There is no such sampler, or it does not take the arguments.
     """
-    with computing, warnings.catch_warnings():
+    with computing, warnings.catch_warnings(), _named_errors(settings.name):
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        try:
-            return _built(settings, seed, space)
-        except ImportError as error:
-            raise _missing(settings.name, error) from None
-        except (TypeError, ValueError) as error:
-            message = str(error) if isinstance(error, SamplerError) else f"search.sampler: {settings.name}: {error}"
-            raise SamplerError(first_line(message)) from None
+        return _built(settings, seed, space)
 
 
 def _built(settings: SamplerSettings, seed: int, space: Sequence[SearchParameter]) -> optuna.samplers.BaseSampler:
@@ -209,15 +196,8 @@ def _sampler_class(name: str) -> Any:
     """Return a class of Optuna, `module:Class`, or a package of OptunaHub's registry, such as `samplers/hebo:Class`."""
     module, colon, cls = name.rpartition(":")
     if colon:
-        if "/" in module:
-            try:
-                found = importlib.import_module(_HUB).load_module(module)
-            except ImportError:
-                raise
-            except Exception as error:  # Whatever GitHub, its client or the package says.
-                raise SamplerError(f"search.sampler: {name}: {first_line(error)}") from None
-        else:
-            found = importlib.import_module(module)
+        is_of_hub = "/" in module
+        found = importlib.import_module(_HUB).load_module(module) if is_of_hub else importlib.import_module(module)
         kind = getattr(found, cls, None)
     else:
         kind = getattr(optuna.samplers, name, None)
@@ -231,8 +211,17 @@ def _sampler_class(name: str) -> Any:
     )
 
 
-def _missing(name: str, error: ImportError) -> SamplerError:
-    return SamplerError(f"search.sampler: {name} needs the package {error.name}: pip install {error.name}")
+@contextmanager
+def _named_errors(name: str) -> Iterator[None]:
+    """Turn whatever a sampler, its package or GitHub says into one line with the sampler's name."""
+    try:
+        yield
+    except SamplerError:
+        raise
+    except ImportError as error:
+        raise SamplerError(f"search.sampler: {name} needs the package {error.name}: pip install {error.name}") from None
+    except Exception as error:
+        raise SamplerError(f"search.sampler: {name}: {first_line(error)}") from None
 
 
 def _study(sampler: optuna.samplers.BaseSampler) -> optuna.Study:

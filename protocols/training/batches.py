@@ -16,44 +16,36 @@ from numpy.typing import NDArray
 STREAM_LENGTH = 100_000
 
 
-def check_batches(
-    labels: NDArray[np.int64], batch_size: int, samples_per_class: int, *, whole_passes: bool = False
-) -> None:
-    """Raise ValueError if no batch of this size can be cut from the streams of these images."""
-    if samples_per_class and batch_size % samples_per_class:
-        raise ValueError(f"batch size {batch_size} is no multiple of {samples_per_class} images per class")
-    one_pass = samples_per_class * len(np.unique(labels)) if samples_per_class else len(labels)
-    longest = one_pass * (1 if whole_passes else _passes(one_pass))
-    if batch_size > longest:
-        raise ValueError(f"batch size {batch_size} is above {longest}, the largest of these {len(labels)} images")
-
-
-def _passes(images: int) -> int:
-    return max(1, STREAM_LENGTH // images)
-
-
 def batches(
     labels: NDArray[np.int64], batch_size: int, samples_per_class: int, seed: int, *, whole_passes: bool = False
 ) -> Iterator[NDArray[np.int64]]:
-    """Return batches of image positions without end; raise ValueError as `check_batches`.
+    """Return batches of image positions without end.
 
     Args:
         labels: Class of every training image, (n,).
         samples_per_class: Images of a class that stand together (m); 0 draws all images in a random order.
         whole_passes: Whether each pass is cut into batches by itself.
+
+    Raises:
+        ValueError: No batch of this size can be cut from the streams of these images.
     """
-    check_batches(labels, batch_size, samples_per_class, whole_passes=whole_passes)
-    return _endless(labels, batch_size, samples_per_class, seed, whole_passes)
+    m = samples_per_class
+    if m and batch_size % m:
+        raise ValueError(f"batch size {batch_size} is no multiple of {m} images per class")
+    one_pass = m * len(np.unique(labels)) if m else len(labels)
+    passes = 1 if whole_passes else max(1, STREAM_LENGTH // one_pass)
+    if batch_size > passes * one_pass:
+        raise ValueError(
+            f"batch size {batch_size} is above {passes * one_pass}, the largest of these {len(labels)} images"
+        )
+    return _endless(labels, batch_size, m, seed, passes)
 
 
-def _endless(
-    labels: NDArray[np.int64], batch_size: int, m: int, seed: int, whole_passes: bool
-) -> Iterator[NDArray[np.int64]]:
+def _endless(labels: NDArray[np.int64], batch_size: int, m: int, seed: int, passes: int) -> Iterator[NDArray[np.int64]]:
     generator = np.random.default_rng(seed)
     while True:
-        passes = _m_per_class(labels, m, generator) if m else _shuffled(labels, generator)
-        one_pass = m * len(np.unique(labels)) if m else len(labels)
-        yield from _cut(islice(passes, 1 if whole_passes else _passes(one_pass)), batch_size)
+        stream = _m_per_class(labels, m, generator) if m else _shuffled(labels, generator)
+        yield from _cut(islice(stream, passes), batch_size)
 
 
 def _cut(stream: Iterator[NDArray[np.int64]], batch_size: int) -> Iterator[NDArray[np.int64]]:

@@ -95,23 +95,20 @@ class BuiltMethod:
         )
 
 
-def build_method(
-    spec: MethodSpec,
-    num_classes: int,
-    embedding_size: int,
-    training_images: int | None = None,
-    batch_size: int | None = None,
-    class_counts: Sequence[int] | None = None,
-) -> BuiltMethod:
+def build_method(spec: MethodSpec, class_counts: Sequence[int], embedding_size: int, batch_size: int) -> BuiltMethod:
     """Build the modules of a method; raise RefusedError if a class does not take its arguments.
 
     Args:
-        class_counts: Number of training images of each class, for `$class_counts`.
+        class_counts: Number of training images of each class.
     """
     assert spec.loss is not None, "the untrained trunk has no loss to build"
-    sizes: dict[str, Any] = {"num_classes": num_classes, "embedding_size": embedding_size}
-    optional = {"training_images": training_images, "batch_size": batch_size, "class_counts": class_counts}
-    sizes |= {name: size for name, size in optional.items() if size is not None}
+    sizes = {
+        "num_classes": len(class_counts),
+        "embedding_size": embedding_size,
+        "training_images": sum(class_counts),
+        "batch_size": batch_size,
+        "class_counts": list(class_counts),
+    }
     extra: dict[str, Any] = {}
     if spec.embedding_regularizer is not None:
         extra = {
@@ -143,8 +140,6 @@ def _value(value: JsonValue, sizes: dict[str, Any]) -> Any:
     if isinstance(value, str) and value.startswith("$"):
         if value not in _PLACEHOLDERS:
             raise MethodError(f"there is no placeholder {value}; known are {', '.join(_PLACEHOLDERS)}")
-        if value[1:] not in sizes:
-            raise MethodError(f"{value} is not known here")
         return sizes[value[1:]]
     if isinstance(value, list):
         return [_value(one, sizes) for one in value]

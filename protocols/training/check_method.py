@@ -7,7 +7,6 @@ that results of an old class are never taken for results of a new one of the sam
 
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 
@@ -33,33 +32,23 @@ from results.spec.training_spec import MethodSpec
 _CLASSES, _DIMENSIONS = 16, 4
 
 
-@dataclass(frozen=True)
-class MethodFacts:
-    """What is known about a method after its classes were built.
-
-    Attributes:
-        names: Names of users' classes with their hashes, by the names in the card.
-        acts_on_validation: Whether its loss acts on validation scores.
-    """
-
-    names: dict[str, str]
-    acts_on_validation: bool
-
-
-def check_method(*settings: MethodSpec) -> MethodFacts:
+def check_method(*settings: MethodSpec) -> tuple[dict[str, str], bool]:
     """Check that all components of a method can be built with each of its settings.
+
+    Returns:
+        Names of users' classes with their hashes, by the names in the card; whether its loss acts on validation scores.
 
     Raises:
         MethodError: One of them cannot be built; the message is one line.
     """
     if not any(map(has_foreign_code, settings)):
-        return MethodFacts({}, _check(settings))
+        return {}, _check(settings)
     names = dict.fromkeys(name for method in settings for _, name in named_components(method))
     try:
         acts_on_validation, hashed = examine(list(names), _check_and_step, settings)
     except SourceError as error:
         raise MethodError(str(error)) from error
-    return MethodFacts(hashed, acts_on_validation)
+    return hashed, acts_on_validation
 
 
 def with_versions(method: MethodSpec) -> MethodSpec:
@@ -68,7 +57,7 @@ def with_versions(method: MethodSpec) -> MethodSpec:
     A class from a user's file or module has the hash of its source in its name instead of a version.
     """
     if any((parsed := SourceName.parse(name)) and not parsed.digest for _, name in named_components(method)):
-        names = check_method(method).names
+        names, _ = check_method(method)
         method = _renamed(method, lambda name: names.get(name, name))
     others = [component_class(kind, name) for kind, name in named_components(method) if not SourceName.parse(name)]
     versions = {cls.__name__: component_version(cls) for cls in sorted(others, key=lambda cls: cls.__name__)}

@@ -46,7 +46,7 @@ def try_first_step(
 
     Raises:
         RefusedError: The method's own code does not take its settings, the sizes or the batch, or cannot be trained.
-        ValueError: There is no batch of this size; see `check_batches`.
+        ValueError: There is no batch of this size; see `batches`.
     """
     seed, m = derive_seed("first step"), method.samples_per_class
     rows = next(batches(targets, training.batch_size, m, seed, whole_passes=method.whole_passes))
@@ -66,9 +66,7 @@ class _FirstStep:
         self.is_foreign = has_foreign_code(method)
         self.network = nn.Linear(_WIDTH, embedding_size)
         counts = np.bincount(targets).tolist()
-        self.built = build_method(
-            method, len(counts), embedding_size, len(targets), training.batch_size, class_counts=counts
-        )
+        self.built = build_method(method, counts, embedding_size, training.batch_size)
         self.parameters = [p for p in self.built.loss.parameters() if p.requires_grad]
         self._check_parameters()
         self._check_optimizer()

@@ -14,7 +14,7 @@ from torch.optim import lr_scheduler
 
 from losses.plugin import TrainingPlugin
 from protocols.training.build_method import BuiltMethod, MethodError
-from protocols.trunks.embedding_model import trunk_parameter_names
+from protocols.trunks.trunk_registry import trunk_entry
 from results.spec.conditions import OptimizerSettings, RateSchedule, TrainingSettings
 from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import TrunkSpec
@@ -244,4 +244,4 @@ def check_training(settings: TrainingSettings, trunk: TrunkSpec) -> None:
                 "and another scheduler"
             )
     if settings.optimizer.layer_decay is not None:
-        layer_factors(trunk_parameter_names(trunk), settings.optimizer.layer_decay)
+        layer_factors(trunk_entry(trunk).shapes(), settings.optimizer.layer_decay)

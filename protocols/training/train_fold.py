@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from losses.plugin import Clock, TrainingContext
 from losses.schedule import SamplePool
-from protocols.images.batch_source import labelled_batches
+from protocols.images.device_crops import sent
 from protocols.metrics.retrieval import normalized, query_scores
 from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
@@ -174,10 +174,7 @@ class _Training:
         spec, targets = self.spec, torch.from_numpy(self.targets)
         seed_generators(derive_seed("loss", spec.seed))
         counts, batch_size = targets.bincount().tolist(), self.settings.batch_size
-        n_classes = len(counts)
-        method = build_method(
-            spec.method, n_classes, self.model.dimensions, len(targets), batch_size, class_counts=counts
-        )
+        method = build_method(spec.method, counts, self.model.dimensions, batch_size)
         # Moved before the optimizer is built: pytorch-metric-learning replaces class weights when their type changes.
         method.loss.to(self.device)
         with self._refusals():
@@ -188,9 +185,8 @@ class _Training:
         draws = derive_seed("batches", spec.seed)
         with self._refusals():
             m, whole = spec.method.samples_per_class, spec.method.whole_passes
-            rows = batches(self.targets, batch_size, m, draws, whole_passes=whole)
-        crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
-        self.batches = labelled_batches(source.training_batches(rows, crops), self.targets, self.device)
+            self.rows = batches(self.targets, batch_size, m, draws, whole_passes=whole)
+        self.source, self.crops = source, torch.Generator().manual_seed(derive_seed("crops", spec.seed))
         pool_seed = derive_seed("pool", spec.seed)
         pool_crops = torch.Generator().manual_seed(pool_seed)
         pool = SamplePool(self.model, lambda rows: source.training_batch(rows, pool_crops), self.targets, pool_seed)
@@ -199,7 +195,7 @@ class _Training:
         self.trunk_is_frozen = False
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
         with self._refusals():
-            method.plugin.bind(TrainingContext(trainable, n_classes, generator, pool))
+            method.plugin.bind(TrainingContext(trainable, len(counts), generator, pool))
         return method
 
     def _refusals(self) -> AbstractContextManager[None]:
@@ -240,7 +236,8 @@ class _Training:
                 parameter.requires_grad_(not clock.warmup)
         with self._refusals():
             plugin.on_step_start(clock)
-        images, labels = next(self.batches)
+        rows = next(self.rows)
+        images, labels = self.source.training_batch(rows, self.crops), sent(self.targets[rows], self.device)
         self.optimizer.zero_grad(set_to_none=True)
         self.joined.clear_gradients()
         embeddings = self.network(images, warmup=clock.warmup)

@@ -192,17 +192,17 @@ class EmbeddingModel(nn.Module):
         """Compute raw embeddings (n, d) of uint8 images (n, channels, height, width)."""
         if self.on_features and isinstance(self.embedder, nn.Identity):
             return images  # torch.export takes no region of autocast without an operation.
-        pixels = self._pixels(images)
-        with self._arithmetic(images.device):
-            embeddings: Tensor = self.embedder(self._pooled(self.trunk(pixels)))
-        return embeddings.to(self.mean.dtype)
+        return self._computed(images, self.embedder)
 
     def features(self, images: Tensor) -> Tensor:
         """Compute the trunk's pooled features (n, c) of uint8 images (n, channels, height, width)."""
+        return self._computed(images, nn.Identity())
+
+    def _computed(self, images: Tensor, head: nn.Module) -> Tensor:
         pixels = self._pixels(images)
-        with self._arithmetic(images.device):
-            features = self._pooled(self.trunk(pixels))
-        return features.to(self.mean.dtype)
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=self.precision == "amp"):
+            output: Tensor = head(self._pooled(self.trunk(pixels)))
+        return output.to(self.mean.dtype)
 
     def _pixels(self, images: Tensor) -> Tensor:
         """The trunk's input: channels, range and normalisation as its weights were trained with."""
@@ -214,9 +214,6 @@ class EmbeddingModel(nn.Module):
         if self.reverse_channels:
             pixels = pixels.flip(1)
         return ((pixels * self.scale - self.mean) / self.std).contiguous(memory_format=self.layout)
-
-    def _arithmetic(self, device: torch.device) -> torch.autocast:
-        return torch.autocast(device.type, torch.bfloat16, enabled=self.precision == "amp")
 
     def _pooled(self, feature_map: Tensor) -> Tensor:
         """Pool a feature map (n, c, h, w) to (n, c); pooled features stay as they are."""
@@ -244,11 +241,6 @@ def embed_crops(model: EmbeddingModel, crops: EvaluationBatches, *, trunk_only: 
 def trunk_width(spec: TrunkSpec) -> int:
     """Return the number of features of a trunk, or of a row of features where there is no trunk."""
     return trunk_entry(spec).width if spec.width is None else spec.width
-
-
-def trunk_parameter_names(spec: TrunkSpec) -> tuple[str, ...]:
-    """Return the names of a trunk's parameters and buffers, in the order of its layers."""
-    return tuple(trunk_entry(spec).shapes())
 
 
 def check_images_fit(spec: TrunkSpec, crop: int) -> None:

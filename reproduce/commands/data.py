@@ -106,23 +106,22 @@ def _faults(
     listing = entry.lister(folder)
     if entry.publication is not None:
         counts = compare_counts(listing, entry.publication.counts)
-        rows = [(row.what, f"{row.found:,}", f"{row.published:,}") for row in counts]
+        rows = [(what, f"{here:,}", f"{there:,}") for what, here, there in counts]
         show_rows(name, ("", "found", "published"), rows, right={"found", "published"}, console=console)
-        differing = [row.what for row in counts if row.found != row.published]
-    checked = check_images(listing, min_images, skip_broken, decoding)
-    left = checked.listing
+        differing = [what for what, here, there in counts if here != there]
+    left, found, oddities = check_images(listing, min_images, skip_broken, decoding)
     say(console, f"{name}: {len(left.names):,} images of {len(left.class_names):,} classes")
     if queries := note_on_queries(left):
         say(console, queries)
     for phrase in left.left_out:
         say(console, f"left out: {phrase}")
-    if checked.oddities:
-        say(console, f"the data have {checked.oddities}")
+    if oddities:
+        say(console, f"the data have {oddities}")
     unlike = (
         f"{name}: the number of {', '.join(differing)} differs from the published one; complete the download, or use "
         "--subset if the folder holds only a part on purpose"
     )
-    faults = [*([unlike] if differing and not subset else []), *checked.faults]
+    faults = [*([unlike] if differing and not subset else []), *found]
     try:
         _say_split(left, console)
     except SplitError as error:

@@ -111,7 +111,7 @@ def open_method(experiment: Experiment, card: MethodCard) -> MethodTemplate:
         opened = opened.model_copy(update={"method": opened.at(warmup)})
     with one_line_errors(f"settings of method {card.key!r}", HyperparameterError, MethodError):
         method = opened.at(given)
-        acts_on_validation = check_method(method).acts_on_validation
+        _, acts_on_validation = check_method(method)
         if method.loss is not None:
             check_training(experiment.conditions.training, experiment.conditions.trunk)
     if experiment.protocol == "standard" and acts_on_validation:

@@ -72,10 +72,10 @@ def fit_model(
     kept = checkpoint_epochs([one for each in runs for one in each.trainings.values()], dataset)
     epochs = max(int(like.method.loss is not None), round(fmean(kept)))
     with as_input_errors():
-        fitted = fit(like, epochs, dataset, data.device, training)
-        weights = weights_with_trunk(like, fitted.weights)
-    if fitted.failure is not None:
-        raise WorkFailedError(f"{run.called}: the training on all classes diverged ({fitted.failure})")
+        trained, failure, provenance = fit(like, epochs, dataset, data.device, training)
+        weights = weights_with_trunk(like, trained)
+    if failure is not None:
+        raise WorkFailedError(f"{run.called}: the training on all classes diverged ({failure})")
     samples, classes = len(dataset.images), dataset.n_classes
     description = {
         **run_description(run),
@@ -86,7 +86,7 @@ def fit_model(
         "epochs_are_the_mean_of": kept,
         "normalization": normalization,
         "spec": {key: value for key, value in like.model_dump(mode="json").items() if key not in _OF_A_FOLD},
-        "provenance": fitted.provenance.model_dump(mode="json"),
+        "provenance": provenance.model_dump(mode="json"),
     }
     difference = write_portable(Portable([like], [weights], normalization, description, UNTESTED), folder, onnx=onnx)
     said = (

@@ -24,7 +24,7 @@ def test_a_card_steps_at_both_ends_and_in_the_middle_of_its_range(name: str) -> 
         with warnings.catch_warnings():
             # Some losses warn about these small sizes.
             warnings.simplefilter("ignore")
-            method = build_method(spec, num_classes=60, embedding_size=16, training_images=240, batch_size=32)
+            method = build_method(spec, [4] * 60, 16, 32)
         labels = torch.arange(60).repeat_interleave(4)
         rows = next(batches(labels.numpy(), 32, spec.samples_per_class, 0, whole_passes=spec.whole_passes))
         embeddings = torch.randn(len(rows), 16, requires_grad=True)
@@ -43,7 +43,7 @@ def test_a_card_steps_at_both_ends_and_in_the_middle_of_its_range(name: str) -> 
 
 def method(card: str, num_classes: int = 200, embedding_size: int = 64) -> BuiltMethod:
     torch.manual_seed(0)
-    return build_method(open_card(load_card(card), "cub200").method, num_classes, embedding_size)
+    return build_method(open_card(load_card(card), "cub200").method, [4] * num_classes, embedding_size, 32)
 
 
 def loss(card: str) -> nn.Module:

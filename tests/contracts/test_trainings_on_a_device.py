@@ -100,7 +100,7 @@ def test_crops_are_made_on_the_device(dataset: Dataset, resident: bool) -> None:
     with pretended_device() as mode:
         source = BatchSource(data.train, images, torch.device(DEVICE), resident=resident)
         rows = [np.arange(8), np.arange(8, 16)]
-        crops = [crops for _, crops in source.training_batches(rows, torch.Generator().manual_seed(0))]
+        crops = [source.training_batch(part, torch.Generator().manual_seed(0)) for part in rows]
     assert [tuple(each.shape) for each in crops] == [(8, 3, 8, 8)] * 2
     assert all(each.device.type == "cuda" for each in crops)
     assert mode.reads == 0

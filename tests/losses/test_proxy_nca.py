@@ -44,9 +44,8 @@ def test_authors_losses_of_single_samples(case: Case) -> None:
     case.check(per_sample, case.arrays["per_sample"], "per_sample")
 
 
-@pytest.mark.parametrize("enumeration", ["proxies", "batch"])
 @pytest.mark.parametrize("case", EQUATION_6, ids=case_name)
-def test_equation_6_as_printed_and_as_coded(case: Case, enumeration: str) -> None:
+def test_equation_6_as_printed(case: Case) -> None:
     params = case.params
     assert params["neg_delta"] == -params["pos_delta"]
     loss = loss_of(
@@ -56,15 +55,13 @@ def test_equation_6_as_printed_and_as_coded(case: Case, enumeration: str) -> Non
         variant="anchor_form",
         alpha=params["alpha"],
         margin=params["pos_delta"],
-        positive_enumeration=enumeration,
     )
     embeddings = case.leaf("embeddings")
     value = loss(embeddings, case.tensor("labels"))
     value.backward()
-    suffix, infix = ("", "") if enumeration == "batch" else ("_distinct", "distinct_")
-    case.check(value, case.arrays[f"loss{suffix}"], "loss")
-    case.check_gradient(embeddings.grad, f"grad_{infix}embeddings")
-    case.check_gradient(loss.proxies.grad, f"grad_{infix}proxies")
+    case.check(value, case.arrays["loss_distinct"], "loss")
+    case.check_gradient(embeddings.grad, "grad_distinct_embeddings")
+    case.check_gradient(loss.proxies.grad, "grad_distinct_proxies")
 
 
 def test_a_hopeless_sample_keeps_its_loss_and_its_gradient() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -124,12 +125,11 @@ def parts_of_training(spec: FoldSpec, data: FoldData) -> tuple[Any, Any, Any, An
     model = model_of(spec).place(torch.device("cpu"))
     torch.manual_seed(derive_seed("loss", spec.seed))
     targets = data.train_targets
-    method = build_method(spec.method, int(targets.max()) + 1, model.dimensions, len(targets))
+    counts, batch_size = np.bincount(targets).tolist(), spec.conditions.training.batch_size
+    method = build_method(spec.method, counts, model.dimensions, batch_size)
     optimizer = build_optimizer(spec.conditions.training.optimizer, model, method, spec.method)
     source = BatchSource(data.train, spec.conditions.images, torch.device("cpu"))
-    rows = batches(
-        targets, spec.conditions.training.batch_size, spec.method.samples_per_class, derive_seed("batches", spec.seed)
-    )
+    rows = batches(targets, batch_size, spec.method.samples_per_class, derive_seed("batches", spec.seed))
     return model, method, optimizer, source, rows
 
 

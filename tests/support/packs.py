@@ -31,7 +31,7 @@ def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
 
 def decode(path: Path, resize: int | None, *, as_mlrc: bool = False) -> NDArray[np.uint8]:
     """Decode one file, with the shorter side resized."""
-    picture = decoded(path, as_mlrc=as_mlrc).picture
+    picture, _ = decoded(path, as_mlrc=as_mlrc)
     if resize is not None:
         picture = picture.resize(size_after(picture.size, resize), Image.Resampling.BILINEAR)
     return np.asarray(picture)

@@ -145,7 +145,7 @@ def test_pictures_of_a_single_colour_are_named(folder: Path, tmp_path: Path) -> 
     dataset = open_dataset(data_request(folder, tmp_path / "cache"))
     said = "1 images of a single colour (class_6/plain.png)"
     assert dataset.oddities.phrase(dataset, {6, 7}) == said
-    assert check_images(list_class_folders(folder), None, False, lambda done, total: None).oddities == said
+    assert check_images(list_class_folders(folder), None, False, lambda done, total: None)[2] == said
 
 
 # Parts
@@ -160,7 +160,7 @@ def test_parts_with_the_same_classes_are_refused(tmp_path: Path, parts: tuple[st
         list_folder(tmp_path)
     named = " and ".join(f"all/{part}" for part in sorted(parts))
     assert_said(caught, named, "same names, such as class_0", "split.csv")
-    assert check_images(list_class_folders(tmp_path), None, False, None).faults[0] == str(caught.value)
+    assert check_images(list_class_folders(tmp_path), None, False, None)[1][0] == str(caught.value)
     paint(tmp_path / "all" / "without classes" / "0.png", 1)
     with pytest.raises(DataError, match="such as class_0"):
         list_folder(tmp_path)

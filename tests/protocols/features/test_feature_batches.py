@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from protocols.features import feature_rows
-from protocols.features.feature_rows import EvaluationFeatures, FeatureSource
+from protocols.features.feature_rows import FeatureSource
 from tests.support.feature_files import opened_features, some_features, write_features
 
 CPU = torch.device("cpu")
@@ -29,15 +29,14 @@ def test_a_batch_has_the_rows_that_were_asked_for(features, room):
     chosen = features.of_classes((2, 5))
     source = FeatureSource(chosen, CPU)
     rows = np.asarray([7, 0, 3])
-    ((given, batch),) = source.training_batches([rows], torch.Generator())
-    assert given is rows
+    batch = source.training_batch(rows, torch.Generator())
     assert batch.dtype == torch.float32
     assert np.array_equal(batch.numpy(), some_features()[[23, 8, 11]])
 
 
 def test_an_evaluation_gets_all_rows_in_order(features, room):
     chosen = features.of_classes((1, 4, 9))
-    batches = list(EvaluationFeatures(chosen, CPU).batches())
+    batches = list(FeatureSource(chosen, CPU).batches())
     assert np.array_equal(torch.cat(batches).numpy(), some_features()[np.isin(LABELS, (1, 4, 9))])
 
 

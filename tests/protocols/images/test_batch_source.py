@@ -31,14 +31,9 @@ def _reference(images: LabelledImages) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("resident", [None, True, False])
 def test_every_way_gives_the_same_bits(images: LabelledImages, resident: bool | None) -> None:
-    batches = BatchSource(images, SETTINGS, CPU, resident=resident).training_batches(
-        iter(ROWS), torch.Generator().manual_seed(4)
-    )
-    made = list(batches)
-    assert len(made) == len(ROWS)
-    for (rows, crops), asked, expected in zip(made, ROWS, _reference(images), strict=True):
-        assert (rows == asked).all()
-        assert torch.equal(crops, expected)
+    source, generator = BatchSource(images, SETTINGS, CPU, resident=resident), torch.Generator().manual_seed(4)
+    for rows, expected in zip(ROWS, _reference(images), strict=True):
+        assert torch.equal(source.training_batch(rows, generator), expected)
 
 
 def test_resident_images_are_read_once(images: LabelledImages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,17 +44,16 @@ def test_resident_images_are_read_once(images: LabelledImages, monkeypatch: pyte
         raise AssertionError("pixels were sent again")
 
     monkeypatch.setattr(PackedImages, "image", gone)
-    made = [crops for _, crops in resident.training_batches(ROWS, torch.Generator().manual_seed(4))]
-    assert all(torch.equal(crops, other) for crops, other in zip(made, expected, strict=True))
+    generator = torch.Generator().manual_seed(4)
+    assert all(torch.equal(resident.training_batch(r, generator), e) for r, e in zip(ROWS, expected, strict=True))
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("resident", [None, False])
 def test_a_gpu_sees_the_same_bits(images: LabelledImages, resident: bool | None) -> None:
     gpu = torch.device("cuda")
-    batches = BatchSource(images, SETTINGS, gpu, resident=resident).training_batches(
-        ROWS, torch.Generator().manual_seed(4)
-    )
-    for (_, crops), expected in zip(batches, _reference(images), strict=True):
+    source, generator = BatchSource(images, SETTINGS, gpu, resident=resident), torch.Generator().manual_seed(4)
+    for rows, expected in zip(ROWS, _reference(images), strict=True):
+        crops = source.training_batch(rows, generator)
         assert crops.device.type == "cuda"
         assert torch.equal(crops.cpu(), expected)

@@ -9,7 +9,8 @@ import torch
 from PIL import Image
 
 from protocols.images import device_crops as batched
-from protocols.images.device_crops import Windows, resized_windows
+from protocols.images.crops import Cuts
+from protocols.images.device_crops import Rows, numbers_of, resized_boxes
 from protocols.training.torch_state import use_precision
 from results.spec.conditions import Precision
 
@@ -21,7 +22,9 @@ class Case:
     """Images behind one another, a box of each, and what Pillow makes of it."""
 
     pixels: torch.Tensor
-    windows: Windows
+    start: Rows
+    down: Rows
+    cuts: Cuts
     channels: int
     side: int
     expected: Pixels
@@ -44,18 +47,19 @@ def _case(sizes: list[tuple[int, int]], side: int, channels: int, seed: int = 0,
         )
         flip = bool(chance.integers(2))
         start = first + (top * image.shape[1] + left) * channels
-        windows.append((start, image.shape[1] * channels, bottom - top, right - left, flip))
+        windows.append((start, image.shape[1] * channels, (top, left, bottom - top, right - left), flip))
         expected.append(_by_pillow(image[top:bottom, left:right], side, flip))
         first += image.size
-    columns = [np.asarray(column) for column in zip(*windows, strict=True)]
+    starts, downs, boxes, flips = (np.asarray(column) for column in zip(*windows, strict=True))
     pixels = torch.from_numpy(np.concatenate([image.reshape(-1) for image in images]))
-    return Case(pixels, Windows(*columns), channels, side, np.stack(expected))
+    return Case(pixels, starts, downs, Cuts(boxes, flips), channels, side, np.stack(expected))
 
 
-def _resized(case: Case) -> Pixels:
-    crops = resized_windows(case.pixels, case.windows, case.channels, case.side)
+def _resized(case: Case, device: str = "cpu") -> Pixels:
+    numbers = numbers_of(case.start, case.down, case.cuts, case.channels, case.side)
+    crops = resized_boxes(case.pixels.to(device), numbers, case.channels, case.side)
     assert crops.dtype == torch.uint8
-    return crops.numpy()
+    return crops.cpu().numpy()
 
 
 MIXED = [(60, 81), (256, 341), (120, 90), (33, 200), (5, 4), (150, 40), (1, 1), (227, 227)]
@@ -105,5 +109,4 @@ def test_large_boxes_are_resized_in_parts_and_come_back_in_order(monkeypatch: py
 def test_a_gpu_gives_the_same_bits(precision: Precision) -> None:
     use_precision(precision)
     case = _case(MIXED * 4, 227, 3)
-    crops = resized_windows(case.pixels.cuda(), case.windows, 3, 227)
-    np.testing.assert_array_equal(crops.cpu().numpy(), case.expected)
+    np.testing.assert_array_equal(_resized(case, "cuda"), case.expected)

@@ -15,7 +15,7 @@ from PIL import Image
 from protocols.images import packing
 from protocols.images.batch_source import BatchSource
 from protocols.images.crops import evaluation_batch
-from protocols.images.decoding import BrokenImageError, Decoded, decoded
+from protocols.images.decoding import BrokenImageError, decoded
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_files
 from results.spec.conditions import ImageSettings
@@ -67,7 +67,7 @@ def test_enlarged_images_take_the_bytes_of_their_files_and_give_the_same_pixels(
     assert (images.folder / "pixels.bin").stat().st_size == 3 * (12 * 9 + 9 * 20 + 21 * 16 + 16 * 16)
     for number, pixels in enumerate(expected):
         assert (images.image(number) == pixels).all()
-        assert images.shapes_of(np.array([number])) == [pixels.shape]
+        assert images.shapes_of(np.array([number])).tolist() == [list(pixels.shape)]
     # Crops of a pack that holds the enlarged images are the same.
     (tmp_path / "enlarged").mkdir()
     for name, pixels in zip(names, expected, strict=True):
@@ -127,7 +127,7 @@ def _counting(monkeypatch: pytest.MonkeyPatch, fails: Callable[[Path], bool] = l
     """Makes `decoded` write down the files it has finished; raises at those for which `fails`."""
     finished: list[str] = []
 
-    def counted(path: Path, *, as_mlrc: bool) -> Decoded:
+    def counted(path: Path, *, as_mlrc: bool) -> tuple[Image.Image, bool]:
         if fails(path):
             raise KeyboardInterrupt
         outcome = decoded(path, as_mlrc=as_mlrc)

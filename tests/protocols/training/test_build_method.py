@@ -61,7 +61,7 @@ def test_components_nest() -> None:
         "distance": {"component": {"kind": "distance", "name": "SNRDistance"}},
         "reducer": {"component": {"kind": "reducer", "name": "ThresholdReducer", "arguments": {"low": 0.1}}},
     }
-    method = build_method(_spec("ContrastiveLoss", arguments), 5, 3)
+    method = build_method(_spec("ContrastiveLoss", arguments), [4] * 5, 3, 8)
     assert isinstance(method.loss.distance, distances.SNRDistance)
     assert method.loss.neg_margin == 0.8
     arguments = {
@@ -82,7 +82,7 @@ def test_a_method_with_a_regularizer_is_the_library_s() -> None:
         embedding_regularizer=WeightedComponent(name="ZeroMeanRegularizer", weight=0.3),
     )
     embeddings, labels = _batch()
-    ours = build_method(spec, 5, 3)(embeddings, labels)
+    ours = build_method(spec, [4] * 5, 3, 8)(embeddings, labels)
     plain = pml_losses.ContrastiveLoss(0.1, 0.9, distance=distances.SNRDistance())
     theirs = pml_losses.ContrastiveLoss(
         0.1,
@@ -98,10 +98,10 @@ def test_a_method_with_a_regularizer_is_the_library_s() -> None:
 def test_the_miner_chooses_the_pairs() -> None:
     spec = _spec("MultiSimilarityLoss", miner=Component(name="MultiSimilarityMiner", arguments={"epsilon": 0.05}))
     embeddings, labels = _batch()
-    method = build_method(spec, 5, 3)
+    method = build_method(spec, [4] * 5, 3, 8)
     pairs = losses.MultiSimilarityMiner(epsilon=0.05)(embeddings, labels)
     assert torch.equal(method(embeddings, labels), pml_losses.MultiSimilarityLoss()(embeddings, labels, pairs))
-    bare = build_method(_spec("MultiSimilarityLoss"), 5, 3)
+    bare = build_method(_spec("MultiSimilarityLoss"), [4] * 5, 3, 8)
     assert bare.miner is None
     assert not torch.equal(method(embeddings, labels), bare(embeddings, labels))
 
@@ -134,7 +134,7 @@ def test_the_loss_has_an_optimizer_group_of_its_own(
     name: str, changes: dict[str, Any], lr: float, weight_decay: float
 ) -> None:
     spec = _spec(name, **changes)
-    method, network = build_method(spec, 5, 3), nn.Linear(2, 3)
+    method, network = build_method(spec, [4] * 5, 3, 8), nn.Linear(2, 3)
     optimizer = build_optimizer(SETTINGS, network, method, spec)
     assert isinstance(optimizer, torch.optim.RMSprop)
     trunk, own = optimizer.param_groups
@@ -147,7 +147,7 @@ def test_the_loss_has_an_optimizer_group_of_its_own(
 @pytest.mark.parametrize(("loss_lr", "expected"), [(None, 0.25), (0.5, 0.5)])
 def test_a_method_can_have_its_own_rate_for_the_network(loss_lr: float | None, expected: float) -> None:
     spec = _spec("CosFaceLoss", lr=0.25, loss_lr=loss_lr)
-    optimizer = build_optimizer(SETTINGS, nn.Linear(2, 3), build_method(spec, 5, 3), spec)
+    optimizer = build_optimizer(SETTINGS, nn.Linear(2, 3), build_method(spec, [4] * 5, 3, 8), spec)
     assert [group["lr"] for group in optimizer.param_groups] == [0.25, expected]
 
 
@@ -161,7 +161,7 @@ def test_the_fused_update_is_the_usual_one(name: str, arguments: dict[str, Any])
         settings = OptimizerSettings.model_validate({"name": name, "lr": 0.01, "arguments": {**arguments, **choice}})
         torch.manual_seed(0)
         network = nn.Linear(20, 30)
-        optimizer = build_optimizer(settings, network, build_method(spec, 5, 3), spec)
+        optimizer = build_optimizer(settings, network, build_method(spec, [4] * 5, 3, 8), spec)
         assert bool(optimizer.defaults.get("fused")) == (not choice and name != "RMSprop")
         for _ in range(20):
             optimizer.zero_grad()

@@ -56,7 +56,7 @@ class Network(nn.Module):
 
 def groups(**changes: Any) -> dict[str, tuple[float, float]]:
     """Rate and weight decay of each parameter of `Network`, and of the proxies, by name."""
-    network, method = Network(), build_method(PROXIES, 5, 3)
+    network, method = Network(), build_method(PROXIES, [4] * 5, 3, 8)
     settings = OptimizerSettings(name="AdamW", lr=1.0, weight_decay=0.1, arguments={}, **changes)
     named = {parameter: name for name, parameter in [*network.named_parameters(), *method.loss.named_parameters()]}
     optimizer = build_optimizer(settings, network, method, PROXIES)

@@ -129,12 +129,12 @@ def test_a_loss_from_a_file_is_built_with_the_sizes_of_the_training(tmp_path: Pa
     (source,) = sources_of(spec)
     assert source.startswith("mine.py:Mine (sha256 ")
     assert spec.versions == {}
-    loss = build_method(spec, num_classes=7, embedding_size=3).loss
+    loss = build_method(spec, [4] * 7, 3, 8).loss
     assert (loss.weights.shape, loss.scale) == ((7, 3), 2.0)
     assert tried(spec) == ()
     (tmp_path / "mine.py").write_text(GOOD.replace("square", "abs"))
     with pytest.raises(MethodError, match=r"mine\.py, or a module that it imports, has changed"):
-        build_method(spec, 7, 3)
+        build_method(spec, [4] * 7, 3, 8)
 
 
 def test_nested_components_can_come_from_files(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_rates_of_the_loss_must_be_of_use(tmp_path: Path) -> None:
 def test_the_class_counts_of_the_training_images_are_a_placeholder(tmp_path: Path) -> None:
     spec = method(tmp_path, BAD, "Counts", arguments={"counts": "$class_counts"})
     assert tried(spec) == ()
-    assert build_method(spec, 2, 3, class_counts=[5, 7]).loss.counts.tolist() == [5, 7]
+    assert build_method(spec, [5, 7], 3, 8).loss.counts.tolist() == [5, 7]
     with pytest.raises(MethodError, match=r"there is no placeholder \$class_count; known are \$num_classes, "):
         tried(method(tmp_path, BAD, "Counts", arguments={"counts": [{"of": "$class_count"}]}))
 

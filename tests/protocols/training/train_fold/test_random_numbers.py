@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from torch import Tensor
+from torch import Generator, Tensor
 
 from protocols.datasets.dataset import Dataset
 from protocols.images.batch_source import BatchSource
@@ -31,14 +30,14 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, Tensor]]:
     """The rows and crops of every batch that a training takes."""
     taken: list[tuple[np.ndarray, Tensor]] = []
-    original = BatchSource.training_batches
+    original = BatchSource.training_batch
 
-    def keep(self: BatchSource, *arguments: Any) -> Iterator[tuple[np.ndarray, Tensor]]:
-        for rows, crops in original(self, *arguments):
-            taken.append((rows.copy(), crops.clone()))
-            yield rows, crops
+    def keep(self: BatchSource, rows: np.ndarray, generator: Generator) -> Tensor:
+        crops = original(self, rows, generator)
+        taken.append((rows.copy(), crops.clone()))
+        return crops
 
-    monkeypatch.setattr(BatchSource, "training_batches", keep)
+    monkeypatch.setattr(BatchSource, "training_batch", keep)
     return taken
 
 
