@@ -60,7 +60,7 @@ def storage_paths(store: str, artifacts: Path | None = None, cache: Path | None 
     return StoragePaths(file, artifacts or file.parent / "artifacts", cache or file.parent / "cache")
 
 
-def existing_store(store: str, artifacts: Path | None) -> Store | None:
+def existing_store(store: str, artifacts: Path | None = None) -> Store | None:
     """Open the store that `--store` names; return None if its file does not exist or is empty."""
     where = storage_paths(store, artifacts)
     return open_store(where) if where.store.exists() and where.store.stat().st_size else None
@@ -83,7 +83,7 @@ def open_store(where: StoragePaths) -> Store:
     return Store(where.store, where.artifacts)
 
 
-def opened_store(store: str, artifacts: Path | None, hint: str = "") -> Store:
+def opened_store(store: str, artifacts: Path | None = None, hint: str = "") -> Store:
     """Open the store that `--store` names."""
     opened = existing_store(store, artifacts)
     if opened is None:

@@ -2,8 +2,8 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from reports.headline import headline
 from reports.page.figures import Drawn, page_figures
 from reports.page.material import Material, version
 from reports.page.ranking import ranking
+from reports.page.sweeps import flat
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join, published_layout
 from reports.tables.differences import asked_pairs, differences
@@ -56,7 +57,7 @@ def build_page(material: Material) -> tuple[str, tuple[Drawn, ...]]:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["duration"] = duration
+    templates.filters["duration"] = lambda seconds: timedelta(seconds=round(seconds))
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     html = templates.get_template("page.html").render(
         **page_values(material, figures),
@@ -92,22 +93,16 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
             fold: [figure for figure in figures if figure.fold == fold]
             for fold in dict.fromkeys(figure.fold for figure in figures)
         },
-        "settings": _flat(measured.summary.experiment.without_folder()),
+        "settings": {
+            key: ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            for key, value in flat(measured.summary.experiment.without_folder())
+            if value not in ([], None)
+        },
         "environments": environments,
         "environment_of": numbers,
         "commits": sorted({run.provenance.commit for run in measured.records} - {"unknown"}),
         "version": version(),
     }
-
-
-def duration(seconds: float) -> str:
-    """Write seconds, such as 14.4 s, 3 min 5 s or 2 h 10 min."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    rounded = round(seconds)
-    if rounded < 3600:
-        return f"{rounded // 60} min {rounded % 60} s"
-    return f"{rounded // 3600} h {rounded % 3600 // 60} min"
 
 
 def _downloads(table: Table, name: str) -> tuple[tuple[str, str], ...]:
@@ -174,14 +169,3 @@ def _environments(material: Material) -> tuple[list[Provenance], dict[str, int]]
         found.setdefault(key := environment.model_dump_json(), environment)
         numbers[run.fingerprint] = list(found).index(key) + 1
     return list(found.values()), numbers
-
-
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Flatten nested settings. The name of a value is its path, such as `training.optimizer.lr`."""
-    flat: dict[str, str] = {}
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{name}.")
-        elif value not in ([], None):
-            flat[prefix + name] = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    return flat

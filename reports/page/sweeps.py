@@ -147,7 +147,9 @@ def _over_panels(materials: Sequence[Material]) -> Iterator[ScoreSweep]:
     by_dataset: dict[str, list[dict[str, float]]] = {}
     for material in materials:
         experiment = material.measured.summary.experiment
-        by_dataset.setdefault(experiment.dataset.name, []).append(dict(_numbers(experiment.without_folder())))
+        settings = flat(experiment.without_folder())
+        numbers = {key: number for key, value in settings if (number := _number(value)) is not None}
+        by_dataset.setdefault(experiment.dataset.name, []).append(numbers)
     differing = {
         key
         for panels in by_dataset.values()
@@ -158,12 +160,13 @@ def _over_panels(materials: Sequence[Material]) -> Iterator[ScoreSweep]:
         yield ScoreSweep(tuple(materials), *differing)
 
 
-def _numbers(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _numbers(value, f"{prefix}{name}.")
-        elif (number := _number(value)) is not None:
-            yield f"{prefix}{name}", number
+def flat(value: object, key: str = "") -> Iterator[tuple[str, object]]:
+    """Yield every single value of nested mappings with its dotted key. A list is one value."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from flat(part, f"{key}.{name}" if key else str(name))
+    else:
+        yield key, value
 
 
 def _row_setting(material: Material, key: str, target: str) -> object:

@@ -12,11 +12,12 @@ import typer
 from reproduce.commands.options import STORE, Artifacts, Cache, Device, StoreAt, StoredName, Weights
 from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
-from reproduce.storage import opened_store
+from reproduce.storage import StoragePaths, opened_store, storage_paths
 from results.atomic_files import atomic_folder
 
 if TYPE_CHECKING:
     from reproduce.outputs.find_runs import StoredRun
+    from reproduce.run.open_data import OpenedData
 
 app = typer.Typer(
     name="export",
@@ -90,24 +91,16 @@ def fit(
     It is trained for the mean of the epochs that the trainings of the setting's runs kept. Nothing tests this model,
     since it has seen the test classes: it is made to be used. The store does not change.
     """
-    from reproduce.monitoring.bars import Bars
     from reproduce.outputs.find_runs import find_runs
     from reproduce.outputs.fit_model import fit_model
-    from reproduce.run.devices import check_device, prepare_process
-    from reproduce.run.open_data import OpenedData, check_weights
-    from reproduce.storage import storage_paths
+    from reproduce.run.open_data import check_weights
 
     opened = opened_store(store, artifacts)
-    runs = find_runs(opened, name, method, search)
-    torch_device = check_device(device)
-    prepare_process(torch_device)
-    where, roots = storage_paths(store, artifacts, cache), _folders(name, runs[0], data)
-    with new_folder(to) as folder, Bars(output_console()) as bars:
+    runs, where = find_runs(opened, name, method, search), storage_paths(store, artifacts, cache)
+    with new_folder(to) as folder, _data_of(name, runs[0], data, device, where) as images:
         check_weights(next(iter(runs[0].trainings.values()))[0], weights)
-        images = OpenedData(where, torch_device, bars, roots=roots)
-        said, difference = fit_model(
-            opened, runs, images, folder, onnx=onnx, training=bars.of("training on all classes")
-        )
+        training = images.bar("training on all classes")
+        said, difference = fit_model(opened, runs, images, folder, onnx=onnx, training=training)
     say(output_console(), said)
     _say_exported(to, difference)
 
@@ -127,21 +120,14 @@ def embeddings(
     cache: Cache = None,
 ) -> None:
     """Write the embeddings of the test images with their labels, as a folder that the dataset `features` reads."""
-    from reproduce.monitoring.bars import Bars
     from reproduce.outputs.export_models import export_embeddings
     from reproduce.outputs.find_runs import find_runs
-    from reproduce.run.devices import check_device, prepare_process
-    from reproduce.run.open_data import OpenedData
-    from reproduce.storage import storage_paths
 
     opened = opened_store(store, artifacts)
     (stored_run,) = find_runs(opened, name, method, search, run)
     folds = sorted(stored_run.trainings) if fold is None else [fold]
-    torch_device = check_device(device)
-    prepare_process(torch_device)
-    where, roots = storage_paths(store, artifacts, cache), _folders(name, stored_run, data)
-    with new_folder(to) as folder, Bars(output_console()) as bars:
-        images = OpenedData(where, torch_device, bars, roots=roots)
+    where = storage_paths(store, artifacts, cache)
+    with new_folder(to) as folder, _data_of(name, stored_run, data, device, where) as images:
         export_embeddings(opened, stored_run, folds, images, folder)
     _say_written(to)
 
@@ -151,13 +137,12 @@ def study(
     name: StoredName,
     to: Annotated[Path, typer.Option("--to", help="SQLite file to write; it must be new.")],
     store: StoreAt = STORE,
-    artifacts: Artifacts = None,
 ) -> None:
     """Write the searches of an experiment as studies of Optuna, for its plots, its importances and optuna-dashboard."""
     from reproduce.outputs.export_studies import export_studies, url_of
     from reproduce.outputs.find_runs import find_experiment
 
-    opened = opened_store(store, artifacts)
+    opened = opened_store(store)
     names = export_studies(opened, find_experiment(opened, name), to)
     # The URL is for optuna-dashboard.
     say(output_console(), f"written to {url_of(to)}: {', '.join(names)}")
@@ -168,13 +153,12 @@ def runs(
     to: NewFolder,
     output: Annotated[Literal["parquet", "csv"], typer.Option("--format", help="Format of the files.")] = "parquet",
     store: StoreAt = STORE,
-    artifacts: Artifacts = None,
 ) -> None:
     """Write the results of the store as tables: runs, folds, curves, test points, class scores.
 
     A run has a row for each experiment that it is in. Only rows of one experiment and method repeat each other.
     """
-    opened = opened_store(store, artifacts)
+    opened = opened_store(store)
     frames = {name: opened.table(name) for name in ("folds", "runs", "curves", "test_points", "class_scores")}
     if frames["folds"].empty:
         raise InputError(f"{opened.url}: there is no finished training yet; make some with `reproduce run`")
@@ -185,11 +169,19 @@ def runs(
     _say_written(to)
 
 
-def _folders(name: str, run: StoredRun, data: Path | None) -> dict[str, Path | None]:
-    """Return the folder that `--data` gives, or the one in the experiment's own file, by dataset."""
+@contextmanager
+def _data_of(name: str, run: StoredRun, data: Path | None, device: str, where: StoragePaths) -> Iterator[OpenedData]:
+    """Open the data of a run: in the folder that `--data` gives, or in that of the experiment's own file."""
+    from reproduce.monitoring.bars import Bars
     from reproduce.outputs.find_runs import own_folders
+    from reproduce.run.devices import check_device, prepare_process
+    from reproduce.run.open_data import OpenedData
 
-    return {run.summary.dataset: data or own_folders(name, run.experiment).get(run.summary.dataset)}
+    torch_device, dataset = check_device(device), run.summary.dataset
+    prepare_process(torch_device)
+    with Bars(output_console()) as bars:
+        roots = {dataset: data or own_folders(name, run.experiment).get(dataset)}
+        yield OpenedData(where, torch_device, bars, roots=roots)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from reproduce.commands.options import STORE, Artifacts, StoreAt
+from reproduce.commands.options import STORE, StoreAt
 from reproduce.commands.terminal import output_console, say, show_rows
 from reproduce.errors import InputError
 
@@ -66,11 +66,11 @@ def datasets() -> None:
             say(output_console(), f"{name} is from {entry.publication.page}")
 
 
-def status(store: StoreAt = STORE, artifacts: Artifacts = None) -> None:
+def status(store: StoreAt = STORE) -> None:
     """List the contents of the store: experiments, trainings, test evaluations, failures."""
     from reproduce.storage import opened_store
 
-    console, opened = output_console(), opened_store(store, artifacts)
+    console, opened = output_console(), opened_store(store)
     starts, trainings, failures = opened.starts(), opened.table("folds"), opened.table("failures")
     say(
         console,

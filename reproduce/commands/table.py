@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from reproduce.commands.options import STORE, Artifacts, Format, StoreAt
+from reproduce.commands.options import STORE, Format, StoreAt
 from reproduce.commands.terminal import output_console, print_table, say
 from reproduce.errors import InputError, read_text
 from reproduce.storage import existing_store, opened_store
@@ -51,7 +51,6 @@ def table(
         typer.Option("--compare", help="Compare all pairs (all), each with the best, or each with this one."),
     ] = None,
     store: StoreAt = STORE,
-    artifacts: Artifacts = None,
 ) -> None:
     """Draw a published table beside your own runs, or a table of an experiment in the store.
 
@@ -64,16 +63,16 @@ def table(
     notes = notes or ("short" if output == "latex" else "all")
     published = published_tables()
     if name is None:
-        opened = existing_store(store, artifacts)
+        opened = existing_store(store)
         stored = [] if opened is None else sorted(opened.latest_experiments())
         say(output_console(), f"published tables: {', '.join(published)}")
         say(output_console(), f"experiments in the store: {', '.join(stored) or 'none'}")
         say(output_console(), "`reproduce table NAME` draws a table.")
     elif what == "published" or (what is None and name in published):
-        print_table(with_notes(_published(name, existing_store(store, artifacts), store), notes), output)
+        print_table(with_notes(_published(name, existing_store(store), store), notes), output)
     else:
         names = f"published tables ({', '.join(published)})"
-        opened = opened_store(store, artifacts, f"; {names} need none")
+        opened = opened_store(store, hint=f"; {names} need none")
         _print_stored(name, opened, what or "results", output, notes, compare, f"; there are also {names}")
 
 
@@ -136,7 +135,6 @@ def claims(
         ),
     ] = False,
     store: StoreAt = STORE,
-    artifacts: Artifacts = None,
 ) -> None:
     """Judge claims that one method is better than another, by the printed numbers and by the runs in the store.
 
@@ -149,7 +147,7 @@ def claims(
     from reproduce.outputs.tables import kept_experiments, stored_experiments
 
     read = _read_claims(file)
-    opened = existing_store(store, artifacts)
+    opened = existing_store(store)
     if opened is None:
         typer.echo(f"{store}: there is no store yet, so the suite's own records in results/measured answer", err=True)
     stored = kept_experiments() if opened is None else stored_experiments(opened)
@@ -207,7 +205,6 @@ def board(
         Path | None, typer.Option("--to", help="Write the page and the table in every format into this folder.")
     ] = None,
     store: StoreAt = STORE,
-    artifacts: Artifacts = None,
 ) -> None:
     """Draw what several datasets say together: each difference on each dataset, and whether it is the same on all.
 
@@ -218,17 +215,17 @@ def board(
     from reports.board.boards import boards_of
     from reproduce.outputs.tables import latest_sources, named_sources
 
-    opened = existing_store(store, artifacts)
-    found = boards_of(named_sources(opened, store, name) if name else latest_sources(opened, store))
-    for line in found.left_out:
+    opened = existing_store(store)
+    boards, left_out = boards_of(named_sources(opened, store, name) if name else latest_sources(opened, store))
+    for line in left_out:
         typer.echo(line, err=True)
-    if not found.boards:
+    if not boards:
         raise InputError("no two datasets can stand on one board; run an experiment on a second one, or import one")
-    for one in found.boards:
+    for one in boards:
         if compare not in ("all", "best", *one.methods):
             methods = ", ".join(one.methods)
             raise InputError(f"--compare {compare}: is not on all datasets; use all, best, or one of {methods}")
-    for number, one in enumerate(found.boards, start=1):
+    for number, one in enumerate(boards, start=1):
         if to is None:
             if output == "terminal":
                 ranking = ranking_table(one)
@@ -236,7 +233,7 @@ def board(
                 print_table(replace(ranking, notes=ranking.notes[1:]), output)
             print_table(pairs_table(one, compare, told=output == "terminal" and compare == "all"), output)
         else:
-            _write_board(one, compare, to / f"board_{number}" if len(found.boards) > 1 else to)
+            _write_board(one, compare, to / f"board_{number}" if len(boards) > 1 else to)
 
 
 def _write_board(board: Board, compare: str, folder: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from reports.page.figures import Drawn
-from reports.page.page import MOST_PAIRS, build_page, duration, page_values
+from reports.page.page import MOST_PAIRS, build_page, page_values
 from reports.tables.formats import to_csv, to_html, to_latex, to_markdown
 from reports.tables.result_table import table_of
 from tests.support.page_material import A, B, material, replace_run, searched, values
@@ -243,14 +243,6 @@ def test_the_paragraph_to_cite_has_the_numbers_of_the_experiment():
     single = words_of(page_of(material(values(a=A, b=B), trials=10)))
     assert "if searches vary at most twice as much as in results/measured/all_methods_glyphs_three_searches" in single
     assert "Hyperparameters were not searched" in words_of(page_of(material(values(a=A, b=B))))
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(14.436, "14.4 s"), (59.96, "60.0 s"), (185, "3 min 5 s"), (3599.7, "1 h 0 min"), (7810, "2 h 10 min")],
-)
-def test_durations_are_said_as_people_do(seconds, said):
-    assert duration(seconds) == said
 
 
 def test_pictures_of_a_page_have_fewer_bytes_and_photographs_stay_as_they_are():
