@@ -17,11 +17,6 @@ from reproduce.monitoring.bars import Bars
 app = typer.Typer(name="features", help="Compute features of images.", no_args_is_help=True)
 
 
-@app.callback()
-def _group() -> None:
-    """Without it, typer would take the only command for the group."""
-
-
 @app.command()
 def extract(
     trunk: Annotated[str, typer.Option("--trunk", help="Name of a model of timm, or of a trunk as in a file.")],
