@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
 
-from reports.published.eligibility import StoredExperiment, TestedModels, concerns, objections
+from reports.published.eligibility import StoredExperiment, concerns, objections
 from reproduce.config.experiment_file import experiment_names, load_experiments
 from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable, published_table, published_tables
@@ -79,8 +79,8 @@ def _status(
         if stored.dataset != cell.dataset or row.key not in experiment.rows:
             continue
         of_row = experiment.for_row(row.key)
-        tested = TestedModels(1 if of_row.protocol == "standard" else of_row.folds, of_row.conditions.embedding_size)
-        against = objections(table, row, cell, stored, tested)
+        models = 1 if of_row.protocol == "standard" else of_row.folds
+        against = objections(table, row, cell, stored, models, of_row.conditions.embedding_size)
         if not against:
             return "runnable", stored.name
         reasons.append([f"{stored.name}: {reason}" for reason in against])
