@@ -31,16 +31,6 @@ _NAMED = 3
 """Largest number of methods that the headline names."""
 
 
-def board_tables(board: Board, compare: str = "all") -> tuple[Table, Table]:
-    """Build the ranking of a board's methods, and the table of their pairs.
-
-    Args:
-        board: The board.
-        compare: `all` pairs, the method with the `best` mean rank with each other one, or the method of this name.
-    """
-    return ranking_table(board), pairs_table(board, compare)
-
-
 def ranking_table(board: Board) -> Table:
     """Build the ranking: mean and possible ranks on each dataset, and over all, the best mean rank first."""
     count, on_all = len(board.methods), board.claims_on_all()
@@ -84,7 +74,10 @@ def headline(board: Board) -> str:
 
 
 def pairs_table(board: Board, compare: str = "all", *, told: bool = False) -> Table:
-    """Build the table of pairs: the difference on each dataset, answers first. `told` leaves out "cannot tell"."""
+    """Build the table of pairs: the difference on each dataset, answers first. `told` leaves out "cannot tell".
+
+    `compare` asks for `all` pairs, for the method with the `best` mean rank with each other one, or for this method's.
+    """
     found = board.pairs(compare)
     pairs = sorted(zip(found, surviving(found), strict=True), key=lambda one: ORDER.index(one[0].verdict))
     means = [Column("mean"), Column("predicted")] if len(board.datasets) >= FEWEST_FOR_A_MEAN else []
@@ -111,7 +104,7 @@ def board_page(board: Board, compare: str = "all", made: str = "") -> str:
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    ranking, pairs = board_tables(board, compare)
+    ranking, pairs = ranking_table(board), pairs_table(board, compare)
     tables = (replace(ranking, title="Ranking", notes=ranking.notes[1:]), pairs)  # The page begins with the others.
     return templates.get_template("board.html").render(
         title=ranking.title, headline=headline(board), tables=list(map(to_html, tables)), made=made

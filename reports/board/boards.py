@@ -225,16 +225,11 @@ class Board:
         return [dataset.values[key].mean for key in self.methods]
 
 
-@dataclass(frozen=True)
-class Boards:
-    """All boards that experiments give, and a line for every experiment that is on none of them."""
+def boards_of(sources: Sequence[Source]) -> tuple[list[Board], list[str]]:
+    """Sort experiments into boards; return them, and a line for every experiment that is on none of them.
 
-    boards: tuple[Board, ...]
-    left_out: tuple[str, ...]
-
-
-def boards_of(sources: Sequence[Source]) -> Boards:
-    """Sort experiments into boards. Of two experiments on one dataset under the same conditions the first is taken."""
+    Of two experiments on one dataset under the same conditions the first is taken.
+    """
     found: list[Board] = []
     lines: list[str] = []
     for group in _grouped(sources, lambda one: tuple(one.conditions.values())):
@@ -253,7 +248,7 @@ def boards_of(sources: Sequence[Source]) -> Boards:
             lines.append(f"{names} have fewer than two trained methods in common; run the same methods on each")
         else:
             found.append(board)
-    return Boards(tuple(found), tuple(lines))
+    return found, lines
 
 
 def _grouped(sources: Sequence[Source], key: Callable[[Source], object]) -> list[list[Source]]:

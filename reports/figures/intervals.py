@@ -49,15 +49,15 @@ def interval_plot(methods: Sequence[MethodRuns], metric: str, unit: IntervalUnit
 
     A method with one value is a point without interval. The axis is in percent and does not always start at 0.
     """
-    shown = [method for method in methods if method.interval is not None]
+    shown = [(method, method.interval) for method in methods if method.interval is not None]
     if not shown:
         raise FigureError("the interval plot needs at least one method with a run")
     figure = new_figure(1.35 + 0.33 * len(shown), PAGE_WIDTH)
     axes = figure.add_subplot()
-    for row, method in enumerate(shown):
-        _draw(axes, row, method, f"single {unit}")
+    for row, (method, interval) in enumerate(shown):
+        _draw(axes, row, method, interval, f"single {unit}")
     # A long name wraps, but not inside its number of runs.
-    names = [fill(f"{method.name}  (n\u00a0=\u00a0{len(method.values)})", _LONG_NAME) for method in shown]
+    names = [fill(f"{method.name}  (n\u00a0=\u00a0{len(method.values)})", _LONG_NAME) for method, _ in shown]
     axes.set_yticks(range(len(shown)), names)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -71,11 +71,8 @@ def interval_plot(methods: Sequence[MethodRuns], metric: str, unit: IntervalUnit
     return figure
 
 
-def _draw(axes: Axes, row: int, method: MethodRuns, point: str) -> None:
+def _draw(axes: Axes, row: int, method: MethodRuns, interval: Interval, point: str) -> None:
     values = 100 * np.asarray(method.values)
-    interval = method.interval
-    if interval is None:
-        return
     if interval.half_width is not None:
         bar: Look = {"color": INK, "elinewidth": 1.6, "capsize": 4, "capthick": 1.6, "linestyle": ""}
         axes.errorbar(100 * interval.mean, row, xerr=100 * interval.half_width, label="95 % interval", **bar)

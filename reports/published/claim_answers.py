@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal, get_args
 
-from reports.published.eligibility import StoredExperiment, concerns, models_of, objections
+from reports.published.eligibility import StoredExperiment, concerns, objections
 from results.published.claims import Claim
 from results.published.print_alone import PrintAnswer, print_answer
 from results.published.rows import row_origin
@@ -199,7 +199,8 @@ def _differences(claim: Claim, stored: StoredExperiment) -> tuple[str, ...] | No
         reasons.append(f"not the settings of {table.name}")
         stored = replace(stored, deviations=())
     for row, cell in cells:
-        reasons += objections(table, row, cell, stored, models_of(stored.runs(cell.key or "")[0]))
+        run = stored.runs(cell.key or "")[0]
+        reasons += objections(table, row, cell, stored, len(run.fold_fingerprints), run.dimensions)
     reasons += [f"the paper quotes the value of {method} from {source}" for method, source in _quoted(claim).items()]
     return tuple(dict.fromkeys(reasons))
 

@@ -10,7 +10,6 @@ ImageNet weights; dimensions of what was tested; one model, or four as separated
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable
 from results.records.experiment_summary import ExperimentSummary
@@ -63,25 +62,18 @@ def concerns(table: PublishedTable, name: str, summary: ExperimentSummary) -> bo
     return name == table.name or name.startswith(f"{table.name}/")
 
 
-@dataclass(frozen=True)
-class TestedModels:
-    """What a run tests: how many models, and the dimensions of one of them."""
-
-    __test__: ClassVar[bool] = False  # Not a test case, in spite of its name.
-
-    models: int
-    dimensions: int
-
-
-def models_of(run: RunRecord) -> TestedModels:
-    """The models of a finished run."""
-    return TestedModels(len(run.fold_fingerprints), run.dimensions)
-
-
 def objections(
-    table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: StoredExperiment, tested: TestedModels
+    table: PublishedTable,
+    row: PublishedRow,
+    cell: PublishedCell,
+    stored: StoredExperiment,
+    models: int,
+    dimensions: int,
 ) -> list[str]:
     """Why an experiment's runs of the row's method cannot fill a cell.
+
+    Args:
+        models: How many models a run tests; `dimensions` are those of one of them.
 
     Returns:
         Reasons as phrases; empty if the runs can fill the cell.
@@ -103,7 +95,13 @@ def objections(
         reasons.append(f"trunk started from {trunk.weights.partition(':')[0]} weights, not the published ones")
     if table.name == "nir_table2" and trunk.pooling != _published_pooling(row):
         reasons.append(f"{trunk.pooling} pooling")
-    reasons += _shape(row, cell, tested, experiment.conditions.images)
+    if models != (asked := 1 if cell.kind == "single" else FOLDS):
+        reasons.append(f"{models} model(s) a run, published for {asked}")
+    tested = dimensions * (models if cell.kind == "concatenated" else 1)
+    if cell.dimensions is not None and tested != cell.dimensions:
+        reasons.append(f"{tested} dimensions, published for {cell.dimensions}")
+    if (crop := experiment.conditions.images.crop) != (size := published_image_size(row, cell)):
+        reasons.append(f"images of {crop} pixels, published for {size}")
     return reasons
 
 
@@ -112,7 +110,7 @@ def objections_to_runs(
 ) -> list[str] | None:
     """The objections to what an experiment has run of a cell's method; None if it has no runs of it on the dataset."""
     runs = stored.runs(cell.key) if cell.key and stored.dataset == cell.dataset else []
-    return objections(table, row, cell, stored, models_of(runs[0])) if runs else None
+    return objections(table, row, cell, stored, len(runs[0].fold_fingerprints), runs[0].dimensions) if runs else None
 
 
 def published_image_size(row: PublishedRow, cell: PublishedCell) -> int:
@@ -126,15 +124,3 @@ def published_image_size(row: PublishedRow, cell: PublishedCell) -> int:
 def _published_pooling(row: PublishedRow) -> str:
     """Pooling of a row of NIR's Table 2."""
     return "average_max" if row.label.startswith(_LOST_NAME) else "average"
-
-
-def _shape(row: PublishedRow, cell: PublishedCell, tested: TestedModels, images: ImageSettings) -> list[str]:
-    reasons = []
-    if tested.models != (asked := 1 if cell.kind == "single" else FOLDS):
-        reasons.append(f"{tested.models} model(s) a run, published for {asked}")
-    dimensions = tested.dimensions * (tested.models if cell.kind == "concatenated" else 1)
-    if cell.dimensions is not None and dimensions != cell.dimensions:
-        reasons.append(f"{dimensions} dimensions, published for {cell.dimensions}")
-    if images.crop != (size := published_image_size(row, cell)):
-        reasons.append(f"images of {images.crop} pixels, published for {size}")
-    return reasons

@@ -33,11 +33,6 @@ _MOST_FAULTS = 20
 """At most this many faults are listed."""
 
 
-@app.callback()
-def _group() -> None:
-    """Without it, typer would take the only command for the group."""
-
-
 @app.command()
 def check(
     name: DatasetName,

@@ -8,17 +8,13 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.data import CACHE
+from reproduce.commands.export import new_folder
 from reproduce.commands.options import Device, Skip, Weights
 from reproduce.commands.terminal import output_console, say
-from reproduce.errors import InputError, as_input_errors, writing_to
+from reproduce.errors import InputError, as_input_errors
 from reproduce.monitoring.bars import Bars
 
 app = typer.Typer(name="features", help="Compute features of images.", no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    """Without it, typer would take the only command for the group."""
 
 
 @app.command()
@@ -48,22 +44,19 @@ def extract(
     from results.spec.trunk_spec import TrunkSpec
 
     console = output_console()
-    if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise InputError(f"{to}: is there already; name a new or an empty folder with --to")
     if crop > resize:
         raise InputError(f"--crop {crop} is larger than --resize {resize}; make it smaller, or give a larger --resize")
     name = trunk if trunk in TRUNKS or ":" in trunk else f"timm:{trunk}"
     images = ImageSettings(resize=resize, crop=crop)
     choice = DataChoice(name=FOLDER, skip_broken_images=skip_broken_images)
     where = check_device(device)
-    with as_input_errors(), Bars(console) as bars:
+    with new_folder(to) as folder, as_input_errors(), Bars(console) as bars:
         spec = identified_trunk(TrunkSpec(name=name, frozen=True), weights)
         check_images_fit(spec, crop)
         dataset = open_dataset(DataRequest(choice, images, cache, data, bars.of("decoding images")))
         use_gpu(where)
         featured = with_features(dataset, spec, images, cache, where, bars.of("computing features"))
-        with writing_to(to):
-            write_features(featured, to)
+        write_features(featured, folder)
     for phrase in featured.left_out:
         say(console, f"left out: {phrase}")
     width = featured.images.features.width  # type: ignore[union-attr]

@@ -62,11 +62,6 @@ class $cls(nn.Module):
 ''')
 
 
-@app.callback()
-def _new() -> None:
-    """Make `new` a group of commands, also while it has only one."""
-
-
 @app.command()
 def method(
     name: Annotated[str, typer.Argument(help="Name of the method: letters, digits and underscores, such as my_loss.")],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,7 +68,6 @@ def run(
     """
     if ray is None and workers != 1:
         _begin_imports_of_workers()
-    from reproduce.commands.terminal import show_interim
     from reproduce.monitoring.trackers import open_trackers
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device, default_workers
@@ -89,9 +87,7 @@ def run(
             # A cluster's number of workers and their speed are not known before it is open.
             if ray is None:
                 say_what_is_to_do(session, workers or default_workers(features_on), console)
-            finished = run_experiment.run(
-                session, start_executor, console, partial(show_interim, console=console), tracked
-            )
+            finished = run_experiment.run(session, start_executor, console, tracked)
             made += finished.made
             if finished.decided or finished.failed:
                 break

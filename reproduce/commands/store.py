@@ -76,18 +76,10 @@ def import_from(
 ) -> None:
     """Check a file that `store export` wrote, and add what it holds to the store, by fingerprint.
 
-    If the two have different results under one fingerprint, all of these are named, nothing is added, and the exit
-    status is 1.
+    If the two have different results under one fingerprint, all of these are named, and nothing is added.
     """
     from reproduce.outputs.store_files import import_store
 
-    console, where = output_console(), storage_paths(store, artifacts)
-    merged = import_store(file, where)
-    if merged.added is None:
-        for conflict in merged.conflicts:
-            say(console, f"conflict: {conflict}")
-        count = f"{len(merged.conflicts)} conflict(s)"
-        say(console, f"{count}, so nothing was imported; import into a store of its own with --store PATH")
-        raise typer.Exit(1)
-    added = ", ".join(f"{number} {kind}" for kind, number in merged.added.items())
-    say(console, f"added to {where.store}: {added}")
+    where = storage_paths(store, artifacts)
+    added = ", ".join(f"{number} {kind}" for kind, number in import_store(file, where).items())
+    say(output_console(), f"added to {where.store}: {added}")

@@ -216,16 +216,16 @@ def board(
     from reproduce.outputs.tables import latest_sources, named_sources
 
     opened = existing_store(store)
-    found = boards_of(named_sources(opened, store, name) if name else latest_sources(opened, store))
-    for line in found.left_out:
+    boards, left_out = boards_of(named_sources(opened, store, name) if name else latest_sources(opened, store))
+    for line in left_out:
         typer.echo(line, err=True)
-    if not found.boards:
+    if not boards:
         raise InputError("no two datasets can stand on one board; run an experiment on a second one, or import one")
-    for one in found.boards:
+    for one in boards:
         if compare not in ("all", "best", *one.methods):
             methods = ", ".join(one.methods)
             raise InputError(f"--compare {compare}: is not on all datasets; use all, best, or one of {methods}")
-    for number, one in enumerate(found.boards, start=1):
+    for number, one in enumerate(boards, start=1):
         if to is None:
             if output == "terminal":
                 ranking = ranking_table(one)
@@ -233,7 +233,7 @@ def board(
                 print_table(replace(ranking, notes=ranking.notes[1:]), output)
             print_table(pairs_table(one, compare, told=output == "terminal" and compare == "all"), output)
         else:
-            _write_board(one, compare, to / f"board_{number}" if len(found.boards) > 1 else to)
+            _write_board(one, compare, to / f"board_{number}" if len(boards) > 1 else to)
 
 
 def _write_board(board: Board, compare: str, folder: Path) -> None:

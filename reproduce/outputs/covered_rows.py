@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
 
-from reports.published.eligibility import StoredExperiment, TestedModels, concerns, objections
+from reports.published.eligibility import StoredExperiment, concerns, objections
 from reproduce.config.experiment_file import experiment_names, load_experiments
 from results.published.rows import RowOrigin, row_origin
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable, published_table, published_tables
@@ -27,7 +27,6 @@ class CoveredRow:
         status: Whether a shipped experiment file reproduces the row. Rows of methods that the suite lacks say so; other
             rows that the paper did not measure itself are `quoted` or `source unclear`.
         detail: The experiment that reproduces it, the paper that it is quoted from, or the reason why it cannot be run.
-        as_published: The row's name as the paper spells it.
         method: What the row is called in the experiment: a method card or a variant; None if the suite has no method.
         our_reading: The setting that we run where no source states the row's own; empty for other rows.
     """
@@ -37,7 +36,6 @@ class CoveredRow:
     dataset: str
     status: Reproducibility
     detail: str
-    as_published: str
     method: str | None
     our_reading: str
 
@@ -61,9 +59,7 @@ def _covered(table: PublishedTable, shipped: list[StoredExperiment]) -> Iterator
             cell = next(cell for column, cell in row.cells.items() if column.dataset == dataset)
             origin = row_origin(table.name, row, dataset)
             status, detail = _status(table, row, cell, origin, relevant)
-            yield CoveredRow(
-                table.name, row.label, dataset, status, detail, origin.as_published, row.key, origin.our_reading
-            )
+            yield CoveredRow(table.name, row.label, dataset, status, detail, row.key, origin.our_reading)
 
 
 def _status(
@@ -83,8 +79,8 @@ def _status(
         if stored.dataset != cell.dataset or row.key not in experiment.rows:
             continue
         of_row = experiment.for_row(row.key)
-        tested = TestedModels(1 if of_row.protocol == "standard" else of_row.folds, of_row.conditions.embedding_size)
-        against = objections(table, row, cell, stored, tested)
+        models = 1 if of_row.protocol == "standard" else of_row.folds
+        against = objections(table, row, cell, stored, models, of_row.conditions.embedding_size)
         if not against:
             return "runnable", stored.name
         reasons.append([f"{stored.name}: {reason}" for reason in against])

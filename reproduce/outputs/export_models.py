@@ -22,7 +22,7 @@ from protocols.trunks.embedding_model import weights_with_trunk, without_publish
 from protocols.users_code.kept import remember_kept_sources
 from reproduce.errors import InputError, as_input_errors
 from reproduce.outputs.find_runs import StoredRun
-from reproduce.outputs.portable_model import Portable, write_json, write_portable
+from reproduce.outputs.portable_model import write_json, write_portable
 from reproduce.run.open_data import OpenedData
 from results.records.artifacts import weights_path
 from results.records.records import FoldResult
@@ -38,29 +38,28 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
     """
     trainings = [run.training(fold) for fold in folds]
     specs = [spec for spec, _ in trainings]
-    normalization = models_normalization(store, specs[0])
     first, *others = [spec.model_dump(mode="json") for spec in specs]
-    description = {
+    description: dict[str, Any] = {
         **run_description(run),
-        "normalization": normalization,
+        "normalization": models_normalization(store, specs[0]),
         # What the specifications of the models have in common.
         "spec": {key: value for key, value in first.items() if all(part.get(key) == value for part in others)},
         "models": [_fold_description(run, spec, result) for spec, result in trainings],
     }
     if others:
         description["test"] = run.record.concatenated.model_dump()
-        note = (
+        description["note"] = (
             f"The ensemble of the {len(specs)} folds' models of {run.called}: it concatenates their normalized "
             "embeddings. The table's concatenated scores are those of this model."
         )
     else:
-        note = (
+        description["note"] = (
             f"The model of fold {folds[0]} of {run.called}. It was trained on a part of the classes; the table's "
             "separated scores are the mean of all folds' models, each alone."
         )
     with as_input_errors():
         weights = [weights_with_trunk(spec, kept_weights(store, run, spec)) for spec in specs]
-    return write_portable(Portable(specs, weights, normalization, description, note), folder, onnx=onnx)
+    return write_portable(specs, weights, description, folder, onnx=onnx)
 
 
 def kept_weights(store: Store, run: StoredRun, spec: FoldSpec) -> dict[str, Tensor]:

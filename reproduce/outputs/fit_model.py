@@ -12,7 +12,7 @@ from protocols.trunks.embedding_model import weights_with_trunk
 from reproduce.errors import InputError, WorkFailedError, as_input_errors
 from reproduce.outputs.export_models import models_normalization, run_description
 from reproduce.outputs.find_runs import StoredRun
-from reproduce.outputs.portable_model import Portable, write_portable
+from reproduce.outputs.portable_model import write_portable
 from reproduce.run.open_data import OpenedData
 from results.records.records import FoldResult
 from results.spec.training_spec import FoldSpec
@@ -78,6 +78,7 @@ def fit_model(
         raise WorkFailedError(f"{run.called}: the training on all classes diverged ({failure})")
     samples, classes = len(dataset.images), dataset.n_classes
     description = {
+        "note": UNTESTED,
         **run_description(run),
         "run": [one.record.run for one in runs],
         "run_fingerprint": [one.record.fingerprint for one in runs],
@@ -88,7 +89,7 @@ def fit_model(
         "spec": {key: value for key, value in like.model_dump(mode="json").items() if key not in _OF_A_FOLD},
         "provenance": provenance.model_dump(mode="json"),
     }
-    difference = write_portable(Portable([like], [weights], normalization, description, UNTESTED), folder, onnx=onnx)
+    difference = write_portable([like], [weights], description, folder, onnx=onnx)
     said = (
         f"the setting of search {run.record.search}, trained on all {classes} classes ({samples:,} images or rows) for "
         f"{epochs} epochs: the mean of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"

@@ -4,7 +4,6 @@ import json
 import logging
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,58 +64,52 @@ class NormalizedModel(nn.Module):
         return torch.randint(0, 256, (number, *self.shape), dtype=torch.uint8, generator=generator)
 
 
-@dataclass(frozen=True)
-class Portable:
-    """A model to write: one, or several as an ensemble.
+def portable_model(
+    specs: Sequence[FoldSpec], weights: Sequence[dict[str, Tensor]], normalization: Normalization, **training: Any
+) -> NormalizedModel:
+    """Build models as one on the CPU, in evaluation mode, with other settings of the training if given.
 
-    Attributes:
+    Args:
         specs: Specification of each model's network.
-        weights: State dict of each, with that of a frozen trunk.
-        description: What `model.json` holds.
-        note: What the model is, in words.
+        weights: State dict of each, with that of a frozen trunk, which is a part of the model once for all.
     """
-
-    specs: Sequence[FoldSpec]
-    weights: Sequence[dict[str, Tensor]]
-    normalization: Normalization
-    description: dict[str, Any]
-    note: str
-
-    def model(self, **training: Any) -> NormalizedModel:
-        """Build the models as one on the CPU, in evaluation mode, with other settings of the training if given.
-
-        A frozen trunk is a part of it, once for all models.
-        """
-        specs = [without_published_weights(with_trunk(spec)) for spec in self.specs]
-        specs = [spec.with_conditions(training=spec.conditions.training.model_copy(update=training)) for spec in specs]
-        first = specs[0].conditions
-        side = first.images.crop
-        shape = (trunk_width(first.trunk),) if first.trunk.is_input_features else (_CHANNELS, side, side)
-        cpu = torch.device("cpu")
-        models = [trained_model(spec, state, cpu) for spec, state in zip(specs, self.weights, strict=True)]
-        if self.specs[0].conditions.trunk.frozen:
-            for model in models[1:]:
-                model.trunk = models[0].trunk
-        return NormalizedModel(models, self.normalization, shape).eval().requires_grad_(False)
+    is_frozen = specs[0].conditions.trunk.frozen
+    specs = [without_published_weights(with_trunk(spec)) for spec in specs]
+    specs = [spec.with_conditions(training=spec.conditions.training.model_copy(update=training)) for spec in specs]
+    first = specs[0].conditions
+    side = first.images.crop
+    shape = (trunk_width(first.trunk),) if first.trunk.is_input_features else (_CHANNELS, side, side)
+    models = [trained_model(spec, state, torch.device("cpu")) for spec, state in zip(specs, weights, strict=True)]
+    if is_frozen:
+        for model in models[1:]:
+            model.trunk = models[0].trunk
+    return NormalizedModel(models, normalization, shape).eval().requires_grad_(False)
 
 
-def write_portable(portable: Portable, folder: Path, *, onnx: bool = False) -> float:
-    """Write a model and return the largest difference to the suite's embeddings.
+def write_portable(
+    specs: Sequence[FoldSpec],
+    weights: Sequence[dict[str, Tensor]],
+    description: dict[str, Any],
+    folder: Path,
+    *,
+    onnx: bool = False,
+) -> float:
+    """Write models as one, which `description` describes, and return the largest difference to the suite's embeddings.
 
     The files are `model.pt2`, the model as torch's exported program, with normalization; `model.pt`, its state dict, or
     those of an ensemble by `fold_0` and so on; `model.json`, its description; and `NOTE.txt`, what it is and how it is
     used. `onnx` adds `model.onnx`, in float32.
     """
-    specs = portable.specs
     with as_input_errors():
-        model = portable.model()
-    states = {f"fold_{spec.fold}": state for spec, state in zip(specs, portable.weights, strict=True)}
-    write_tensors(folder / "model.pt", states if len(specs) > 1 else portable.weights[0])
-    write_json(folder / "model.json", {"note": portable.note, **portable.description})
-    (folder / "NOTE.txt").write_text(f"{portable.note}\n\n{_use_of(specs[0])}", encoding="utf-8")
+        model = portable_model(specs, weights, description["normalization"])
+    states = {f"fold_{spec.fold}": state for spec, state in zip(specs, weights, strict=True)}
+    write_tensors(folder / "model.pt", states if len(specs) > 1 else weights[0])
+    write_json(folder / "model.json", description)
+    (folder / "NOTE.txt").write_text(f"{description['note']}\n\n{_use_of(specs[0])}", encoding="utf-8")
     if onnx:
         # ONNX has no mixed precision like torch's.
-        write_onnx(portable.model(precision="float32"), folder / "model.onnx")
+        in_float32 = portable_model(specs, weights, description["normalization"], precision="float32")
+        write_onnx(in_float32, folder / "model.onnx")
     return write_program(model, folder / "model.pt2")
 
 

@@ -8,7 +8,6 @@ import re
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from protocols.progress import Progress
@@ -99,27 +98,17 @@ def _refuse_damaged(source: Database, artifacts: Path) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Merged:
-    """The outcome of an import.
-
-    Attributes:
-        added: How much was added, by kind; None if conflicts prevented it and nothing was written.
-        conflicts: What the stores disagree about, a line each.
-    """
-
-    added: dict[str, int] | None
-    conflicts: tuple[str, ...]
-
-
-def merge_stores(into: StoragePaths, other: StoragePaths) -> Merged:
+def merge_stores(into: StoragePaths, other: StoragePaths) -> dict[str, int]:
     """Add what another store holds to a store, files first, so that it can be repeated; the store may be new.
 
     The other store, which is only read, first passes the check of `reproduce store check`, but may lack checkpoints.
-    If the two have different results under one name, nothing is added.
+
+    Returns:
+        How much was added, by kind.
 
     Raises:
-        InputError: The other store has a damaged row or file, or lacks a row. Nothing was written.
+        InputError: The other store has a damaged row or file, or lacks a row, or the two have different results under
+            one name. Nothing was written.
         StoreError: A store cannot be read or written.
     """
     source = Database(other.store)
@@ -127,20 +116,20 @@ def merge_stores(into: StoragePaths, other: StoragePaths) -> Merged:
     target = open_store(into).database
     merge = plan_merge(target, source)
     if merge.conflicts:
-        return Merged(None, tuple(merge.conflicts))
+        count = f"{len(merge.conflicts)} conflict(s), so nothing was imported"
+        raise InputError(f"{count}; import into a store of its own with --store PATH: {'; '.join(merge.conflicts)}")
     names = [name for name in _files_below(other.artifacts) if owner_of(name) is not None]
     new = [name for name in names if not (into.artifacts / name).exists()]
     for name in new:
         write_atomically(into.artifacts / name, (other.artifacts / name).read_bytes())
     apply_merge(target, merge)
-    added = {
+    return {
         "training(s)": len(merge.rows["trainings"]),
         "test evaluation(s)": len(merge.rows["runs"]),
         "experiment(s)": len(merge.rows["experiments"]),
         "search(es)": len({row["study"] for row in merge.rows["trials"]}),
         "file(s)": len(new),
     }
-    return Merged(added, ())
 
 
 def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) -> int:
@@ -167,7 +156,7 @@ def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) 
     return file.stat().st_size
 
 
-def import_store(file: Path, into: StoragePaths) -> Merged:
+def import_store(file: Path, into: StoragePaths) -> dict[str, int]:
     """Add a file that `export_store` wrote to a store. Nothing is written if it is damaged or not of this kind."""
     with tempfile.TemporaryDirectory() as folder:
         return merge_stores(into, unpack_store(file, Path(folder)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from reports.board.board_table import board_page, board_tables
+from reports.board.board_table import board_page, pairs_table, ranking_table
 from reports.board.boards import Board, Source, with_all_methods
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join
@@ -140,7 +140,7 @@ def _with_runs(store: Store, start: Start, place: str) -> Iterator[Source]:
 def write_board(board: Board, compare: str, folder: Path, made: str) -> list[Path]:
     """Write a board's tables in all formats, and its page; return the files, the page first."""
     texts = {"index.html": board_page(board, compare, made)}
-    for name, table in zip(("ranking", "pairs"), board_tables(board, compare), strict=True):
+    for name, table in (("ranking", ranking_table(board)), ("pairs", pairs_table(board, compare))):
         texts |= {f"{name}.{suffix}": WRITERS[form](table) for form, suffix in FILES.items()}
     with writing_to(folder):
         for name, text in texts.items():

@@ -37,34 +37,27 @@ def report_difference(called: str, stored: FoldResult, repeated: FoldResult) -> 
         )
 
 
-class JobOutcomes:
-    """The outcomes of jobs in a store."""
+def stored_outcome(store: Store, job: Job) -> Outcome | None:
+    """Return a job's outcome from the store; None if the job must be executed."""
+    if isinstance(job, EvaluateJob):
+        return store.run(job.fingerprint)
+    result = store.fold_result(job.spec.fingerprint)
+    if result is None or job.run is None:
+        return result
+    # A reproduction's training is done if the test scores exist, or the weights that are needed to compute them.
+    return result if store.run(job.run) is not None or has_checkpoint(store.artifacts, job.spec) else None
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
-    def stored(self, job: Job) -> Outcome | None:
-        """Return a job's outcome from the store; None if the job must be executed."""
-        if isinstance(job, EvaluateJob):
-            return self._store.run(job.fingerprint)
-        result = self._store.fold_result(job.spec.fingerprint)
-        if result is None or job.run is None:
-            return result
-        # A reproduction's training is done if the test scores exist, or the weights that are needed to compute them.
-        tested = self._store.run(job.run) is not None
-        return result if tested or has_checkpoint(self._store.artifacts, job.spec) else None
-
-    def put(self, called: str, job: Job, result: TaskResult) -> Outcome:
-        """Store what an executor made of a job, which messages call `called`."""
-        if not isinstance(result, Trained):
-            self._store.put_run(result)
-            return result
-        assert isinstance(job, TrainJob)
-        # The curve first: once the result is stored, the training is never repeated, and a curve would be lost.
-        if result.test_curve is not None:
-            self._store.put_test_curve(result.test_curve)
-        stored = self._store.fold_result(job.spec.fingerprint)
-        if stored is not None:
-            report_difference(called, stored, result.result)
-        self._store.put_fold(job.spec, result.result)
-        return result.result
+def put_outcome(store: Store, called: str, job: Job, result: TaskResult) -> Outcome:
+    """Store what an executor made of a job, which messages call `called`."""
+    if not isinstance(result, Trained):
+        store.put_run(result)
+        return result
+    assert isinstance(job, TrainJob)
+    # The curve first: once the result is stored, the training is never repeated, and a curve would be lost.
+    if result.test_curve is not None:
+        store.put_test_curve(result.test_curve)
+    if (stored := store.fold_result(job.spec.fingerprint)) is not None:
+        report_difference(called, stored, result.result)
+    store.put_fold(job.spec, result.result)
+    return result.result

@@ -24,7 +24,7 @@ from protocols.trunks.weights import TrunkError
 from protocols.users_code.sources import SourceError, words_of
 from reproduce import interrupts
 from reproduce.errors import InputError, WorkFailedError
-from reproduce.run.job_outcomes import JobOutcomes
+from reproduce.run.job_outcomes import put_outcome, stored_outcome
 from reproduce.run.tasks import EvaluateTask, Executor, Task, TaskResult, TrainTask
 from results.records.artifacts import figure_data_path, weights_path
 from results.records.records import FoldResult, RunRecord
@@ -105,7 +105,6 @@ class SharedLab:
     ) -> None:
         self.store, self.executor, self.observers, self.experiment = store, executor, observers, experiment
         self.test_curves, self.say = test_curves, say
-        self._outcomes = JobOutcomes(store)
         self._lock, self._news = threading.RLock(), threading.Event()
         self._works: dict[tuple[str, bool], _Work] = {}
         self._waiting: deque[_Work] = deque()
@@ -166,7 +165,7 @@ class SharedLab:
             return [self._future(search, call, job) for job in jobs]
 
     def _future(self, search: MethodSearch, call: tuple[str, int], job: Job) -> "Future[Outcome]":
-        if (stored := self._outcomes.stored(job)) is not None:
+        if (stored := stored_outcome(self.store, job)) is not None:
             self._deliver(search.method, job, stored, from_store=True)
             future: Future[Outcome] = Future()
             future.set_result(stored)
@@ -213,7 +212,7 @@ class SharedLab:
                     self._handle(work, error)
 
     def _finish(self, work: _Work, result: TaskResult) -> None:
-        outcome = self._outcomes.put(work.called, work.job, result)
+        outcome = put_outcome(self.store, work.called, work.job, result)
         for number, (method, _) in enumerate(work.calls):
             self._deliver(method, work.job, outcome, from_store=number > 0)
         work.outcome.set_result(outcome)

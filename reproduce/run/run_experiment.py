@@ -18,6 +18,7 @@ from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table, with_notes
 from reproduce import interrupts
+from reproduce.commands.terminal import show_interim
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.trackers import Tracking
 from reproduce.outputs.result_files import link_latest, own_name
@@ -92,14 +93,12 @@ def run(
     session: Session,
     start: Callable[[], Executor],
     console: Console,
-    interim: Callable[[MeasuredExperiment, int], None] = lambda measured, rounds: None,
     tracked: Path | None = None,
 ) -> Finished:
     """Run the part of an experiment that is not in the store, and write the experiment's table.
 
-    `start` opens the executor, which is closed at the end. `interim` gets what was measured so far and the number of
-    searches that all methods have, after each round of searches but the last. `tracked` is the folder of TensorBoard's
-    files, if any.
+    `start` opens the executor, which is closed at the end. What was measured so far is shown after each round of
+    searches but the last. `tracked` is the folder of TensorBoard's files, if any.
 
     Raises:
         InputError: Another process runs this experiment with this store.
@@ -133,7 +132,7 @@ def run(
 
             def after_round(rounds: int) -> None:
                 if progress.made:
-                    interim(MeasuredExperiment.from_store(store, session.fingerprint), rounds)
+                    show_interim(MeasuredExperiment.from_store(store, session.fingerprint), rounds, console)
 
             searches = [
                 MethodSearch(key, search.setup, partial(follow, search), number)

@@ -58,7 +58,7 @@ def _table(name: str) -> str:
 def kept_board(records: Sequence[str] = SCRATCH) -> Board:
     """The board of kept records."""
     sources = [Source(name, f"{name}.json.xz", MeasuredExperiment.kept(name)) for name in records]
-    return boards_of(sources).boards[0]
+    return boards_of(sources)[0][0]
 
 
 def _board(records: str) -> str:

@@ -16,12 +16,12 @@ def names(board):
 
 
 def test_datasets_under_the_same_conditions_stand_together():
-    found = boards_of([source("cub200"), source("cars196"), source("sop")])
-    (board,) = found.boards
-    assert (names(board), list(board.methods), found.left_out) == (
+    boards, lines = boards_of([source("cub200"), source("cars196"), source("sop")])
+    (board,) = boards
+    assert (names(board), list(board.methods), lines) == (
         ["CUB-200-2011", "Cars196", "Stanford Online Products"],
         list(LEVELS),
-        (),
+        [],
     )
     assert {pair.verdict for pair in board.pairs()} == {"consistent"}
     assert len(board.pairs()) == 3
@@ -39,9 +39,9 @@ def test_datasets_under_the_same_conditions_stand_together():
 )
 def test_unlike_things_stay_apart_and_a_line_says_why(settings, said):
     unlike = source("sop", None, settings)
-    found = boards_of([source("cub200"), source("cars196"), unlike])
-    assert [names(board) for board in found.boards] == [["CUB-200-2011", "Cars196"]]
-    (line,) = found.left_out
+    boards, lines = boards_of([source("cub200"), source("cars196"), unlike])
+    assert [names(board) for board in boards] == [["CUB-200-2011", "Cars196"]]
+    (line,) = lines
     assert "on_sop on Stanford Online Products stands alone" in line
     assert said in line
 
@@ -52,44 +52,44 @@ def test_methods_of_one_key_whose_own_code_differs_are_kept_apart():
         replace(one, measured=with_own_loss(one.measured, "mine", code))
         for one, code in zip((first, same, other), "aab", strict=True)
     )
-    assert "mine" in boards_of([first, same]).boards[0].methods
-    (board,) = boards_of([first, same, other]).boards
+    assert "mine" in boards_of([first, same])[0][0].methods
+    (board,) = boards_of([first, same, other])[0]
     assert (list(board.methods), board.left_out) == (list(LEVELS), {"mine": "mine"})
 
 
 def test_a_second_experiment_with_other_settings_is_named():
     longer = source("cub200", None, {"seed": 1}, name="other_seed")
-    found = boards_of([source("cub200"), longer, source("sop")])
-    assert names(found.boards[0]) == ["CUB-200-2011", "Stanford Online Products"]
-    assert "other_seed (store.sqlite) is not drawn: on_cub200 is on CUB-200-2011 too" in found.left_out[0]
+    boards, lines = boards_of([source("cub200"), longer, source("sop")])
+    assert names(boards[0]) == ["CUB-200-2011", "Stanford Online Products"]
+    assert "other_seed (store.sqlite) is not drawn: on_cub200 is on CUB-200-2011 too" in lines[0]
 
 
 def test_other_data_of_one_name_is_no_second_dataset_and_no_part_of_the_first():
     other = source("cub200", {"mine": 0.7}, data_fingerprint="changed images")
-    assert "not drawn" in boards_of([source("cub200"), other, source("sop")]).left_out[0]
+    assert "not drawn" in boards_of([source("cub200"), other, source("sop")])[1][0]
 
 
 def test_a_users_folders_are_datasets_of_their_own():
     folders = [source("folder", name=name, data_fingerprint=name) for name in ("my_shop/shoes", "my_shop/hats")]
-    assert names(boards_of(folders).boards[0]) == ["shoes", "hats"]
+    assert names(boards_of(folders)[0][0]) == ["shoes", "hats"]
 
 
 def test_a_part_of_a_dataset_says_so():
     part = source("cub200", None, {"dataset": {"name": "cub200", "subset": True}})
-    assert names(boards_of([part, source("sop")]).boards[0]) == ["part of CUB-200-2011", "Stanford Online Products"]
+    assert names(boards_of([part, source("sop")])[0][0]) == ["part of CUB-200-2011", "Stanford Online Products"]
 
 
 def test_methods_that_train_nothing_or_are_not_everywhere_are_not_on_the_board():
     levels = {"untrained": 0.3, **LEVELS}
-    (board,) = boards_of([source("cub200", {**levels, "arcface": 0.5}), source("sop", levels)]).boards
+    (board,) = boards_of([source("cub200", {**levels, "arcface": 0.5}), source("sop", levels)])[0]
     assert list(board.methods) == list(LEVELS)
     assert board.left_out == {"arcface": "arcface"}
 
 
 def test_datasets_without_common_methods_are_no_board():
-    found = boards_of([source("cub200", {"triplet": 0.5}), source("sop", {"cosface": 0.5})])
-    assert found.boards == ()
-    assert "CUB-200-2011, Stanford Online Products have fewer than two trained methods in common" in found.left_out[0]
+    boards, lines = boards_of([source("cub200", {"triplet": 0.5}), source("sop", {"cosface": 0.5})])
+    assert boards == []
+    assert "CUB-200-2011, Stanford Online Products have fewer than two trained methods in common" in lines[0]
 
 
 def test_the_best_is_best_by_mean_rank():
@@ -98,7 +98,7 @@ def test_the_best_is_best_by_mean_rank():
         source("sop", {"cosface": 0.3, "triplet": 0.29, "margin": 0.1}),
         source("cars196", {"cosface": 0.3, "triplet": 0.9, "margin": 0.1}),
     ]
-    (board,) = boards_of(sources).boards
+    (board,) = boards_of(sources)[0]
     assert next(iter(board.mean_ranks)) == "cosface", "the plain average is highest for triplet"
     assert [(pair.a, pair.b) for pair in board.pairs("best")] == [("cosface", "triplet"), ("cosface", "margin")]
     assert board.pairs("best")[0].verdict == "depends on the dataset"
@@ -120,5 +120,5 @@ def test_missing_searches_are_no_finished_experiment():
     assert one.finished
     fewer = replace(one, measured=replace(one.measured, records=one.measured.records[:-1]))
     assert not fewer.finished
-    (board,) = boards_of([fewer, source("sop")]).boards
+    (board,) = boards_of([fewer, source("sop")])[0]
     assert {pair.on[0].untested for pair in board.pairs()} == {None, "searches missing"}

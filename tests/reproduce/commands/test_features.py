@@ -37,7 +37,7 @@ def test_features_of_a_folder_are_a_dataset_of_features(say, tmp_path):
     assert dataset.trainval_classes == 4
     before = np.load(tmp_path / "features" / "features.npy")
     again = extract(say, "efficientnet_lite0", *options)
-    assert (again.code, "features: is there already; name a new or an empty folder with --to" in again.err) == (2, True)
+    assert (again.code, "--to features: the folder is not empty; give a new folder" in again.err) == (2, True)
     shutil.rmtree(tmp_path / "features")
     assert extract(say, "efficientnet_lite0", *options).code == 0
     assert np.array_equal(np.load(tmp_path / "features" / "features.npy"), before)

@@ -136,11 +136,12 @@ def test_a_flipped_bit_is_seen_or_harmless(runs, say):
             assert_refused(say, "flipped.zip")
 
 
-def test_conflicts_are_printed_and_end_with_exit_status_1(runs, say):
+def test_conflicts_are_named_in_one_line(runs, say):
     assert say("export", "paper.zip").code == 0
     forge_a_run(runs / "store.sqlite", class_scores=None)
     answer = say("import", "paper.zip")
-    assert answer.code == 1
-    assert "of runs: different class_scores\n1 conflict(s), so nothing was imported" in answer.out
+    assert answer.code == 2
+    assert "error: 1 conflict(s), so nothing was imported; " in answer.err
+    assert answer.err.endswith("of runs: different class_scores\n")
     for arguments in (["check", "--store", "none"], ["export", "p.zip", "--store", "none"]):
         assert "there is no store yet" in say(*arguments).err

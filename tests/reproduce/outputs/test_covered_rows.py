@@ -35,9 +35,9 @@ def test_quoted_rows_are_never_runnable():
 
 
 def test_a_row_of_our_reading_is_runnable_and_says_so():
-    readings = {(row.table, row.as_published): row for row in covered() if row.our_reading}
-    assert {row.status for row in readings.values()} == {"runnable"}
-    assert readings["mlrc_cub200", "Pretrained (untrained baseline)"].method == "pretrained_test_pca"
+    readings = [row for row in covered() if row.our_reading]
+    assert {row.status for row in readings} == {"runnable"}
+    assert ("mlrc_cub200", "pretrained_test_pca") in {(row.table, row.method) for row in readings}
     alone = {row.dataset: row for row in covered() if row.method == "nir_proxy_anchor_alone"}
     assert {dataset: row.detail for dataset, row in alone.items()} == {
         "cub200": "nir_table4/cub200",

@@ -11,8 +11,8 @@ from protocols.metrics.retrieval import normalized
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import trained_model
 from reproduce.errors import InputError
-from reproduce.outputs import portable_model
-from reproduce.outputs.portable_model import TOLERANCE, NormalizedModel, Portable, write_onnx, write_program
+from reproduce.outputs import portable_model as exporting
+from reproduce.outputs.portable_model import TOLERANCE, NormalizedModel, portable_model, write_onnx, write_program
 from results.spec.training_spec import FoldSpec
 from tests.support.toys import pattern_dataset, toy_fold
 
@@ -24,7 +24,7 @@ def trained(tmp_path_factory) -> tuple[FoldSpec, dict[str, Tensor]]:
 
 
 def model_of(spec: FoldSpec, *weights: dict[str, Tensor], kind: Normalization = "unit", **training) -> NormalizedModel:
-    return Portable([spec] * len(weights), weights, kind, {}, "").model(**training)
+    return portable_model([spec] * len(weights), weights, kind, **training)
 
 
 def images(number: int, side: int) -> Tensor:
@@ -75,8 +75,8 @@ def test_an_exported_model_that_differs_is_refused(tmp_path, trained, monkeypatc
         def forward(self, batch: Tensor) -> Tensor:
             return self.model(batch) + error
 
-    program = portable_model._program
-    monkeypatch.setattr(portable_model, "_program", lambda model: program(Shifted(model)))
+    program = exporting._program
+    monkeypatch.setattr(exporting, "_program", lambda model: program(Shifted(model)))
     with pytest.raises(InputError, match=r"the model in torch.export differs from the suite's .*; nothing is written"):
         write_program(model_of(*trained), tmp_path / "model.pt2")
 
