@@ -1,5 +1,6 @@
 """What all tests share. Nothing here imports torch, or trains, before a test asks for it."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -14,6 +15,9 @@ from tests.support.durations import mark_and_order
 
 if TYPE_CHECKING:
     from tests.support.tiny_run import GlyphRun
+
+# While tests are collected, hardly anything that is made goes, and looking for it takes half of the time.
+gc.disable()
 
 # One thread for torch, here and in processes that tests start: they are small, and sums are the same on every machine.
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -38,6 +42,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not torch.cuda.is_available():
             for item in for_gpu:
                 item.add_marker(pytest.mark.skip(reason="needs a GPU"))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays, so that neither this process nor those that tests fork look through it again."""
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.fixture

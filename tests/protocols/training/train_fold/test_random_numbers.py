@@ -1,4 +1,4 @@
-"""A training draws batches and crops of its own, or intervals would be too narrow, and reads only memory it has written."""
+"""A training draws batches and crops of its own, else intervals are too narrow, and reads only memory that it wrote."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
