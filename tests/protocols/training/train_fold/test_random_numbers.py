@@ -22,11 +22,6 @@ from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, same_weight
 SEEDS = (1, 2, 3)
 
 
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    return pattern_dataset(tmp_path_factory.mktemp("data"))
-
-
 @pytest.fixture
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, Tensor]]:
     """The rows and crops of every batch that a training takes."""
