@@ -4,7 +4,7 @@ import gc
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from hypothesis import settings
 from tests.support.durations import mark_and_order
 
 if TYPE_CHECKING:
+    from tests.support.command_line import Answer
     from tests.support.tiny_run import GlyphRun
 
 # While tests are collected, hardly anything that is made goes, and looking for it takes half of the time.
@@ -58,6 +59,15 @@ def same_threads_afterwards() -> Iterator[None]:
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def say(capsys, monkeypatch, tmp_path, same_threads_afterwards) -> "Callable[..., Answer]":
+    """The command line, in an empty folder."""
+    from tests.support.command_line import ask
+
+    monkeypatch.chdir(tmp_path)
+    return lambda *words, **options: ask(*map(str, words), capsys=capsys, monkeypatch=monkeypatch, **options)
 
 
 @pytest.fixture

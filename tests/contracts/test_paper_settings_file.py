@@ -1,7 +1,7 @@
 """Every shipped experiment file against the settings that an independent reading of papers and code found.
 
 `results/published/settings.csv` was written from the papers and the authors' code without a look at the experiment
-files. A difference is either an error in a file, or a decision that known_differences.csv (tests/golden) gives a reason for.
+files. A difference is either an error in a file, or a decision; tests/golden/known_differences.csv has its reason.
 """
 
 import csv

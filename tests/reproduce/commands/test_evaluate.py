@@ -11,14 +11,7 @@ from reproduce.outputs.evaluate import scores
 from reproduce.outputs.find_runs import find_runs
 from results.statistics.intervals import t_quantile
 from results.store.store import Store
-from tests.support.command_line import ask
 from tests.support.feature_files import opened_features, some_features, write_features
-
-
-@pytest.fixture
-def say(capsys, monkeypatch, tmp_path, same_threads_afterwards):
-    monkeypatch.chdir(tmp_path)
-    return lambda *words: ask(*map(str, words), capsys=capsys, monkeypatch=monkeypatch)
 
 
 def score(answer, metric):

@@ -4,14 +4,7 @@ import pytest
 
 from reproduce.outputs.covered_rows import covered_rows
 from results.store.store import Store
-from tests.support.command_line import ask
 from tests.support.sample_records import some_result, some_spec, some_summary
-
-
-@pytest.fixture
-def say(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
 @pytest.fixture
