@@ -8,21 +8,12 @@ from reproduce.config.experiment_file import experiment_names
 from reproduce.config.method_card import card_names
 from results.store.database import Database
 from results.store.store import Store
-from tests.support.command_line import TINY, reproduce
+from tests.support.command_line import TINY, refused, reproduce
 
 COMMANDS = ("run", "plan", "status", "table", "methods", "datasets", "experiments", "data")
 
 
 pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
-
-
-def refused(answer) -> str:
-    """Check that the command failed with one line, and return the line."""
-    assert answer.code == 2, answer
-    lines = answer.err.splitlines()
-    assert len(lines) == 1, answer.err
-    assert lines[0].startswith("error: ")
-    return lines[0]
 
 
 def test_every_command_has_help(say):

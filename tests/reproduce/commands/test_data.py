@@ -9,6 +9,7 @@ import pytest
 from protocols.datasets.dataset_registry import DATASETS
 from protocols.datasets.publications import Counts
 from tests.support import image_folders, published_layouts
+from tests.support.command_line import refused
 from tests.support.feature_files import some_features, write_features
 
 CUB = Counts(8, 16, 4, 8)
@@ -23,14 +24,6 @@ def publish(monkeypatch):
         monkeypatch.setitem(DATASETS, name, replace(entry, publication=replace(entry.publication, **changes)))
 
     return change
-
-
-def refused(answer, *words):
-    assert answer.code == 2, answer
-    (line,) = answer.err.splitlines()
-    assert line.startswith("error: ")
-    for word in words:
-        assert word in line
 
 
 def row(answer, what):

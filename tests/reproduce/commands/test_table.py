@@ -23,7 +23,7 @@ from results.spec.conditions import Conditions
 from results.spec.experiment_spec import Experiment
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
-from tests.support.command_line import REFUSE_TORCH, environment
+from tests.support.command_line import REFUSE_TORCH, environment, refused
 from tests.support.published_world import MLRC, NOT_FILLED, changed, runs_of, single_runs
 from tests.support.sample_records import changed_run, put_experiment, some_summary
 from tests.support.several_datasets import experiment as on_dataset
@@ -77,12 +77,6 @@ def summary(settings, title="T"):
 def cells(answer):
     assert answer.code == 0, answer.err
     return pd.read_csv(io.StringIO(answer.out))
-
-
-def refusal(answer) -> str:
-    assert (answer.code, answer.out) == (2, "")
-    (line,) = answer.err.splitlines()
-    return line
 
 
 def test_a_published_table_needs_no_store(say, tmp_path):
@@ -246,7 +240,7 @@ def test_other_comparisons_can_be_asked_for_and_are_said_in_sentences(say, store
     assert "These comparisons are not those of the experiment (all)." in answer.out
     rows = cells(say("table", "glyphs", "--what", "differences", "--compare", "cosface", "--format", "csv"))
     assert set(rows["a"]) == {"cosface"}
-    assert "--compare nothing: use all, best, or one of " in refusal(say("table", "glyphs", "--compare", "nothing"))
+    assert "--compare nothing: use all, best, or one of " in refused(say("table", "glyphs", "--compare", "nothing"))
 
 
 def test_the_end_of_a_run_is_short(capsys):
@@ -268,13 +262,13 @@ def test_unknown_names_give_one_line_with_the_known_names(say, store):
     assert "experiments in the store: none" in say("table").out
     keep_quickstart(store)
     assert "experiments in the store: quickstart" in say("table").out
-    line = refusal(say("table", "nonsense"))
+    line = refused(say("table", "nonsense"))
     assert "no experiment 'nonsense'" in line
     for known in ("quickstart", *published_tables()):
         assert known in line
-    line = refusal(say("table", "quickstart", "--what", "published"))
+    line = refused(say("table", "quickstart", "--what", "published"))
     assert "no published table 'quickstart'" in line
     assert "nir_table5" in line
-    assert "use published, results, differences" in refusal(say("table", "quickstart", "--what", "everything"))
-    assert "html or json" in refusal(say("table", "quickstart", "--format", "word"))
-    assert "use short, all or none" in refusal(say("table", "quickstart", "--notes", "few"))
+    assert "use published, results, differences" in refused(say("table", "quickstart", "--what", "everything"))
+    assert "html or json" in refused(say("table", "quickstart", "--format", "word"))
+    assert "use short, all or none" in refused(say("table", "quickstart", "--notes", "few"))
