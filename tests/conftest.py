@@ -1,9 +1,10 @@
 """What all tests share. Nothing here imports torch, or trains, before a test asks for it."""
 
+import gc
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,11 @@ from hypothesis import settings
 from tests.support.durations import mark_and_order
 
 if TYPE_CHECKING:
+    from tests.support.command_line import Answer
     from tests.support.tiny_run import GlyphRun
+
+# While tests are collected, hardly anything that is made goes, and looking for it takes half of the time.
+gc.disable()
 
 # One thread for torch, here and in processes that tests start: they are small, and sums are the same on every machine.
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -40,6 +45,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="needs a GPU"))
 
 
+def pytest_collection_finish() -> None:
+    """What was collected stays, so that neither this process nor those that tests fork look through it again."""
+    gc.enable()
+    gc.freeze()
+
+
 @pytest.fixture
 def same_threads_afterwards() -> Iterator[None]:
     """For tests of code that sets the number of threads: the tests after them get the number back."""
@@ -48,6 +59,15 @@ def same_threads_afterwards() -> Iterator[None]:
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def say(capsys, monkeypatch, tmp_path, same_threads_afterwards) -> "Callable[..., Answer]":
+    """The command line, in an empty folder."""
+    from tests.support.command_line import ask
+
+    monkeypatch.chdir(tmp_path)
+    return lambda *words, **options: ask(*map(str, words), capsys=capsys, monkeypatch=monkeypatch, **options)
 
 
 @pytest.fixture

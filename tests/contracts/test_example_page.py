@@ -4,6 +4,8 @@ import base64
 import html
 import re
 
+import pytest
+
 from reports.headline import headline
 from reports.page.material import Material
 from reports.page.ranking import ranking
@@ -14,7 +16,6 @@ from results.store.experiment_results import MeasuredExperiment
 from tests.support.documentation import ROOT
 
 PAGE = (ROOT / "docs" / "example.html").read_text(encoding="utf-8")
-KEPT = MeasuredExperiment.kept("quickstart")
 AGAIN = "call `make quickstart`, `make example`, and keep the new record, as docs/storage.md says"
 
 
@@ -23,14 +24,19 @@ def contained_file(name):
     return base64.b64decode(content).decode()
 
 
-def test_the_example_has_the_numbers_of_the_record():
-    assert contained_file("table.csv") == to_csv(table_of(KEPT)), AGAIN
-    assert contained_file("differences.csv") == to_csv(differences(KEPT)), AGAIN
+@pytest.fixture(scope="module")
+def kept():
+    return MeasuredExperiment.kept("quickstart")
 
 
-def test_the_example_shows_the_ranking_of_the_record():
-    material = Material("quickstart", KEPT)
-    assert f">{html.escape(headline(KEPT))}</h2>" in PAGE, AGAIN
+def test_the_example_has_the_numbers_of_the_record(kept):
+    assert contained_file("table.csv") == to_csv(table_of(kept)), AGAIN
+    assert contained_file("differences.csv") == to_csv(differences(kept)), AGAIN
+
+
+def test_the_example_shows_the_ranking_of_the_record(kept):
+    material = Material("quickstart", kept)
+    assert f">{html.escape(headline(kept))}</h2>" in PAGE, AGAIN
     rows = re.findall(r"<tr.*?</tr>", PAGE.split('<table class="ranking"')[1].split("</table>")[0], re.S)[1:]
     for row, shown in zip(ranking(material).rows, rows, strict=True):
         for text in (row.title, row.mean, row.spread):

@@ -1,9 +1,10 @@
 """Every shipped experiment file against the settings that an independent reading of papers and code found.
 
 `results/published/settings.csv` was written from the papers and the authors' code without a look at the experiment
-files. A difference is either an error in a file, or a decision that `KNOWN` names with its reason.
+files. A difference is either an error in a file, or a decision; tests/golden/known_differences.csv has its reason.
 """
 
+import csv
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -22,7 +23,7 @@ from results.spec.conditions import RateSchedule
 from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import TrunkSpec
-from tests.support.published_files import covered
+from tests.support.published_files import ROOT, covered
 
 pytestmark = pytest.mark.late
 
@@ -211,42 +212,10 @@ class Difference(NamedTuple):
     theirs: str
 
 
-PARTS_OF_PROXY_GML = ("plain", "lp", "m", "m_lp", "spos", "spos_lp", "spos_m", "spos_m_lp")
-KNOWN: dict[Difference, str] = {
-    **{
-        Difference(
-            table, "all", "images.resize", "256.0", "none"
-        ): "The paper resizes; the code has the line commented out."
-        for table in ("ccp_table1", "ccp_table2", "ccp_table3")
-    },
-    **{
-        Difference(
-            table, "all", "epochs", ours, "10000"
-        ): "A lower bound on steps than the code's; the stop comes first."
-        for table, ours in (("ccp_table1", "1000.0"), ("ccp_table2", "4000.0"), ("ccp_table3", "1000.0"))
-    },
-    **{
-        Difference(
-            table, "all", "epochs", "1000.0", "0"
-        ): "The pretrained row is not trained. Its method has no loss, so the epochs of the file do not count for it."
-        for table in ("mlrc_cub200", "mlrc_cars196")
-    },
-    Difference(
-        "nir_table2", "nir_proxy_anchor", "schedule", "None", "pass 144, factor 0.5"
-    ): "An example in a comment of the authors' script; the command beside it ends at pass 100.",
-    Difference(
-        "nir_table4", "all", "clip", "10.0", "none"
-    ): "The row of gradient clipping: the paper tells no bound. The line of the audit is about the other rows.",
-    **{
-        Difference(
-            "proxy_gml_table1", f"proxy_gml_{part}", "warmup", "0 passes", "second epoch only"
-        ): "A mistake of the authors' code, which the paper does not have."
-        for part in PARTS_OF_PROXY_GML
-    },
-    Difference(
-        "proxy_gml_table2", "proxy_gml", "warmup", "0 passes", "second epoch only"
-    ): "A mistake of the authors' code, which the paper does not have.",
-}
+def known() -> set[Difference]:
+    """Decisions, each with its reason in the last column."""
+    with (ROOT / "tests" / "golden" / "known_differences.csv").open(encoding="utf-8", newline="") as file:
+        return {Difference(*line[:-1]) for line in list(csv.reader(file))[1:] if line[-1]}
 
 
 def differences(row: CoveredRow) -> Iterator[Difference]:
@@ -283,14 +252,5 @@ def opened(name: str, key: str) -> MethodSpec:
     return open_method(experiment, load_card(key) if variant is None else load_variant(variant)).method
 
 
-@pytest.fixture(scope="module")
-def found() -> set[Difference]:
-    return {difference for row in runnable_rows() for difference in differences(row)}
-
-
-def test_every_difference_is_a_known_decision(found: set[Difference]) -> None:
-    assert found - KNOWN.keys() == set()
-
-
-def test_no_known_difference_is_gone(found: set[Difference]) -> None:
-    assert KNOWN.keys() - found == set()
+def test_the_differences_are_the_known_decisions() -> None:
+    assert {difference for row in runnable_rows() for difference in differences(row)} == known()

@@ -39,13 +39,9 @@ EARLY = {
 NOT_PRETENDED = {"histogram", "p2sgrad"}
 
 
-def methods_of_cards() -> dict[str, MethodSpec]:
+def method_of(name: str) -> MethodSpec:
     (experiment,) = load_experiments("quickstart", {}).values()
-    methods = {name: open_method(experiment, load_card(name)).at(EARLY.get(name, {})) for name in card_names()}
-    return {name: method for name, method in methods.items() if method.loss and name not in NOT_PRETENDED}
-
-
-METHODS = methods_of_cards()
+    return open_method(experiment, load_card(name)).at(EARLY.get(name, {}))
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +53,11 @@ def losses_of(result: FoldResult) -> list[float]:
     return [-1.0 if point.loss is None else point.loss for point in result.curve]
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", sorted({*card_names()} - NOT_PRETENDED))
 def test_a_training_stays_on_the_device(dataset: Dataset, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    method = method_of(name)
+    if method.loss is None:
+        return
     place = EmbeddingModel.place
 
     def with_channels_last(model: EmbeddingModel, device: torch.device) -> EmbeddingModel:
@@ -68,7 +67,7 @@ def test_a_training_stays_on_the_device(dataset: Dataset, name: str, monkeypatch
     # As on the device: another order in memory rounds otherwise, which some losses amplify from step to step.
     monkeypatch.setattr(EmbeddingModel, "place", with_channels_last)
     # At a higher rate some losses amplify rounding from step to step.
-    spec, data = toy_fold(dataset, METHODS[name], settings(lr=1e-5, iterations_per_epoch=3, max_epochs=1))
+    spec, data = toy_fold(dataset, method, settings(lr=1e-5, iterations_per_epoch=3, max_epochs=1))
     on_cpu = train_fold(spec, data).result
     with pretended_device():
         result = train_fold(spec, data, device=DEVICE).result
@@ -81,7 +80,7 @@ def test_the_test_evaluation_mixes_no_devices(dataset: Dataset) -> None:
     data = data_for_testing(dataset, mlrc_split(dataset.n_classes))
     specs, weights = [], []
     for fold in range(2):
-        spec, _ = toy_fold(dataset, METHODS["normalized_softmax"], fold=fold, seed=fold)
+        spec, _ = toy_fold(dataset, method_of("normalized_softmax"), fold=fold, seed=fold)
         torch.manual_seed(fold)
         specs.append(spec)
         weights.append(EmbeddingModel(spec.conditions.trunk, spec.embedding_size).state_dict())

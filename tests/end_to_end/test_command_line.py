@@ -8,34 +8,12 @@ from reproduce.config.experiment_file import experiment_names
 from reproduce.config.method_card import card_names
 from results.store.database import Database
 from results.store.store import Store
-from tests.support.command_line import TINY, ask, reproduce
+from tests.support.command_line import TINY, refused, reproduce
 
 COMMANDS = ("run", "plan", "status", "table", "methods", "datasets", "experiments", "data")
 
 
 pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """A new working folder with an experiment file."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "tiny.yaml").write_text(TINY)
-    return tmp_path
-
-
-@pytest.fixture
-def say(capsys, monkeypatch, here):
-    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
-
-
-def refused(answer) -> str:
-    """Check that the command failed with one line, and return the line."""
-    assert answer.code == 2, answer
-    lines = answer.err.splitlines()
-    assert len(lines) == 1, answer.err
-    assert lines[0].startswith("error: ")
-    return lines[0]
 
 
 def test_every_command_has_help(say):
@@ -53,10 +31,10 @@ def test_every_command_has_help(say):
 
 
 @pytest.mark.parametrize("name", ["untrained", "soft_triple"])
-def test_a_method_is_shown_as_its_card(say, here, name):
+def test_a_method_is_shown_as_its_card(say, tmp_path, name):
     answer = say("methods", name)
     assert answer.code == 0
-    own = here / f"{name}.yaml"
+    own = tmp_path / f"{name}.yaml"
     own.write_text(answer.out)
     assert yaml.safe_load(answer.out)["key"] == name
     assert say("methods", str(own)).out == answer.out
@@ -94,20 +72,22 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_line_and_nothing_is_written(say, here, case, monkeypatch):
+def test_bad_input_is_one_line_and_nothing_is_written(say, tmp_path, case, monkeypatch):
     monkeypatch.setenv("METRIC_LEARNING_WEIGHTS", "")  # So that what --weights sets ends with the test.
+    (tmp_path / "tiny.yaml").write_text(TINY)
     loss = {"name": "TripletMarginLoss", "arguments": {"margn": 0.1}}
-    (here / "card.yaml").write_text(yaml.safe_dump({"key": "card", "title": "C", "source": "S", "loss": loss}))
-    before = sorted(here.rglob("*"))
+    (tmp_path / "card.yaml").write_text(yaml.safe_dump({"key": "card", "title": "C", "source": "S", "loss": loss}))
+    before = sorted(tmp_path.rglob("*"))
     arguments, said = BAD[case]
     answer = say(*arguments)
     assert said in refused(answer)
     assert answer.out == ""
-    assert sorted(here.rglob("*")) == before
+    assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_full_disk_gives_one_line_and_the_run_can_continue_afterwards(say, here):
+def test_a_full_disk_gives_one_line_and_the_run_can_continue_afterwards(say, tmp_path):
     """With different limits, trainings, trials and runs meet the full disk."""
+    (tmp_path / "tiny.yaml").write_text(TINY)
     arguments = ("run", "tiny.yaml", "--methods", "contrastive", "--workers", "1", "--store", "s.sqlite")
     extra = [0]
 
@@ -117,7 +97,7 @@ def test_a_full_disk_gives_one_line_and_the_run_can_continue_afterwards(say, her
         connection.execute(f"PRAGMA max_page_count = {max(1, pages + extra[0])}")
         return connection
 
-    Store("s.sqlite", here)
+    Store("s.sqlite", tmp_path)
     trained, refusals, connect = [], [], Database._connect
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Database, "_connect", full)
@@ -126,13 +106,13 @@ def test_a_full_disk_gives_one_line_and_the_run_can_continue_afterwards(say, her
             if answer.code == 0:
                 break
             refusals.append(refused(answer))
-            trained.append(len(Store("s.sqlite", here).table("folds")))
+            trained.append(len(Store("s.sqlite", tmp_path).table("folds")))
     assert len(refusals) >= 2
     assert all("disk is full" in line and "is kept" in line for line in refusals)
     assert trained == sorted(trained)
     answer = say(*arguments)
     assert answer.code == 0, answer.err
-    assert len(Store("s.sqlite", here).table("folds")) == 6
+    assert len(Store("s.sqlite", tmp_path).table("folds")) == 6
 
 
 def test_python_m_reproduce_runs(tmp_path):

@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.sample_page import measured, runs_of, sample_page
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")
 GALLERY = "details:has(#figure-gallery_contrastive)"
 # CI has installed it, and fails without.
@@ -16,6 +15,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None and "CI" not in os.environ, rea
 
 @pytest.fixture(scope="module")
 def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield started

@@ -5,7 +5,7 @@ import yaml
 
 from reproduce.storage import open_store, storage_paths
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.command_line import TINY, ask
+from tests.support.command_line import TINY
 from tests.support.panels import PANELS, table_file
 
 ROWS = {
@@ -18,12 +18,6 @@ ROWS = {
     "variants": [{"of": "contrastive", "key": "smaller", "title": "Smaller", "set": {}}],
     "sweeps": [{"of": "triplet", "grid": {"loss.margin": [0.1]}, "with": {"images.resize": [40]}}],
 }
-
-
-@pytest.fixture
-def say(capsys, monkeypatch, tmp_path, same_threads_afterwards):
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
 def test_every_row_is_trained_under_its_own_conditions_marked_and_not_tested(say, tmp_path):

@@ -4,19 +4,18 @@ import os
 import stat
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from reproduce.run.tasks import write_tensors
 from results.atomic_files import write_atomically
 from results.records.artifacts import (
-    FigureData,
     figure_data_path,
     weights_path,
 )
 from results.store.store import Store
 from tests.support.labs import reproduction, run_here
+from tests.support.page_material import figure_data
 from tests.support.small_setup import COSFACE, small_setup
 
 
@@ -66,17 +65,12 @@ class Disk:
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the open files in /proc")
 
 
-def some_figure_data() -> FigureData:
-    arrays = {name: np.zeros((2, 2), dtype=np.float32) for name in FigureData.__dataclass_fields__}
-    return FigureData(**arrays)
-
-
 @pytest.mark.parametrize(
     "write",
     [
         lambda path: write_atomically(path, "text"),
         lambda path: write_tensors(path, {"w": torch.ones(3)}),
-        lambda path: some_figure_data().save(path),
+        lambda path: figure_data().save(path),
     ],
     ids=["file", "checkpoint", "figure_data"],
 )
@@ -103,14 +97,6 @@ def test_a_cut_during_a_write_leaves_the_old_file_or_the_new_one(tmp_path, monke
     assert seen[0] == b"old"
     assert seen[-1] == b"new"
     assert set(seen) == {b"old", b"new"}
-
-
-def test_a_file_that_is_only_written_and_renamed_would_be_lost(tmp_path, monkeypatch):
-    """The check sees what it is made for."""
-    disk, path = Disk(tmp_path, monkeypatch), tmp_path / "file"
-    (tmp_path / "partial").write_text("text")
-    (tmp_path / "partial").replace(path)
-    assert disk.lost(path) == [str(path)]
 
 
 def test_the_store_names_only_files_that_are_on_the_disk(tmp_path, monkeypatch):

@@ -72,6 +72,15 @@ class Answer(NamedTuple):
     err: str
 
 
+def refused(answer: Answer, *words: str) -> str:
+    """The one line with which a command refuses; these words are in it."""
+    assert answer.code == 2, answer
+    (line,) = answer.err.splitlines()
+    assert line.startswith("error: ")
+    assert all(word in line for word in words), line
+    return line
+
+
 def ask(
     *arguments: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, page: bool = False
 ) -> Answer:

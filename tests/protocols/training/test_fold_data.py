@@ -1,7 +1,6 @@
 """What a training may see and what only an evaluation may see."""
 
 from dataclasses import fields, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,12 +9,7 @@ from protocols.datasets.dataset import Dataset
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.splits import SplitError, mlrc_split
 from protocols.training.fold_data import FoldData, fold_data
-from tests.support.toys import pattern_dataset, toy_fold
-
-
-@pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
-    return pattern_dataset(tmp_path)
+from tests.support.toys import toy_fold
 
 
 @pytest.mark.parametrize("fold", range(4))

@@ -23,16 +23,10 @@ from tests.support.toys import (
     PRETRAINED_PCA,
     TEST_COMPONENTS,
     conditions,
-    pattern_dataset,
     toy_fold,
 )
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    return pattern_dataset(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture

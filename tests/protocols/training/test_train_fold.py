@@ -27,7 +27,6 @@ from tests.support.toys import (
     CONTRASTIVE,
     PROXIES,
     UNTRAINED,
-    pattern_dataset,
     same_weights,
     toy_fold,
 )
@@ -116,11 +115,6 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(losses, cls.__name__, cls, raising=False)
     for kept in (RecordingLoss.calls, RecordingLoss.networks, RecordingLoss.contexts):
         kept.clear()
-
-
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    return pattern_dataset(tmp_path_factory.mktemp("data"))
 
 
 def _named(loss: str, **changes: Any) -> MethodSpec:

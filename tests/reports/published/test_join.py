@@ -9,7 +9,7 @@ from reports.published.join import join, published_layout
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
 from reproduce.config.deviations import suite_experiment
-from results.published.tables import PublishedColumn, published_table, published_tables
+from results.published.tables import PublishedColumn, published_table
 from tests.support.published_world import MLRC, NOT_FILLED, PAPER, changed, experiment, runs_of, single_runs
 from tests.support.sample_records import changed_run, with_own_loss
 
@@ -28,16 +28,6 @@ def cell(joined, label, column=P1):
 
 def mlrc(records=None, name="mlrc_cub200", **changes):
     return experiment(name, changed(MLRC, **changes), runs_of("contrastive", NEAR) if records is None else records)
-
-
-@pytest.mark.parametrize("name", published_tables())
-def test_from_an_empty_store_every_cell_is_not_run_and_none_is_filled(name):
-    joined = join(published_table(name), [])
-    assert {found.verdict for found in joined.cells} <= NOT_FILLED
-    assert {(found.ours, found.origin) for found in joined.cells} == {(None, None)}
-    assert [found.published for found in joined.cells] == list(published_table(name).cells)
-    labels = [row.label for row in joined.rows]
-    assert len(set(labels)) == len(labels)
 
 
 def test_a_cell_holds_mean_interval_and_where_the_published_value_lies():

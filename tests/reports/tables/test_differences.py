@@ -11,7 +11,6 @@ from tests.support.measured_experiment import read
 from tests.support.sample_records import some_run, some_summary
 
 TITLES = {"a": "Anna", "b": "Bert", "c": "Cora"}
-THREE = MeasuredExperiment.kept("all_methods_glyphs_three_searches")
 FROZEN = MeasuredExperiment.kept("mlrc_frozen_cub200_subset")
 
 

@@ -9,11 +9,9 @@ from scipy import stats
 
 from reports.tables.formats import to_markdown
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
-from results.spec.search_settings import SearchedRange
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import VALUES, measured, read, specs_of, with_trainings
-from tests.support.published_world import PAPER
-from tests.support.sample_records import some_run, some_summary
+from tests.support.sample_records import some_run
 
 
 def test_hyperparameters_stand_beside_published_ones_with_validation_scores():
@@ -42,14 +40,6 @@ def test_validation_scores_need_all_trainings_of_a_run():
     runs = [some_run("contrastive", run, 0.5, hyperparameters={"loss.neg_margin": 0.5}) for run in range(2)]
     elsewhere = read(hyperparameters(MeasuredExperiment(measured().summary, tuple(runs))))
     assert elsewhere[["validation MAP@R", "published"]].isna().all().all()
-
-
-def test_values_at_the_end_of_a_range_are_named_below_the_table():
-    known = measured(hyperparameters={"loss.neg_margin": 1.0})
-    ranges = {"triplet": {"loss.neg_margin": SearchedRange(scale="linear", low=0.0, high=1.0)}}
-    summary = known.summary.model_copy(update={"ranges": ranges})
-    notes = hyperparameters(MeasuredExperiment(summary, known.records)).notes
-    assert any("end of their range: Triplet: loss.neg_margin 1 (highest)." in note for note in notes)
 
 
 def test_costs_are_steps_of_one_model_and_seconds_of_a_run():
@@ -82,12 +72,3 @@ def test_a_gain_that_is_zero_by_construction_is_not_shown():
     table = peeking_table(replace(world, test_curves=last))
     assert [row.key for row in table.rows] == ["contrastive", "cosface"]
     assert table.notes[0].startswith("Not shown: Triplet. All trainings were cut off")
-
-
-def test_peeking_is_shown_in_the_metric_of_the_papers_code():
-    world = with_trainings()
-    settings = {**PAPER, "peeking_metric": "precision_at_1"}
-    summary = some_summary(title="A test", methods=world.summary.methods, settings=settings)
-    table = peeking_table(replace(world, summary=summary))
-    assert table.caption.startswith("Separated P@1")
-    assert read(table)["peeked"].to_list() == pytest.approx([55] * 3)

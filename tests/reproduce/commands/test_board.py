@@ -6,15 +6,8 @@ import pytest
 
 from reproduce.outputs.tables import FILES
 from results.store.store import Store
-from tests.support.command_line import ask
 from tests.support.sample_records import put_experiment
 from tests.support.several_datasets import LEVELS, experiment
-
-
-@pytest.fixture
-def say(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: ask("board", *map(str, arguments), capsys=capsys, monkeypatch=monkeypatch)
 
 
 def keep(folder, name, *datasets, **changes):
@@ -41,13 +34,13 @@ def datasets_of(answer):
 def test_without_names_the_latest_finished_experiment_of_each_dataset_is_drawn(say, tmp_path):
     keep(tmp_path, "earlier", "cub200", settings={"seed": 1})
     keep(tmp_path, "mine", "cub200", "cars196", "sop")
-    assert datasets_of(say("mine/cub200", "mine/sop", "--format", "json")) == {
+    assert datasets_of(say("board", "mine/cub200", "mine/sop", "--format", "json")) == {
         "CUB-200-2011",
         "Stanford Online Products",
     }
     unfinished = experiment("inshop").summary
     Store(tmp_path / "runs" / "store.sqlite", tmp_path).put_experiment("0" * 16, "begun", unfinished)
-    answer = say("--format", "json")
+    answer = say("board", "--format", "json")
     assert datasets_of(answer) == {"CUB-200-2011", "Cars196", "Stanford Online Products"}
     assert answer.err == (
         "earlier/cub200 (runs/store.sqlite) is not drawn: mine/cub200 is on CUB-200-2011 too; name one of them\n"
@@ -58,14 +51,14 @@ def test_records_stand_beside_the_store(say, tmp_path):
     keep(tmp_path, "mine", "cub200", levels={**LEVELS, "my_loss": 0.7})
     keep(tmp_path, "theirs", "sop", levels={**LEVELS, "my_loss": 0.6})
     (tmp_path / "cars.json").write_text(experiment("cars196", {**LEVELS, "my_loss": 0.7}).to_json())
-    answer = say("mine", "theirs", "cars.json", "--compare", "my_loss", "--format", "json")
+    answer = say("board", "mine", "theirs", "cars.json", "--compare", "my_loss", "--format", "json")
     assert datasets_of(answer) == {"CUB-200-2011", "Cars196", "Stanford Online Products"}
     assert {row["Methods"].partition(" ")[0] for row in json.loads(answer.out)} == {"my_loss"}
 
 
 def test_files_of_all_formats_and_the_page_are_written(say, tmp_path):
     keep(tmp_path, "mine", "cub200", "sop")
-    answer = say("--to", "board")
+    answer = say("board", "--to", "board")
     assert answer.code == 0, answer.err
     names = {f"{table}.{suffix}" for table in ("ranking", "pairs") for suffix in FILES.values()}
     assert {path.name for path in (tmp_path / "board").iterdir()} == {"index.html", *names}
@@ -78,7 +71,7 @@ def test_files_of_all_formats_and_the_page_are_written(say, tmp_path):
 def test_unlike_boards_have_folders_of_their_own(say, tmp_path):
     for size in (64, 128):
         keep(tmp_path, f"of_{size}", "cub200", "sop", settings={"embedding_size": size})
-    assert say("--to", "board").code == 0
+    assert say("board", "--to", "board").code == 0
     assert {path.name for path in (tmp_path / "board").iterdir()} == {"board_1", "board_2"}
 
 
@@ -98,6 +91,6 @@ def test_unlike_boards_have_folders_of_their_own(say, tmp_path):
 def test_what_cannot_be_drawn_is_said_in_one_line(say, tmp_path, asked, said):
     keep(tmp_path, "mine", "cub200", "sop")
     (tmp_path / "bad.json").write_text("{}")
-    answer = say(*asked)
+    answer = say("board", *asked)
     assert answer.code == 2
     assert answer.err.splitlines()[-1].startswith(f"error: {said}"), answer.err

@@ -9,7 +9,6 @@ from reports.published.claim_answers import answer_claims
 from reports.tables.claims_table import claims_table
 from results.published.claims import shipped_claims
 from results.store.store import Store
-from tests.support.command_line import ask
 from tests.support.documentation import ROOT, between
 from tests.support.sample_records import put_experiment, scores, some_run, some_summary
 
@@ -27,12 +26,6 @@ MEANS = {
     "normalized_softmax": 0.36,
     "proxy_anchor": 0.4006,
 }
-
-
-@pytest.fixture
-def say(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: ask("claims", *arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
 @pytest.fixture
@@ -61,7 +54,7 @@ def rows_of(answer):
 
 
 def test_without_a_store_the_suites_own_records_answer_beside_the_print(say):
-    answer = say("--format", "csv")
+    answer = say("claims", "--format", "csv")
     assert answer.code == 0
     assert "there is no store yet, so the suite's own records in results/measured answer" in answer.err
     rows = rows_of(answer)
@@ -82,19 +75,19 @@ def test_the_documentation_has_the_summary_of_the_shipped_claims():
 
 
 def test_the_quickstarts_runs_answer_own_claims(say, quickstart, mine):
-    rows = rows_of(say(mine, "--format", "csv"))
+    rows = rows_of(say("claims", mine, "--format", "csv"))
     assert [row["runs"] for row in rows] == ["seen here too", "the other way here", "cannot tell", "not run"]
     assert [row["experiment"] for row in rows] == ["quickstart"] * 3 + [""]
-    shown = say(mine)
+    shown = say("claims", mine)
     assert shown.err == ""
     assert "+5.53" in shown.out
-    *_, elsewhere = rows_of(say(mine, "--format", "csv", "--any-dataset"))
+    *_, elsewhere = rows_of(say("claims", mine, "--format", "csv", "--any-dataset"))
     assert (elsewhere["runs"], elsewhere["experiment"]) == ("seen here too", "quickstart")
 
 
 def test_names_that_nobody_knows_are_said(say, tmp_path):
     (tmp_path / "mine.csv").write_text("a,b,dataset,score,difference\nproxy_ancor,triplet,cub20,R@1,2\n")
-    answer = say("mine.csv")
+    answer = say("claims", "mine.csv")
     assert answer.code == 0
     assert "line 2: no method is called 'proxy_ancor'; `reproduce methods` lists the names" in answer.err
     assert "line 2: no dataset is called 'cub20'; `reproduce datasets` lists the names" in answer.err
@@ -109,6 +102,6 @@ def test_a_file_that_cannot_be_used_gives_one_line(say, tmp_path):
         (["picture.csv"], "picture.csv: not text in UTF-8"),
         (["--format", "pdf"], "'pdf' is not one of 'terminal', 'markdown'"),
     ):
-        answer = say(*arguments)
+        answer = say("claims", *arguments)
         assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
         assert said in answer.err

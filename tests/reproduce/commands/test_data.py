@@ -9,21 +9,10 @@ import pytest
 from protocols.datasets.dataset_registry import DATASETS
 from protocols.datasets.published import Counts
 from tests.support import image_folders, published_layouts
-from tests.support.command_line import ask
+from tests.support.command_line import refused
 from tests.support.feature_files import some_features, write_features
 
 CUB = Counts(8, 16, 4, 8)
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def say(capsys, monkeypatch, here):
-    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
 @pytest.fixture
@@ -37,22 +26,14 @@ def publish(monkeypatch):
     return change
 
 
-def refused(answer, *words):
-    assert answer.code == 2, answer
-    (line,) = answer.err.splitlines()
-    assert line.startswith("error: ")
-    for word in words:
-        assert word in line
-
-
 def row(answer, what):
     """Return the found and the published number in a row of the printed table."""
     (line,) = [line for line in answer.out.splitlines() if re.match(f"│ {what} +│", line)]
     return [int(figure.replace(",", "")) for figure in re.findall(r"│ +([\d,]+) ", line)]
 
 
-def test_counts_are_shown_beside_the_published_counts(say, here, publish):
-    image_folders.make_cub(here / "birds")
+def test_counts_are_shown_beside_the_published_counts(say, tmp_path, publish):
+    image_folders.make_cub(tmp_path / "birds")
     answer = say("data", "check", "cub200", "--data", "birds")
     refused(answer, "the number of classes, images, ", "differs from the published one", "--subset")
     assert row(answer, "images") == [16, 11_788]
@@ -62,14 +43,14 @@ def test_counts_are_shown_beside_the_published_counts(say, here, publish):
     whole = say("data", "check", "cub200", "--data", "birds")
     assert (whole.code, whole.err) == (0, "")
     assert "birds: usable" in whole.out
-    published_layouts.inshop(here / "clothes")
+    published_layouts.inshop(tmp_path / "clothes")
     part = say("data", "check", "inshop", "--data", "clothes", "--subset")
     assert row(part, "queries") == [4, 14_218]
     assert "usable, a part of the dataset" in part.out
 
 
-def test_missing_images_are_named(say, here):
-    root = published_layouts.sop(here / "sop", train=8, test=4)
+def test_missing_images_are_named(say, tmp_path):
+    root = published_layouts.sop(tmp_path / "sop", train=8, test=4)
     gone = sorted(root.rglob("*.JPG"))[:22]
     for path in gone:
         path.unlink()
@@ -77,11 +58,11 @@ def test_missing_images_are_named(say, here):
     refused(answer, "named by the publisher but missing", "(and 21 more; at most 20 are named above)")
     listed = [line.strip().partition(":")[0] for line in answer.out.splitlines() if ".JPG: " in line]
     assert len(listed) == 20
-    assert set(listed) <= {str(path.relative_to(here)) for path in gone}
+    assert set(listed) <= {str(path.relative_to(tmp_path)) for path in gone}
 
 
-def test_all_faults_of_a_folder_are_named_at_once(say, here):
-    root = image_folders.make_folder(here / "mine", classes=18, per_class=3)
+def test_all_faults_of_a_folder_are_named_at_once(say, tmp_path):
+    root = image_folders.make_folder(tmp_path / "mine", classes=18, per_class=3)
     for name in ("class_2/1.png", "class_2/2.png"):
         (root / name).unlink()
     (root / "class_5" / "0.png").write_bytes(b"no image")
@@ -105,31 +86,31 @@ def test_all_faults_of_a_folder_are_named_at_once(say, here):
     assert "left out: 1 image(s) that cannot be decoded (class_5/0.png)" in left.out
     assert "left out: 1 class(es) with fewer than 2 images (class_2)" in left.out
     assert left.out.endswith("mine: usable\n")
-    few = image_folders.make_folder(here / "few", classes=15, per_class=2)
+    few = image_folders.make_folder(tmp_path / "few", classes=15, per_class=2)
     refused(say("data", "check", "folder", "--data", str(few)), "15 classes: the MLRC split needs at least 16")
 
 
-def test_check_of_other_datasets(say, here):
+def test_check_of_other_datasets(say, tmp_path):
     assert "nothing to check" in say("data", "check", "glyphs").out
     for c in range(8):
         for i in range(2):
-            image_folders.paint(here / "mine" / str(c) / f"{i}.png", seed=c)
+            image_folders.paint(tmp_path / "mine" / str(c) / f"{i}.png", seed=c)
     assert "16 images of 8 classes" in say("data", "check", "folder", "--data", "mine").out
     refused(say("data", "check", "folder"), "--data FOLDER")
     refused(say("data", "check", "birds"), "unknown dataset 'birds'")
     refused(say("data", "check", "sop", "--data", "mine"), "no Ebay_train.txt and no")
     refused(say("data", "check", "folder", "--data", "nowhere"), "nowhere: no such folder")
-    (here / "mine" / "1" / "0.png").rename(here / "mine" / "1" / "caf\udce9.png")
+    (tmp_path / "mine" / "1" / "0.png").rename(tmp_path / "mine" / "1" / "caf\udce9.png")
     refused(
         say("data", "check", "folder", "--data", "mine"),
         r"the name '1/caf\udce9.png' is not UTF-8 or has control characters; rename",
     )
 
 
-def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, here):
+def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, tmp_path):
     features = some_features()
     features[3] = 0
-    write_features(here / "rows", features, [number // 4 for number in range(64)])
+    write_features(tmp_path / "rows", features, [number // 4 for number in range(64)])
     checked = say("data", "check", "features", "--data", "rows")
     assert (checked.code, checked.err) == (0, "")
     assert "a run tests 8 classes (32 samples); a fold trains on 6 classes and validates on 2" in checked.out
@@ -138,7 +119,7 @@ def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, here):
     given = re.search(r"have P@1 ([\d.]+) % and MAP@R ([\d.]+) % on these test classes", checked.out)
     assert 50 < float(given[2]) < float(given[1]) < 100
     features[5, 2] = float("nan")
-    write_features(here / "rows", features, [number // 4 for number in range(64)])
+    write_features(tmp_path / "rows", features, [number // 4 for number in range(64)])
     refused(say("data", "check", "features", "--data", "rows"), "row 5 has the norm nan")
-    write_features(here / "few", some_features(), [number // 8 for number in range(64)])
+    write_features(tmp_path / "few", some_features(), [number // 8 for number in range(64)])
     refused(say("data", "check", "features", "--data", "few"), "8 classes: the MLRC split needs at least 16")

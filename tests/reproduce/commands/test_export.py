@@ -14,7 +14,7 @@ from PIL import Image
 
 from reproduce.outputs.find_runs import find_runs
 from results.store.store import Store
-from tests.support.command_line import ask, environment
+from tests.support.command_line import ask, environment, refused
 from tests.support.tiny_run import striped_images
 
 # The store's scores were made on a CPU.
@@ -165,10 +165,7 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
     ],
 )
 def test_missing_things_give_one_line_and_no_files(export, tmp_path, asked, said):
-    answer = export(*asked, "--to", tmp_path / "to" / "here")
-    assert answer.code == 2
-    assert said in answer.err
-    assert len(answer.err.splitlines()) == 1
+    refused(export(*asked, "--to", tmp_path / "to" / "here"), said)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     assert not (tmp_path / "to" / "here").exists()
 
@@ -182,8 +179,6 @@ def test_a_broken_checkpoint_and_other_images_are_named(export, tiny_run, tmp_pa
     shutil.copytree(tiny_run / "runs" / "artifacts", artifacts)
     for path in artifacts.rglob("*.pt"):
         path.write_bytes(content)
-    answer = export(*MODEL, "--artifacts", artifacts, "--to", tmp_path / "model")
-    assert answer.code == 2
-    assert answer.err.rstrip().endswith(".pt: not a readable checkpoint; restore it from a copy, or remove it")
-    assert len(answer.err.splitlines()) == 1
+    said = refused(export(*MODEL, "--artifacts", artifacts, "--to", tmp_path / "model"))
+    assert said.endswith(".pt: not a readable checkpoint; restore it from a copy, or remove it")
     assert not (tmp_path / "model").exists()

@@ -8,15 +8,8 @@ import torch
 
 from protocols.trunks.trunk_registry import trunk_entry
 from results.spec.trunk_spec import TrunkSpec
-from tests.support.command_line import ask
 from tests.support.feature_files import opened_features
 from tests.support.image_folders import make_folder
-
-
-@pytest.fixture
-def say(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
 def extract(say, trunk, *options):

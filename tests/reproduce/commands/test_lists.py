@@ -4,14 +4,8 @@ import pytest
 
 from reproduce.outputs.covered_rows import covered_rows
 from results.store.store import Store
-from tests.support.command_line import ask
+from tests.support.command_line import refused
 from tests.support.sample_records import some_result, some_spec, some_summary
-
-
-@pytest.fixture
-def say(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
 @pytest.fixture
@@ -60,6 +54,4 @@ def test_the_coverage_of_one_table_names_files_sources_and_our_readings(say):
     assert "Qian et al., ICCV 2019" in text
     settings = say("coverage", "proxy_isa_table1", "--settings").out
     assert ["Proxy-ISA (ours)", "cub200", "batch_size", "128"] in [cells(line)[:4] for line in settings.splitlines()]
-    refused = say("coverage", "table9")
-    assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert "no published table 'table9'; there are mlrc_cub200" in refused.err
+    refused(say("coverage", "table9"), "no published table 'table9'; there are mlrc_cub200")

@@ -1,5 +1,6 @@
 """`reproduce report` on a real run: without torch, from the store and the artifacts; commands that run it again."""
 
+import csv
 import html
 import re
 import shutil
@@ -10,7 +11,8 @@ import pytest
 from reproduce.outputs.page import histories
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
-from tests.support.command_line import ask
+from tests.support.command_line import ask, refused, torchless
+from tests.support.figure_material import put_in_store, sweep
 
 
 @pytest.fixture
@@ -25,20 +27,8 @@ def say(here, capsys, monkeypatch):
     return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
-def refused(answer) -> str:
-    assert answer.code == 2
-    (line,) = answer.err.splitlines()
-    assert line.startswith("error: ")
-    return line
-
-
 def page_identity(page):
     return re.search(r"from experiment ([0-9a-f]{12})[0-9a-f]{20} of the store", page)[1]
-
-
-def files_of(folder):
-    """Files that links do not lead to."""
-    return [path for path in folder.rglob("*") if path.is_file() and path.resolve() == path]
 
 
 def whole_page(folder):
@@ -114,21 +104,23 @@ def test_impossible_reports_give_one_line(here, say):
     assert "made by schema version 99" in refused(say("report", "--store", "empty.sqlite"))
 
 
-def test_a_later_start_with_fewer_methods_keeps_the_files_of_the_first(here, say):
-    files = {path: path.read_bytes() for kind in ("tables", "reports") for path in files_of(here / "runs" / kind)}
-    first = page_identity(whole_page(here))
-    answer = say("run", "tiny.yaml", "--methods", "contrastive", "--workers", "1")
-    assert answer.code == 0, answer.err
-    for command in (("report", "tiny"), ("table", "tiny"), ("table", "tiny", "--what", "peeking")):
-        assert say(*command).code == 0
-    page = whole_page(here)
-    assert ": there is no other method to compare it with." in page
-    assert {path: path.read_bytes() for path in files} == files
-    answer = say("table", first, "--format", "csv")
-    assert (answer.out, answer.err) == (
-        next(file for path, file in files.items() if path.suffix == ".csv").decode(),
-        "",
+def test_panels_have_figures_of_their_own_and_one_over_their_setting(tmp_path):
+    (tmp_path / "runs").mkdir()
+    store = Store(tmp_path / "runs" / "store.sqlite", tmp_path / "runs" / "artifacts")
+    for size in (16, 64):
+        settings = {"training": {"batch_size": size, "max_epochs": 1}}
+        panel = sweep([({"loss.r": r}, (0.5, 0.6)) for r in (0.05, 0.07)], name=f"mine/of_{size}", settings=settings)
+        put_in_store(store, panel)
+    answer = torchless(tmp_path, "report", "mine")
+    assert (answer.code, answer.err) == (0, "")
+    reports = tmp_path / "runs" / "reports"
+    names = {path.name for path in (reports / "mine_of_16" / "figures").iterdir()}
+    assert {"intervals.png", "sweep_loss.r.svg", "sweep_loss.r.csv"} <= names
+    over_panels = {path.name for path in (reports / "mine" / "figures").iterdir()}
+    assert over_panels == {f"sweep_training.batch_size.{suffix}" for suffix in ("png", "svg", "pdf", "csv")}
+    with (reports / "mine" / "figures" / "sweep_training.batch_size.csv").open(newline="") as text:
+        rows = list(csv.DictReader(text))
+    assert [(row["x"], row["values"].count(" ")) for row in rows][:2] == [("16.0", 1), ("64.0", 1)], (
+        "of one line, in rising order"
     )
-    again = say("run", "tiny.yaml", "--workers", "1")
-    assert again.code == 0, again.err
-    assert "0 trainings made" in " ".join(again.out.split())
+    assert "runs/reports/mine/figures/sweep_training.batch_size.png: " in answer.out

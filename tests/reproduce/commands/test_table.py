@@ -23,7 +23,7 @@ from results.spec.conditions import Conditions
 from results.spec.experiment_spec import Experiment
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
-from tests.support.command_line import REFUSE_TORCH, ask, environment
+from tests.support.command_line import REFUSE_TORCH, environment, refused
 from tests.support.published_world import MLRC, NOT_FILLED, changed, runs_of, single_runs
 from tests.support.sample_records import changed_run, put_experiment, some_summary
 from tests.support.several_datasets import experiment as on_dataset
@@ -41,12 +41,6 @@ SETTINGS = {
     "reproductions": 5,
     "panels": {"cub200": {}, "cars196": {"dataset": {"name": "cars196"}}},
 }
-
-
-@pytest.fixture
-def say(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: ask("table", *arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
 @pytest.fixture
@@ -85,15 +79,9 @@ def cells(answer):
     return pd.read_csv(io.StringIO(answer.out))
 
 
-def refusal(answer) -> str:
-    assert (answer.code, answer.out) == (2, "")
-    (line,) = answer.err.splitlines()
-    return line
-
-
 def test_a_published_table_needs_no_store(say, tmp_path):
     name = "proxy_gml_table2"
-    answer = say(name)
+    answer = say("table", name)
     assert answer.code == 0
     assert answer.err == "runs/store.sqlite: there is no store yet, so the table has no runs\n"
     assert answer.out.lower().count("not run") == 1
@@ -104,31 +92,35 @@ def test_a_published_table_needs_no_store(say, tmp_path):
 
 def test_mlrcs_table_shows_the_stored_runs(say, store):
     keep(store, "mlrc_cub200", summary(MLRC), runs_of("contrastive", NEAR))
-    frame = cells(say("mlrc_cub200", "--format", "csv"))
+    frame = cells(say("table", "mlrc_cub200", "--format", "csv"))
     run = frame[~frame["verdict"].isin(NOT_FILLED)]
     assert set(run["row"]) == {"Contrastive"}
     assert len(run) == 6
-    terminal = say("mlrc_cub200")
+    terminal = say("table", "mlrc_cub200")
     assert terminal.err == ""
     assert "59.83 ±1.90 (3)" in terminal.out
     assert "Our runs are those of mlrc_cub200." in terminal.out
     assert max(map(len, terminal.out.splitlines())) <= 140
     assert terminal.out.count("┏") > 1, "six columns with intervals do not fit"
-    found = [cell for cell in json.loads(say("mlrc_cub200", "--format", "json").out) if cell["origin"] == "mlrc_cub200"]
+    found = [
+        cell
+        for cell in json.loads(say("table", "mlrc_cub200", "--format", "json").out)
+        if cell["origin"] == "mlrc_cub200"
+    ]
     assert len(found) == 6
     keep(store, "mlrc_cub200", summary(MLRC, title="Ours alone"), runs_of("contrastive", NEAR), "ours")
-    assert "Ours alone" in say("mlrc_cub200", "--what", "results").out
-    assert "Ours alone" in say("mlrc_cub200.yaml").out
-    assert "Ours alone" not in say("mlrc_cub200").out
+    assert "Ours alone" in say("table", "mlrc_cub200", "--what", "results").out
+    assert "Ours alone" in say("table", "mlrc_cub200.yaml").out
+    assert "Ours alone" not in say("table", "mlrc_cub200").out
 
 
 def test_a_later_short_run_does_not_hide_the_complete_run(say, store):
     keep(store, "mlrc_cub200", summary(MLRC), runs_of("contrastive", NEAR), "whole")
     short = [changed_run(run, **{"fingerprint": f"short-{run.run}"}) for run in runs_of("contrastive", NEAR[:1])]
     keep(store, "mlrc_cub200", summary(changed(MLRC, search={"trials": 1})), short, "short")
-    frame = cells(say("mlrc_cub200", "--format", "csv"))
+    frame = cells(say("table", "mlrc_cub200", "--format", "csv"))
     assert set(frame[frame["row"] == "Contrastive"]["n"]) == {3}
-    assert "search.trials 1 where the suite's file has 50" in say("mlrc_cub200", "--format", "markdown").out
+    assert "search.trials 1 where the suite's file has 50" in say("table", "mlrc_cub200", "--format", "markdown").out
 
 
 def test_deviations_contain_settings_but_not_free_choices(own_files):
@@ -225,11 +217,11 @@ def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
     kept = keep_quickstart(store)
     for what in KINDS:
         for form in ("terminal", *WRITERS):
-            answer = say("quickstart", "--what", what, "--format", form)
+            answer = say("table", "quickstart", "--what", what, "--format", form)
             assert (answer.code, answer.err) == (0, ""), answer
             assert answer.out
-    assert json.loads(say("quickstart", "--format", "json").out)["records"]
-    pairs = json.loads(say("quickstart", "--what", "differences", "--format", "json").out)
+    assert json.loads(say("table", "quickstart", "--format", "json").out)["records"]
+    pairs = json.loads(say("table", "quickstart", "--what", "differences", "--format", "json").out)
     count = len(kept.summary.methods)
     assert len(pairs) == count * (count - 1) // 2
     assert all(pair["difference"] >= 0 for pair in pairs), "the higher mean comes first"
@@ -238,7 +230,7 @@ def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
 def test_other_comparisons_can_be_asked_for_and_are_said_in_sentences(say, store):
     kept = MeasuredExperiment.kept("all_methods_glyphs_three_searches")
     keep(store, "glyphs", kept.summary, kept.records)
-    answer = say("glyphs", "--what", "differences", "--compare", "cosface")
+    answer = say("table", "glyphs", "--what", "differences", "--compare", "cosface")
     assert answer.out.splitlines()[:2] == [
         "Cannot tell yet: CosFace 34.0, Proxy-Anchor 35.4 and 3 others. "
         "Three searches show differences above 6.5 only.",
@@ -246,9 +238,9 @@ def test_other_comparisons_can_be_asked_for_and_are_said_in_sentences(say, store
     ]
     assert "highest mean" not in answer.out
     assert "These comparisons are not those of the experiment (all)." in answer.out
-    rows = cells(say("glyphs", "--what", "differences", "--compare", "cosface", "--format", "csv"))
+    rows = cells(say("table", "glyphs", "--what", "differences", "--compare", "cosface", "--format", "csv"))
     assert set(rows["a"]) == {"cosface"}
-    assert "--compare nothing: use all, best, or one of " in refusal(say("glyphs", "--compare", "nothing"))
+    assert "--compare nothing: use all, best, or one of " in refused(say("table", "glyphs", "--compare", "nothing"))
 
 
 def test_the_end_of_a_run_is_short(capsys):
@@ -267,16 +259,17 @@ def test_the_end_of_a_run_is_short(capsys):
 
 
 def test_unknown_names_give_one_line_with_the_known_names(say, store):
-    assert "experiments in the store: none" in say().out
+    assert "experiments in the store: none" in say("table").out
     keep_quickstart(store)
-    assert "experiments in the store: quickstart" in say().out
-    line = refusal(say("nonsense"))
+    assert "experiments in the store: quickstart" in say("table").out
+    line = refused(say("table", "nonsense"))
     assert "no experiment 'nonsense'" in line
     for known in ("quickstart", *published_tables()):
         assert known in line
-    line = refusal(say("quickstart", "--what", "published"))
+    line = refused(say("table", "quickstart", "--what", "published"))
     assert "no published table 'quickstart'" in line
     assert "nir_table5" in line
-    assert "is not one of 'published', 'results', 'differences'" in refusal(say("quickstart", "--what", "everything"))
-    assert "'html', 'json'" in refusal(say("quickstart", "--format", "word"))
-    assert "is not one of 'short', 'all', 'none'" in refusal(say("quickstart", "--notes", "few"))
+    line = refused(say("table", "quickstart", "--what", "everything"))
+    assert "is not one of 'published', 'results', 'differences'" in line
+    assert "'html', 'json'" in refused(say("table", "quickstart", "--format", "word"))
+    assert "is not one of 'short', 'all', 'none'" in refused(say("table", "quickstart", "--notes", "few"))

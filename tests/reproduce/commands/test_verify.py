@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from results.store.database import Database, digest_of
-from tests.support.command_line import ask
+from tests.support.command_line import ask, refused
 
 pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
 
@@ -109,10 +109,7 @@ def test_trainings_of_another_version_are_one_line(runs, verify, monkeypatch):
 
 def test_bad_input_is_one_line(runs, tiny_run, capsys, monkeypatch):
     def asked(*arguments: str) -> str:
-        answer = ask("verify", *arguments, "--device", "cpu", capsys=capsys, monkeypatch=monkeypatch)
-        assert answer.code == 2
-        assert answer.err.count("\n") == 1
-        return answer.err
+        return refused(ask("verify", *arguments, "--device", "cpu", capsys=capsys, monkeypatch=monkeypatch))
 
     assert "--sample" in asked("tiny", "--sample", "0")
     assert "no experiment 'other'" in asked("other")

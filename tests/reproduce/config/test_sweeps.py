@@ -64,7 +64,6 @@ def test_panels_share_conditions_sweeps_and_settings_for_rows_of_one_of_them(tmp
     ("changes", "message"),
     [
         ({"sweeps": [{"of": "triplet"}]}, "sweeps.0: varies nothing; give values in `grid` or `with`"),
-        ({"sweeps": [{"of": "triplet", "gird": {}}]}, "sweeps.0: unknown key 'gird'"),
         ({"sweeps": [{"of": "triplet", "grid": {"loss.margin": 3}}]}, "sweeps.0: key 'grid.loss.margin'"),
         ({"sweeps": {"of": "triplet"}}, "sweeps must be a list"),
         ({"sweeps": [{"of": "triplets", "grid": {"loss.margin": [3]}}]}, "unknown method 'triplets'"),
@@ -72,7 +71,6 @@ def test_panels_share_conditions_sweeps_and_settings_for_rows_of_one_of_them(tmp
         ({"settings": {"contrastve": {"loss.pos_margin": 0.1}}}, "settings: there is no row 'contrastve'; the rows"),
         ({"search": {"ranges": {"contrastve": {}}}}, "search.ranges: there is no row 'contrastve'; the rows are"),
         ({"with": {"contrastive": {"seed": 8}}}, "with.contrastive: a row cannot have its own 'seed'"),
-        ({"with": {"contrastive": {"embedding_size": 0}}}, "with.contrastive: key 'embedding_size': input should be"),
         ({"with": {"contrastive": {"training.batch_sise": 4}}}, "unknown key 'training.batch_sise'"),
     ],
 )

@@ -22,6 +22,7 @@ from results.spec.conditions import (
 from results.spec.training_spec import Component, FoldSpec, MethodSpec, WeightedComponent
 from results.spec.trunk_spec import EmbedderSpec, InputFormat, TrunkSpec
 from results.values import Record, canonical_json, derive_seed, fingerprint_of
+from tests.support.page_material import figure_data
 from tests.support.sample_records import scores, some_result, some_run, some_spec
 
 SPEC = some_spec()
@@ -183,24 +184,9 @@ def test_a_run_is_named_by_its_metrics_in_any_order_and_by_what_chose_its_epochs
     assert len({*names, run_fingerprint(("a", "b"), (), ("d", "c"))}) == 4
 
 
-def figure_data(value: float) -> FigureData:
-    return FigureData(
-        test_embeddings=np.full((4, 2), value, dtype=np.float32),
-        test_labels=np.arange(4),
-        spectrum=np.ones(2, dtype=np.float32),
-        query_images=np.zeros((1, 8, 8, 3), dtype=np.uint8),
-        neighbour_images=np.zeros((1, 2, 8, 8, 3), dtype=np.uint8),
-        correct=np.ones((1, 2), dtype=np.bool_),
-        class_names=np.asarray(["a"]),
-        neighbour_names=np.asarray([["a", "b"]]),
-        class_scores=np.ones(1, dtype=np.float32),
-        test_names=np.asarray(["a"]),
-    )
-
-
 def test_an_exhibit_is_read_as_it_was_saved(tmp_path):
     path = figure_data_path(tmp_path, "abc")
-    figure_data(0.5).save(path)
+    figure_data().save(path)
     loaded = FigureData.load(path)
-    for name, value in vars(figure_data(0.5)).items():
+    for name, value in vars(figure_data()).items():
         np.testing.assert_array_equal(getattr(loaded, name), value)

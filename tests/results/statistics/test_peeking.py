@@ -9,9 +9,7 @@ from results.records import records
 from results.records.records import Scores
 from results.statistics.peeking import peeking
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.sample_records import changed_run, some_result, some_run, some_spec, some_summary
-
-SPEC = some_spec()
+from tests.support.sample_records import changed_run, some_result, some_run, some_summary
 
 
 def curve_of(name, points):

@@ -12,7 +12,7 @@ from protocols.trunks.embedding_model import model_of
 from protocols.trunks.trunk_registry import TRUNKS
 from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
-from tests.support.toys import CONTRASTIVE, pattern_dataset, settings, toy_fold
+from tests.support.toys import CONTRASTIVE, settings, toy_fold
 
 STATISTICS = ["trunk.1.running_mean", "trunk.1.running_var"]
 SCALE_AND_SHIFT = ["trunk.1.weight", "trunk.1.bias"]
@@ -31,11 +31,6 @@ class BatchNormTrunk(nn.Sequential):
 @pytest.fixture(autouse=True)
 def _trunk_with_batch_norm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TRUNKS, "small_conv", replace(TRUNKS["small_conv"], build=BatchNormTrunk))
-
-
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    return pattern_dataset(tmp_path_factory.mktemp("patterns"))
 
 
 def trained(

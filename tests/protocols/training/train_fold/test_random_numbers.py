@@ -1,4 +1,4 @@
-"""A training draws batches and crops of its own, or intervals would be too narrow, and reads no memory unwritten."""
+"""A training draws batches and crops of its own, else intervals are too narrow, and reads only memory that it wrote."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +19,6 @@ from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, same_weights, settings, toy_fold
 
 SEEDS = (1, 2, 3)
-
-
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    return pattern_dataset(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture

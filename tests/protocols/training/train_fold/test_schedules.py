@@ -1,7 +1,6 @@
 """What papers ask of a training beyond MLRC: learning rates in steps, clipped gradients, epochs that are passes."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +11,7 @@ from protocols.datasets.dataset import Dataset
 from protocols.training.train_fold import train_fold
 from results.spec.conditions import OptimizerSettings, RateSchedule
 from results.spec.training_spec import FoldSpec
-from tests.support.toys import CONTRASTIVE, PROXIES, pattern_dataset, same_weights, settings, toy_fold
-
-
-@pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
-    return pattern_dataset(tmp_path)
+from tests.support.toys import CONTRASTIVE, PROXIES, same_weights, settings, toy_fold
 
 
 @pytest.fixture

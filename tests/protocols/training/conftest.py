@@ -1,0 +1,11 @@
+"""The images that most trainings here are about."""
+
+import pytest
+
+from protocols.datasets.dataset import Dataset
+from tests.support.toys import pattern_dataset
+
+
+@pytest.fixture(scope="session")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return pattern_dataset(tmp_path_factory.mktemp("patterns"))
