@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from results.spec.search_settings import LOOKS
-from results.statistics.compare import compare_at_looks, compare_methods, mean_half_widths
+from results.statistics.compare import compare_at_looks, compare_methods, mean_half_widths, power_words
 from results.statistics.comparison import ComparedPair, MethodValues, rank_words
 from results.statistics.deviations import SearchDeviation
 from results.statistics.pair_tests import adjusted as adjusted_of
@@ -162,8 +162,9 @@ def test_one_failed_search_does_not_hide_what_the_others_show():
     ("searches", "others", "failed"),
     [
         ((0.30, 0.29, 0.26), (0.40, 0.402, 0.398), (0.26,)),  # 3 points are more than 5 deviations of 0.2 points.
-        ((0.30, 0.29, 0.28), (0.40, 0.402, 0.398), ()),  # 1 point below the median is too little.
-        ((0.30, 0.29, 0.26), (0.40, 0.41, 0.39), ()),  # 3 points are less than 5 deviations of 1 point.
+        ((0.30, 0.29, 0.275), (0.40, 0.402, 0.398), ()),  # 1.5 points below the median is too little.
+        ((0.30, 0.29, 0.245), (0.40, 0.41, 0.39), ()),  # 4.5 points are less than 5 deviations of 1 point.
+        ((0.30, 0.29, 0.235), (0.40, 0.41, 0.39), (0.235,)),
         ((0.30, 0.29, 0.26), (0.50, 0.50, 0.50), ()),  # A deviation of 0 says nothing.
         ((0.30, 0.14), (0.40, 0.41, 0.39), (0.14,)),  # Less than half of the best.
         ((0.50, 0.25), (0.40, 0.41, 0.39), ()),  # Half of the best is not less than half.
@@ -270,7 +271,8 @@ def test_each_planned_look_has_its_share_of_the_level_and_claims_stay():
 
 def test_a_claim_of_an_early_look_stays_when_later_searches_disagree():
     early = {"a": (0.3, 0.301, 0.302, 0.1), "b": (0.2, 0.201, 0.202, 0.2)}
-    values = {name: MethodValues(units, 4) for name, units in early.items()}
+    values = {name: MethodValues(units, 8) for name, units in early.items()}
+    assert (values["a"].units, compare_at_looks(values, looks=(3, 8)).pair("a", "b").runs_a) == (early["a"], 6)
     assert compare_methods(values).pair("a", "b").better is None
     assert compare_at_looks(values).pair("a", "b").better == "a"
     assert compare_at_looks(values).decided
@@ -307,6 +309,7 @@ def test_claims_are_in_order_and_follow_the_means(rows, compare):
         assert pair.better is None or pair.difference * (1 if pair.better == pair.a else -1) > 0
         assert pair.size != "beyond" or pair.better
         assert pair.size != "within" or abs(pair.difference) < 0.5
+    assert power_words(compare) == ("about 70 %" if compare == "best" else "80 %")
     assert result.highest == max(values, key=lambda name: values[name].mean)
     numbers = {key: [getattr(one, key) for one in result.pairs] for key in ("p", "p_better", "p_beyond", "p_equal")}
     ts = [stats.t(pair.degrees) for pair in result.pairs]

@@ -140,6 +140,7 @@ def test_verdicts():
     for value, verdict in ((0.5 - half + 1e-6, "inside"), (0.5 - half - 1e-6, "above"), (0.5 + half + 1e-6, "below")):
         assert published_verdict(ours, PublishedMean(value)) == verdict
     assert published_verdict(ours, PublishedMean(0.5 + half + 1e-6, rounding=0.0005)) == "inside"
+    assert published_verdict([[0.5, 0.5]], PublishedMean(0.5)) == "inside"
     assert published_verdict([[0.5]], PublishedMean(0.5)) == "no interval"
     assert published_verdict([[0.5]], PublishedMean(0.5, runs=10, deviation=0.01)) == "inside"
     assert published_verdict(None, PublishedMean(0.5)) == "not run"

@@ -80,6 +80,7 @@ def test_without_a_search_the_runs_are_the_data():
     measured = searched({key: [np.ravel(own)] for key, own in THREE.items()}, searches=1, runs=6, trials=0)
     result = primary_comparison(measured)
     assert (result.unit, result.settings) == ("run", None)
+    assert not any(own.searched for own in result.values.values())
     assert result.pair("good", "poor").better == "good"
     assert result.pair("good", "poor").units_a == 6
     values = measured.values("map_at_r", "concatenated")
@@ -87,6 +88,7 @@ def test_without_a_search_the_runs_are_the_data():
     assert method_intervals(measured, values)["near"] == runs
     single = searched({key: [np.ravel(own)] for key, own in THREE.items()}, searches=1, runs=6)
     assert primary_comparison(single).unit == "single search"
+    assert all(own.searched for own in primary_comparison(single).values.values())
     assert method_intervals(single, values)["near"] == runs
 
 

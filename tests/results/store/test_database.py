@@ -209,6 +209,11 @@ def test_a_store_that_cannot_be_written_is_read_and_nothing_is_made_beside_it(fi
         assert opened(file).finished_folds([spec.fingerprint]) == {spec.fingerprint}
 
 
+def test_a_copy_is_one_state_of_the_store(file, tmp_path):
+    Database(file).copy_to(tmp_path / "copy.sqlite")
+    assert content(tmp_path / "copy.sqlite") == content(file)
+
+
 def test_an_error_in_a_transaction_leaves_nothing(file):
     database = Database(file)
 
