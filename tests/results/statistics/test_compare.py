@@ -77,6 +77,7 @@ def test_no_p_value_is_zero_where_nothing_varies():
     )
     exact = compare_methods(table(2, A=(100, 0), B=(99, 0)))
     assert 0 < exact.pairs[0].p < 1e-9
+    assert (exact.margin, exact.alpha) == (0.005, 0.05)
 
 
 def error_of(pair):
@@ -132,6 +133,8 @@ def test_with_one_search_and_no_record_nothing_is_said_about_methods():
     assert {pair.p for pair in result.pairs} == {None}
     assert result.rank_intervals == {}
     assert result.settings.tested == 6
+    given = {**THREE, "untrained": untrained, "given": MethodValues((3.3, 3.2), 2, searched=False)}
+    assert [pair.b for pair in compare_methods(given, "single search").pairs if pair.p is not None] == ["given"]
 
 
 PILOT = {
@@ -300,20 +303,20 @@ tables_of_searches = st.integers(2, 5).flatmap(
 )
 
 
-@given(tables_of_searches, st.sampled_from(["all", "best", "m1"]))
-def test_claims_are_in_order_and_follow_the_means(rows, compare):
+@given(tables_of_searches, st.sampled_from(["all", "best", "m1"]), st.sampled_from([0.5, 5.0, 20.0]))
+def test_claims_are_in_order_and_follow_the_means(rows, compare, margin):
     values = {f"m{number}": of(*row) for number, row in enumerate(rows)}
-    result = compare_methods(values, compare=compare, margin=0.5, resolution=0.01)
+    result = compare_methods(values, compare=compare, margin=margin, resolution=0.01)
     for pair in result.pairs:
         assert pair.p <= pair.p_better <= pair.p_beyond
         assert pair.better is None or pair.difference * (1 if pair.better == pair.a else -1) > 0
         assert pair.size != "beyond" or pair.better
-        assert pair.size != "within" or abs(pair.difference) < 0.5
+        assert pair.size != "within" or abs(pair.difference) < margin
     assert power_words(compare) == ("about 70 %" if compare == "best" else "80 %")
     assert result.highest == max(values, key=lambda name: values[name].mean)
     numbers = {key: [getattr(one, key) for one in result.pairs] for key in ("p", "p_better", "p_beyond", "p_equal")}
     ts = [stats.t(pair.degrees) for pair in result.pairs]
-    away = [t.sf((abs(one.difference) - 0.5) / error_of(one)) for t, one in zip(ts, result.pairs, strict=True)]
+    away = [t.sf((abs(one.difference) - margin) / error_of(one)) for t, one in zip(ts, result.pairs, strict=True)]
     assert numbers["p"] == pytest.approx(
         [2 * t.sf(abs(one.difference) / error_of(one)) for t, one in zip(ts, result.pairs, strict=True)]
     )

@@ -32,7 +32,9 @@ def test_the_data_are_means_of_searches():
     values = method_values(measured, primary_score(measured))
     assert values["good"].units == pytest.approx((0.41, 0.41, 0.41))
     assert values["near"].units == pytest.approx((0.405, 0.42, 0.40))
-    assert (values["near"].runs, values["near"].missing) == (6, None)
+    assert (values["near"].runs, values["near"].missing, values["near"].searched) == (6, None, True)
+    two = searched({key: own[:2] for key, own in THREE.items()}, searches=2)
+    assert primary_comparison(two).values["near"].units == pytest.approx((0.405, 0.42))
     assert primary_comparison(measured).unit == "search"
     assert {pair.better for pair in primary_comparison(measured).pairs} == {"good", "near", None}
 
