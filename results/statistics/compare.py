@@ -103,9 +103,9 @@ def compare_at_looks(
     is at most `alpha`, whatever ends the run. The p values are adjusted for the looks too: the smallest over the looks
     of p times alpha over the level of its look. The other numbers are those of the last look.
     """
-    reached = max((len(own.units) for own in values.values() if not own.constant), default=0)
+    reached = max([looks[0], *(len(own.units) for own in values.values() if not own.constant)])
     results = []
-    for look in (one for one in looks if one <= max(reached, looks[0])):
+    for look in (one for one in looks if one <= reached):
         level = alpha * look / sum(looks)
         early = {name: _first_searches(own, look) for name, own in values.items()}
         results.append((level, compare_methods(early, "search", compare, level, margin, resolution)))

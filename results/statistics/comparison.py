@@ -211,7 +211,7 @@ class ComparisonResult:
         if self.unit != "search":
             return {}
         found = {}
-        searched = {name: own.units for name, own in self.values.items() if own.searched and len(own.units) > 1}
+        searched = {name: own.units for name, own in self.values.items() if own.searched and own.units}
         for name, units in searched.items():
             others = [other for key, other in searched.items() if key != name]
             degrees = max(1, sum(len(other) - 1 for other in others))

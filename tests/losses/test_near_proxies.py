@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytorch_metric_learning import losses as pml
 from pytorch_metric_learning.distances import CosineSimilarity, DotProductSimilarity, LpDistance
-from pytorch_metric_learning.reducers import MeanReducer
+from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
 
 from losses import CCPLoss
 from losses.ccp import ball, near_proxies
@@ -83,6 +83,7 @@ def test_the_classes_of_the_batch_and_three_proxies_always_stay(base):
 EUCLIDEAN = EuclideanDistance(normalize_embeddings=False)
 EVERY_PROXY_COUNTS = [
     pml.MultiSimilarityLoss(),
+    pml.MarginLoss(distance=EUCLIDEAN, reducer=AvgNonZeroReducer()),
     pml.ContrastiveLoss(distance=LpDistance(normalize_embeddings=True)),
     pml.ContrastiveLoss(distance=LpDistance(normalize_embeddings=False, p=1)),
     pml.ContrastiveLoss(distance=LpDistance(normalize_embeddings=False, power=2)),

@@ -187,6 +187,7 @@ def test_self_regularisation_moves_what_its_name_says(mode: Any, moves_proxies: 
     value = terms(loss, embeddings, labels)["self_loss"]
     torch.manual_seed(1)
     samples = loss.generate(loss.condition(embeddings, labels))
+    torch.testing.assert_close(samples.norm(dim=1), torch.ones(6))
     torch.testing.assert_close(value, loss.omega * loss.base_loss(samples, labels))
     value.backward()
     assert has_gradient(loss.base_loss.parameters()) == moves_proxies
@@ -212,10 +213,11 @@ def test_sigma_and_temperature() -> None:
     torch.testing.assert_close(soft, functional.softplus(nll / 2).mean())
 
 
-def test_groups_have_their_rates_and_never_decay() -> None:
-    loss = small("soft_triple")
+@pytest.mark.parametrize("base", ["soft_triple", pml_losses.ProxyAnchorLoss(3, 4)])
+def test_groups_have_their_rates_and_never_decay(base: Any) -> None:
+    loss = small(base)
     proxies, flow = loss.param_groups(lr=0.04, weight_decay=0.5)
-    assert [id(p) for p in proxies["params"]] == [id(loss.base_loss.fc)]
+    assert [id(p) for p in proxies["params"]] == [id(p) for p in loss.base_loss.parameters()]
     assert {id(p) for p in flow["params"]} == {id(p) for p in loss.flow.parameters()}
     assert (proxies["lr"], flow["lr"]) == (0.04, pytest.approx(5e-4))
     assert proxies["weight_decay"] == flow["weight_decay"] == 0

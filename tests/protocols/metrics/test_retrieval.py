@@ -140,6 +140,7 @@ def test_collapsed_embeddings_score_nothing(scale: float, noise: float) -> None:
     assert not scores.mlrc.any()
     assert scores.mean().model_dump() == dict.fromkeys(Scores.model_fields, 0.0)
     assert not scores.recall_at[5].any()
+    assert len(query_scores(normalized(rows), torch.arange(20) // 2).labels) == 20
     apart = rows.clone()
     apart[::2, 0] += max(scale, 1.0) * 0.01
     for length in (1.0, 1e-3):  # In the ball, embeddings may be short.
@@ -365,6 +366,20 @@ def test_scores_of_classes(n: int, classes: int, seed: int) -> None:
         ]
         for column, name in enumerate(METRICS):
             assert mean[column] == pytest.approx(sum(scores[name] for scores in alone) / len(alone), abs=1e-12)
+
+
+def test_a_class_can_have_one_query_or_none() -> None:
+    scores = QueryScores(torch.tensor([3]), torch.tensor([[1.0, 0.5, 0.25]], dtype=torch.float64), {}, {})
+    counts, means = scores.of_classes(torch.tensor([2, 3]))
+    assert (counts.tolist(), means.tolist()) == ([0, 1], [[0, 0, 0], [1, 0.5, 0.25]])
+
+
+def test_images_are_queries_or_gallery_or_both() -> None:
+    rows, labels = torch.eye(3), torch.tensor([4, 5, 6])
+    assert sides(rows, labels, None) == (rows, labels, None, None)
+    queries, of_queries, gallery, of_gallery = sides(rows, labels, np.array([True, False, True]))
+    assert torch.equal(torch.cat([queries, gallery]), rows[[0, 2, 1]])
+    assert (of_queries.tolist(), of_gallery.tolist()) == ([4, 6], [5])
 
 
 @pytest.mark.parametrize("all_are", [True, False])

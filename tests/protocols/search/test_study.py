@@ -11,6 +11,7 @@ from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from protocols.setup import Setup
 from protocols.splits import mlrc_split
+from protocols.training.build_method import RefusedError
 from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.conditions import ImageSettings, TrainingSettings
 from results.spec.search_settings import SamplerSettings
@@ -136,6 +137,18 @@ def test_a_trial_with_a_fold_that_diverged_scores_0_as_in_mlrcs_code(setup: Setu
     (trial,) = study.trials()[:1]
     assert (trial.score, trial.fold_scores, trial.reason) == (0.0, (0.4, 0.0), "loss not finite")
     assert list(trial.trainings) == [spec.fingerprint for spec in study.specs(trial)]
+
+
+def test_a_search_whose_settings_are_all_refused_ends_with_the_reason(setup: Setup) -> None:
+    class RefusingLab(InventedLab):
+        def train(self, jobs: Any) -> Any:
+            raise RefusedError("the margin is too large")
+
+    study = study_of(setup)
+    with pytest.raises(RefusedError, match="all 4 trials of the search failed; the last: the margin is too large"):
+        study.best_hyperparameters(RefusingLab(lambda spec: result_of(spec, None)))
+    assert {(trial.state, trial.score) for trial in study.trials()} == {("failed", None)}
+    assert study.skipped() == 8
 
 
 @pytest.mark.parametrize(

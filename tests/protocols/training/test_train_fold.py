@@ -158,6 +158,7 @@ def test_the_same_specification_gives_the_same_bits(dataset: Dataset, method: Me
     assert _outcome(first.result) == _outcome(again.result)
     assert same_weights(first.weights, again.weights)
     assert first.result.fingerprint == spec.fingerprint
+    assert 0 < first.result.wall_time < 600
     assert first.result.curve[-1].loss is not None
 
 
@@ -194,6 +195,14 @@ def test_the_process_keeps_its_random_numbers_and_settings(dataset: Dataset) -> 
     assert (before[2][1] == after[2][1]).all()
     assert before[2][2:] == after[2][2:]
     assert torch.are_deterministic_algorithms_enabled() == algorithms
+
+
+@pytest.mark.parametrize("precision", ["float32", "amp"])
+def test_memory_is_filled_where_kernels_of_the_cpu_leave_some_unset(dataset: Dataset, precision: str) -> None:
+    seen: list[bool] = []
+    given = toy_fold(dataset, training=short(max_epochs=1, precision=precision))
+    train_fold(*given, observe=lambda *_: seen.append(torch.utils.deterministic.fill_uninitialized_memory))
+    assert seen == [precision == "amp"] * 2
 
 
 # Data
@@ -399,6 +408,14 @@ def test_a_warm_up_is_counted_in_passes_and_the_method_has_the_last_word(
     # Two iterations an epoch: the trunk stands still as long as the warm-up covers the whole epoch.
     still = [not any(_changed(a[:-2], b[:-2])) for a, b in pairwise(RecordingLoss.networks)]
     assert still == [2 * epoch + 2 <= steps for epoch in range(3)]
+
+
+def test_whole_passes_leave_the_rest_of_the_images_out(dataset: Dataset) -> None:
+    shuffled = RECORDING.model_copy(update={"whole_passes": True, "samples_per_class": 0})
+    train_fold(*toy_fold(dataset, shuffled, short(batch_size=10, max_epochs=3)))
+    clocks = [value for name, value in RecordingLoss.calls if name == "on_step_start"]
+    assert [clock.passes for clock in clocks] == [0, 0, 1, 1, 2, 2]
+    assert {(clock.steps_per_epoch, clock.total_steps) for clock in clocks} == {(2, 6)}
 
 
 def test_a_loss_can_skip_steps(dataset: Dataset) -> None:

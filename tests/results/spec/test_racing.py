@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from results.records.trials import Trial
 from results.spec.racing import ASSUMED_DEVIATION, LEVEL, RACING_VERSION, Race
 from results.store.experiment_results import FOLDER
 
@@ -15,6 +16,17 @@ WORSE = (0.41, 0.30, 0.41, 0.31)
 
 def test_the_first_trial_gets_all_folds() -> None:
     assert not Race(()).is_behind([0.0])
+
+
+def test_a_race_is_against_the_trials_that_were_trained_on_all_folds_to_the_end() -> None:
+    complete = Trial(number=0, setting={}, state="complete", score=0.4, fold_scores=(0.5, 0.3))
+    others = [
+        {"state": "raced", "fold_scores": (0.2,)},
+        {"score": 0.0, "fold_scores": (0.9, 0.0), "reason": "loss not finite"},
+        {"state": "running", "score": None},
+        {"state": "failed", "score": None, "reason": "refused"},
+    ]
+    assert Race.against([complete, *(complete.model_copy(update=one) for one in others)]).complete == ((0.5, 0.3),)
 
 
 def test_with_one_complete_trial_the_bound_comes_from_the_assumed_deviation() -> None:

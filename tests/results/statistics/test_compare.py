@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from results.spec.search_settings import LOOKS
-from results.statistics.compare import compare_at_looks, compare_methods, mean_half_widths
+from results.statistics.compare import compare_at_looks, compare_methods, mean_half_widths, power_words
 from results.statistics.comparison import ComparedPair, MethodValues, rank_words
 from results.statistics.deviations import SearchDeviation
 from results.statistics.pair_tests import adjusted as adjusted_of
@@ -77,6 +77,7 @@ def test_no_p_value_is_zero_where_nothing_varies():
     )
     exact = compare_methods(table(2, A=(100, 0), B=(99, 0)))
     assert 0 < exact.pairs[0].p < 1e-9
+    assert (exact.margin, exact.alpha) == (0.005, 0.05)
 
 
 def error_of(pair):
@@ -132,6 +133,8 @@ def test_with_one_search_and_no_record_nothing_is_said_about_methods():
     assert {pair.p for pair in result.pairs} == {None}
     assert result.rank_intervals == {}
     assert result.settings.tested == 6
+    given = {**THREE, "untrained": untrained, "given": MethodValues((3.3, 3.2), 2, searched=False)}
+    assert [pair.b for pair in compare_methods(given, "single search").pairs if pair.p is not None] == ["given"]
 
 
 PILOT = {
@@ -162,8 +165,9 @@ def test_one_failed_search_does_not_hide_what_the_others_show():
     ("searches", "others", "failed"),
     [
         ((0.30, 0.29, 0.26), (0.40, 0.402, 0.398), (0.26,)),  # 3 points are more than 5 deviations of 0.2 points.
-        ((0.30, 0.29, 0.28), (0.40, 0.402, 0.398), ()),  # 1 point below the median is too little.
-        ((0.30, 0.29, 0.26), (0.40, 0.41, 0.39), ()),  # 3 points are less than 5 deviations of 1 point.
+        ((0.30, 0.29, 0.275), (0.40, 0.402, 0.398), ()),  # 1.5 points below the median is too little.
+        ((0.30, 0.29, 0.245), (0.40, 0.41, 0.39), ()),  # 4.5 points are less than 5 deviations of 1 point.
+        ((0.30, 0.29, 0.235), (0.40, 0.41, 0.39), (0.235,)),
         ((0.30, 0.29, 0.26), (0.50, 0.50, 0.50), ()),  # A deviation of 0 says nothing.
         ((0.30, 0.14), (0.40, 0.41, 0.39), (0.14,)),  # Less than half of the best.
         ((0.50, 0.25), (0.40, 0.41, 0.39), ()),  # Half of the best is not less than half.
@@ -270,7 +274,8 @@ def test_each_planned_look_has_its_share_of_the_level_and_claims_stay():
 
 def test_a_claim_of_an_early_look_stays_when_later_searches_disagree():
     early = {"a": (0.3, 0.301, 0.302, 0.1), "b": (0.2, 0.201, 0.202, 0.2)}
-    values = {name: MethodValues(units, 4) for name, units in early.items()}
+    values = {name: MethodValues(units, 8) for name, units in early.items()}
+    assert (values["a"].units, compare_at_looks(values, looks=(3, 8)).pair("a", "b").runs_a) == (early["a"], 6)
     assert compare_methods(values).pair("a", "b").better is None
     assert compare_at_looks(values).pair("a", "b").better == "a"
     assert compare_at_looks(values).decided
@@ -298,19 +303,20 @@ tables_of_searches = st.integers(2, 5).flatmap(
 )
 
 
-@given(tables_of_searches, st.sampled_from(["all", "best", "m1"]))
-def test_claims_are_in_order_and_follow_the_means(rows, compare):
+@given(tables_of_searches, st.sampled_from(["all", "best", "m1"]), st.sampled_from([0.5, 5.0, 20.0]))
+def test_claims_are_in_order_and_follow_the_means(rows, compare, margin):
     values = {f"m{number}": of(*row) for number, row in enumerate(rows)}
-    result = compare_methods(values, compare=compare, margin=0.5, resolution=0.01)
+    result = compare_methods(values, compare=compare, margin=margin, resolution=0.01)
     for pair in result.pairs:
         assert pair.p <= pair.p_better <= pair.p_beyond
         assert pair.better is None or pair.difference * (1 if pair.better == pair.a else -1) > 0
         assert pair.size != "beyond" or pair.better
-        assert pair.size != "within" or abs(pair.difference) < 0.5
+        assert pair.size != "within" or abs(pair.difference) < margin
+    assert power_words(compare) == ("about 70 %" if compare == "best" else "80 %")
     assert result.highest == max(values, key=lambda name: values[name].mean)
     numbers = {key: [getattr(one, key) for one in result.pairs] for key in ("p", "p_better", "p_beyond", "p_equal")}
     ts = [stats.t(pair.degrees) for pair in result.pairs]
-    away = [t.sf((abs(one.difference) - 0.5) / error_of(one)) for t, one in zip(ts, result.pairs, strict=True)]
+    away = [t.sf((abs(one.difference) - margin) / error_of(one)) for t, one in zip(ts, result.pairs, strict=True)]
     assert numbers["p"] == pytest.approx(
         [2 * t.sf(abs(one.difference) / error_of(one)) for t, one in zip(ts, result.pairs, strict=True)]
     )

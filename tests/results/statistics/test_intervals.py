@@ -112,26 +112,26 @@ def test_a_wrong_mean_is_found():
 
 
 def test_the_interval_is_the_formula():
-    ours = [0.30, 0.31, 0.335]
-    half = stats.t.ppf(0.975, 2) * np.std(ours, ddof=1) * np.sqrt(1 / 3 + 1 / 4)
-    interval = prediction_interval([ours], PublishedMean(0.3, runs=4))
-    assert (interval.mean, interval.half_width, interval.n) == (pytest.approx(0.315), pytest.approx(half), 3)
+    for ours in ([0.30, 0.33], [0.30, 0.31, 0.335]):
+        n, mean = len(ours), np.mean(ours)
+        half = stats.t.ppf(0.975, n - 1) * np.std(ours, ddof=1) * np.sqrt(1 / n + 1 / 4)
+        interval = prediction_interval([ours], PublishedMean(0.3, runs=4))
+        assert (interval.mean, interval.half_width, interval.n) == (pytest.approx(mean), pytest.approx(half), n)
 
 
 @pytest.mark.parametrize(("runs", "deviation"), [(1, None), (4, None), (1, 0.03), (3, 0.03)])
 def test_with_several_searches_the_published_mean_is_one_more_of_them(runs, deviation):
-    ours = [[0.30, 0.32], [0.28, 0.25], [], [0.31, 0.33, 0.29]]
-    means = [0.31, 0.265, 0.31]
-    degrees = 4 + (runs - 1) * (deviation is not None)
-    within = (0.0002 + 0.00045 + 0.0008 + (runs - 1) * (deviation or 0) ** 2) / degrees
-    parts = [(np.var(means, ddof=1) * 4 / 3, 2)]
-    if (fewer := 1 / runs - (1 / 2 + 1 / 2 + 1 / 3) / 3) > 0:
+    ours, means = [[0.28, 0.25], [], [0.31, 0.33, 0.29]], [0.265, 0.31]
+    degrees = 3 + (runs - 1) * (deviation is not None)
+    within = (0.00045 + 0.0008 + (runs - 1) * (deviation or 0) ** 2) / degrees
+    parts = [(np.var(means, ddof=1) * 3 / 2, 1)]
+    if (fewer := 1 / runs - (1 / 2 + 1 / 3) / 2) > 0:
         parts.append((within * fewer, degrees))
     variance = sum(part for part, _ in parts)
     satterthwaite = variance**2 / sum(part**2 / count for part, count in parts)
     interval = prediction_interval(ours, PublishedMean(0.3, runs=runs, deviation=deviation))
     assert interval.half_width == pytest.approx(stats.t.ppf(0.975, satterthwaite) * variance**0.5)
-    assert (interval.mean, interval.n) == (pytest.approx(np.mean(means)), 7)
+    assert (interval.mean, interval.n) == (pytest.approx(np.mean(means)), 5)
 
 
 def test_verdicts():
@@ -140,6 +140,7 @@ def test_verdicts():
     for value, verdict in ((0.5 - half + 1e-6, "inside"), (0.5 - half - 1e-6, "above"), (0.5 + half + 1e-6, "below")):
         assert published_verdict(ours, PublishedMean(value)) == verdict
     assert published_verdict(ours, PublishedMean(0.5 + half + 1e-6, rounding=0.0005)) == "inside"
+    assert published_verdict([[0.5, 0.5]], PublishedMean(0.5)) == "inside"
     assert published_verdict([[0.5]], PublishedMean(0.5)) == "no interval"
     assert published_verdict([[0.5]], PublishedMean(0.5, runs=10, deviation=0.01)) == "inside"
     assert published_verdict(None, PublishedMean(0.5)) == "not run"

@@ -83,6 +83,9 @@ def test_one_search_each_is_as_uncertain_as_the_record_says():
     assert pairs.degrees[0] == pytest.approx(9)
     unsearched = with_assumed_search(np.zeros(2), 0.25 * ones, 5 * ones, np.array([0.0, 0.5]), 9)
     assert unsearched.error[0] == pytest.approx((0.25 + 0.1) ** 0.5)
+    pairs = with_assumed_search(np.zeros(2), np.array([0.2, 0.3]), np.array([2.0, 4.0]), np.array([0.0, 0.5]), 9)
+    spread = 0.25**2 / 9 + 0.1**2 / 1 + 0.075**2 / 3
+    assert pairs.degrees[0] == pytest.approx((0.25 + 0.1 + 0.075) ** 2 / spread)
 
 
 @pytest.mark.parametrize(("p_values", "expected"), [([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]), ([0.6, 0.7], [1, 1])])

@@ -32,7 +32,9 @@ def test_the_data_are_means_of_searches():
     values = method_values(measured, primary_score(measured))
     assert values["good"].units == pytest.approx((0.41, 0.41, 0.41))
     assert values["near"].units == pytest.approx((0.405, 0.42, 0.40))
-    assert (values["near"].runs, values["near"].missing) == (6, None)
+    assert (values["near"].runs, values["near"].missing, values["near"].searched) == (6, None, True)
+    two = searched({key: own[:2] for key, own in THREE.items()}, searches=2)
+    assert primary_comparison(two).values["near"].units == pytest.approx((0.405, 0.42))
     assert primary_comparison(measured).unit == "search"
     assert {pair.better for pair in primary_comparison(measured).pairs} == {"good", "near", None}
 
@@ -80,6 +82,7 @@ def test_without_a_search_the_runs_are_the_data():
     measured = searched({key: [np.ravel(own)] for key, own in THREE.items()}, searches=1, runs=6, trials=0)
     result = primary_comparison(measured)
     assert (result.unit, result.settings) == ("run", None)
+    assert not any(own.searched for own in result.values.values())
     assert result.pair("good", "poor").better == "good"
     assert result.pair("good", "poor").units_a == 6
     values = measured.values("map_at_r", "concatenated")
@@ -87,6 +90,7 @@ def test_without_a_search_the_runs_are_the_data():
     assert method_intervals(measured, values)["near"] == runs
     single = searched({key: [np.ravel(own)] for key, own in THREE.items()}, searches=1, runs=6)
     assert primary_comparison(single).unit == "single search"
+    assert all(own.searched for own in primary_comparison(single).values.values())
     assert method_intervals(single, values)["near"] == runs
 
 

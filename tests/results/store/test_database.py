@@ -209,6 +209,11 @@ def test_a_store_that_cannot_be_written_is_read_and_nothing_is_made_beside_it(fi
         assert opened(file).finished_folds([spec.fingerprint]) == {spec.fingerprint}
 
 
+def test_a_copy_is_one_state_of_the_store(file, tmp_path):
+    Database(file).copy_to(tmp_path / "copy.sqlite")
+    assert content(tmp_path / "copy.sqlite") == content(file)
+
+
 def test_an_error_in_a_transaction_leaves_nothing(file):
     database = Database(file)
 
@@ -247,7 +252,7 @@ def test_a_damaged_row_is_named_with_the_remedy_whenever_it_is_read(file, values
     change(file, f"UPDATE trainings SET {places}", *values.values())
     store, fingerprint = opened(file), some_spec().fingerprint
     assert store.table("folds").empty
-    assert store.timings() == []
+    assert store.timings() == store.timings() == []
     (left_out,) = caplog.messages
     for text in (refusal(store.fold_result, fingerprint), left_out):
         assert f"store {file}: row {fingerprint} of trainings is damaged" in text
