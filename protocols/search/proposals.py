@@ -64,8 +64,7 @@ class Proposals:
         """
         number, first = len(trials), self.space[0]
         if first.exhaustive:
-            assert first.low is not None
-            return {first.target: int(first.low) + number}
+            return {first.target: int(first.ends[0]) + number}
         given = self.enqueued[number] if number < len(self.enqueued) else {}
         if number < self._startup:
             return {**self._sobol_point(number), **given}

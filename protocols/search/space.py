@@ -37,25 +37,30 @@ class SearchParameter(Record):
             check_bounds(self.scale, self.low, self.high)
         return self
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Lower and upper end of the range of numbers."""
+        assert self.low is not None
+        assert self.high is not None
+        return self.low, self.high
+
     def distribution(self) -> BaseDistribution:
         """The range as an Optuna distribution."""
         if self.scale == "choice":
             assert self.choices
             return CategoricalDistribution(self.choices)  # type: ignore[arg-type]
-        assert self.low is not None
-        assert self.high is not None
+        low, high = self.ends
         if self.scale in ("int", "int_log"):
-            return IntDistribution(int(self.low), int(self.high), log=self.scale == "int_log")
-        return FloatDistribution(self.low, self.high, log=self.scale == "log")
+            return IntDistribution(int(low), int(high), log=self.scale == "int_log")
+        return FloatDistribution(low, high, log=self.scale == "log")
 
     def holds(self, value: JsonValue) -> bool:
         """Whether a value is one that the search can try."""
         if self.scale == "choice":
             return self.choices is not None and value in self.choices
         is_number = isinstance(value, int if self.scale in ("int", "int_log") else int | float)
-        assert self.low is not None
-        assert self.high is not None
-        return is_number and not isinstance(value, bool) and self.low <= float(str(value)) <= self.high
+        low, high = self.ends
+        return is_number and not isinstance(value, bool) and low <= float(str(value)) <= high
 
     def grid(self, points: int) -> list[JsonValue]:
         """Values at equal distances on the scale, both ends included; all choices, and no whole number twice."""
@@ -73,9 +78,7 @@ class SearchParameter(Record):
         if self.scale == "choice":
             assert self.choices
             return self.choices[int(position * len(self.choices))]
-        assert self.low is not None
-        assert self.high is not None
-        low, high = self.low, self.high
+        low, high = self.ends
         if self.scale in ("int", "int_log"):
             low, high = low - 0.5, high + 0.5
         if self.scale in ("log", "int_log"):
@@ -83,8 +86,8 @@ class SearchParameter(Record):
         else:
             value = low + position * (high - low)
         if self.scale in ("int", "int_log"):
-            return min(max(round(value), int(self.low)), int(self.high))
-        return min(max(value, self.low), self.high)
+            return min(max(round(value), int(self.ends[0])), int(self.ends[1]))
+        return min(max(value, low), high)
 
 
 def searched_ranges(space: Sequence[SearchParameter]) -> dict[str, SearchedRange]:
@@ -108,9 +111,8 @@ def tried(space: Sequence[SearchParameter], trials: int) -> tuple[tuple[SearchPa
         covers all values. In all other cases no parameter is exhaustive any more, and the number is `trials`.
     """
     if len(space) == 1 and space[0].exhaustive:
-        assert space[0].low is not None
-        assert space[0].high is not None
-        values = int(space[0].high) - int(space[0].low) + 1
+        low, high = space[0].ends
+        values = int(high) - int(low) + 1
         if trials >= values:
             return tuple(space), values
     return tuple(parameter.model_copy(update={"exhaustive": False}) for parameter in space), trials

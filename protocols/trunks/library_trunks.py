@@ -27,9 +27,7 @@ RESNET101_FILE = WeightFile("resnet101", "https://download.pytorch.org/models/re
 
 # No auxiliary heads. No `transform_input`, because the images already have the format that the ImageNet weights need.
 # The initialisation is the default; it is given because torchvision warns that the default may change.
-_ARGUMENTS: dict[str, dict[str, Any]] = {
-    "googlenet": {"aux_logits": False, "transform_input": False, "init_weights": True}
-}
+_OF_GOOGLENET = {"aux_logits": False, "transform_input": False, "init_weights": True}
 
 
 class TorchvisionTrunk(nn.Sequential):
@@ -49,7 +47,7 @@ class TorchvisionTrunk(nn.Sequential):
 def torchvision_trunk(name: str) -> TorchvisionTrunk:
     """Build a trunk with random weights."""
     models = _library("torchvision", name).models
-    return TorchvisionTrunk(models.get_model(name, weights=None, **_ARGUMENTS.get(name, {})))
+    return TorchvisionTrunk(models.get_model(name, weights=None, **(_OF_GOOGLENET if name == "googlenet" else {})))
 
 
 @cache
