@@ -152,7 +152,7 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     """Version 1 compared the samples with all proxies in one list of pairs, with other rounding errors."""
 
     sub_losses = ("proxy_loss", "sample_loss")
-    needs = Needs(samples_per_class=4, normalization="ball", validation=True)
+    needs = Needs(normalization="ball", validation=True)
     named_bases = MappingProxyType({"c1": _c1, "c2": _c2, "ms": _ms, "triplet": _triplet})
     default_base = "c2"
 

@@ -38,14 +38,12 @@ class Needs:
     Attributes:
         warmup_epochs: passes over the training images (the authors' epochs) in which the trunk is frozen and only
             embedder and loss are trained; default 0.
-        samples_per_class: images per class in a batch; default None, which leaves the number to the method card.
         normalization: how evaluation normalises embeddings, `unit`: `v/|v|`, `ball`: `v/max(1, |v|)`; default `unit`.
         validation: whether the loss acts on validation scores (`on_evaluation`), so that a training without validation
             is refused; default False.
     """
 
     warmup_epochs: int = 0
-    samples_per_class: int | None = None
     normalization: Normalization = "unit"
     validation: bool = False
 

@@ -62,7 +62,6 @@ class PluginWrapper(TrainingPlugin):
         own, others = type(self).needs, self._inner.needs
         self.needs = Needs(
             warmup_epochs=max(own.warmup_epochs, others.warmup_epochs),
-            samples_per_class=own.samples_per_class or others.samples_per_class,
             normalization=own.normalization if own.normalization != "unit" else others.normalization,
             validation=own.validation or others.validation,
         )
