@@ -24,12 +24,6 @@ from results.records.records import Provenance
 from results.values import flat
 from results.wording import capitalized, in_words
 
-MOST_PAIRS = 60
-"""A table of more pairs is shown with those of the best method only. The files have all."""
-
-MOST_ROWS = 1_000
-"""Tables with more rows are offered as CSV alone, to keep the page small."""
-
 _LEVELS = ("limit", "warning", "note")
 _FOLDER = Path(__file__).parent / "templates"
 _FILES = (("csv", "csv", "text/csv"), ("md", "markdown", "text/markdown"), ("tex", "latex", "application/x-tex"))
@@ -105,9 +99,8 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
 
 
 def _downloads(table: Table, name: str) -> tuple[tuple[str, str], ...]:
-    files = _FILES[:1] if len(table.rows) > MOST_ROWS else _FILES
-    encoded = {suffix: base64.b64encode(WRITERS[form](table).encode()).decode() for suffix, form, _ in files}
-    return tuple((f"{name}.{suffix}", f"data:{kind};base64,{encoded[suffix]}") for suffix, _, kind in files)
+    encoded = {suffix: base64.b64encode(WRITERS[form](table).encode()).decode() for suffix, form, _ in _FILES}
+    return tuple((f"{name}.{suffix}", f"data:{kind};base64,{encoded[suffix]}") for suffix, _, kind in _FILES)
 
 
 def _table(material: Material, table: Table, name: str) -> PageTable:
@@ -121,17 +114,7 @@ def _table(material: Material, table: Table, name: str) -> PageTable:
 def _pairs(material: Material) -> PageTable | None:
     if material.comparison is None or not material.comparison.pairs:
         return None
-    return _of_the_best(material, _table(material, differences(material.measured), "differences"))
-
-
-def _of_the_best(material: Material, given: PageTable) -> PageTable:
-    table = given.table
-    if len(table.rows) <= MOST_PAIRS:
-        return given
-    best = material.best_first[0]
-    rows = tuple(row for row, values in zip(table.rows, table.sheet.rows, strict=True) if best in values[:2])
-    caption = f"{table.caption} Shown: those with {material.titles[best]}. The files have all {len(table.rows):,}."
-    return given._replace(table=replace(table, rows=rows, caption=caption))
+    return _table(material, differences(material.measured), "differences")
 
 
 def _details(material: Material) -> list[PageTable]:

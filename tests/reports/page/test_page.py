@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from reports.page.figures import Drawn
-from reports.page.page import MOST_PAIRS, build_page, page_values
+from reports.page.page import build_page, page_values
 from reports.tables.formats import to_csv, to_html, to_latex, to_markdown
 from reports.tables.result_table import table_of
 from tests.support.page_material import A, B, material, replace_run, searched, values
@@ -160,14 +160,6 @@ def test_pairs_with_the_best_method_are_named_as_such():
 
 def content_of(download):
     return base64.b64decode(download[1].split(",", 1)[1]).decode()
-
-
-def test_of_many_pairs_the_page_shows_those_of_the_best_method_and_the_files_have_all():
-    many = material(values(**{f"m{number:02}": [value - 0.01 * number for value in A] for number in range(13)}))
-    pairs = page_values(many)["pairs"]
-    assert len(pairs.table.rows) == 12
-    assert "The files have all 78." in pairs.table.caption
-    assert len(content_of(pairs.downloads[0]).splitlines()) == 1 + 78 > MOST_PAIRS
 
 
 def test_every_run_is_traced_to_its_trainings(quickstart):
