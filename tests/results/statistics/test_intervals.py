@@ -122,9 +122,12 @@ def test_verdicts():
     half = stats.t.ppf(0.975, 2) * 0.01 * np.sqrt(1 / 3 + 1)
     for value, verdict in ((0.5 - half + 1e-6, "inside"), (0.5 - half - 1e-6, "above"), (0.5 + half + 1e-6, "below")):
         assert published_verdict(ours, PublishedMean(value)) == verdict
-    assert published_verdict(ours, PublishedMean(0.5 + half + 1e-6, rounding=0.0005)) == "inside"
+    for edge in (0.5 + half + 1e-6, 0.5 - half - 1e-6):
+        assert published_verdict(ours, PublishedMean(edge, rounding=0.0005)) == "inside"
     assert published_verdict([[0.5, 0.5]], PublishedMean(0.5)) == "inside"
     assert published_verdict([[0.5]], PublishedMean(0.5)) == "no interval"
     assert published_verdict([[0.5]], PublishedMean(0.5, runs=10, deviation=0.01)) == "inside"
+    with pytest.raises(ValueError, match="needs at least one run"):
+        published_verdict([[]], PublishedMean(0.5))
     assert published_verdict(None, PublishedMean(0.5)) == "not run"
     assert published_verdict(ours, None) == "not published"
