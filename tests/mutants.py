@@ -151,7 +151,7 @@ def changes(node: ast.AST) -> Iterator[ast.AST]:
         changed = deepcopy(node)
         changed.test = ast.UnaryOp(ast.Not(), changed.test)
         yield changed
-    elif isinstance(node, ast.Return) and node.value is not None and not is_none(node.value):
+    elif isinstance(node, ast.Return) and node.value is not None and not is_empty(node.value):
         yield ast.Return(ast.Constant(None))
     elif isinstance(node, ast.Raise | ast.Break | ast.Continue | ast.Expr) or is_kept(node):
         yield ast.Pass()
@@ -162,8 +162,9 @@ def is_kept(node: ast.AST) -> bool:
     return isinstance(node, ast.Assign) and all(isinstance(one, ast.Attribute | ast.Subscript) for one in node.targets)
 
 
-def is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def is_empty(node: ast.expr) -> bool:
+    """Whether it is None, or False, which says the same to an `if`."""
+    return isinstance(node, ast.Constant) and not node.value
 
 
 def places(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:

@@ -229,6 +229,7 @@ PATIENCE = [  # validate every, patience, epochs done at the stop, validations w
     pytest.param(2, 9, 10, 5, id="cub200"),
     pytest.param(5, 14, 15, 3, id="cars196"),
     pytest.param(20, 39, 40, 2, id="sop"),
+    pytest.param(2, 4, 6, 3, id="patience is over, not reached"),
 ]
 
 
@@ -410,11 +411,12 @@ def test_a_warm_up_is_counted_in_passes_and_the_method_has_the_last_word(
     assert still == [2 * epoch + 2 <= steps for epoch in range(3)]
 
 
-def test_whole_passes_leave_the_rest_of_the_images_out(dataset: Dataset) -> None:
+@pytest.mark.parametrize(("batch_size", "passes"), [(10, [0, 0, 1, 1, 2, 2]), (20, [0, 1, 2, 3, 4, 5])])
+def test_whole_passes_leave_the_rest_of_the_images_out(dataset: Dataset, batch_size: int, passes: list[int]) -> None:
     shuffled = RECORDING.model_copy(update={"whole_passes": True, "samples_per_class": 0})
-    train_fold(*toy_fold(dataset, shuffled, short(batch_size=10, max_epochs=3)))
+    train_fold(*toy_fold(dataset, shuffled, short(batch_size=batch_size, max_epochs=3)))
     clocks = [value for name, value in RecordingLoss.calls if name == "on_step_start"]
-    assert [clock.passes for clock in clocks] == [0, 0, 1, 1, 2, 2]
+    assert [clock.passes for clock in clocks] == passes
     assert {(clock.steps_per_epoch, clock.total_steps) for clock in clocks} == {(2, 6)}
 
 

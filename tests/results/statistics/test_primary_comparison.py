@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from results.spec.experiment_spec import PrimaryScore
 from results.statistics.compare import ALPHA
-from results.statistics.intervals import student_t_interval
+from results.statistics.intervals import Interval, student_t_interval
 from results.statistics.primary_comparison import (
     comparison_on,
     method_intervals,
@@ -101,8 +101,10 @@ def test_intervals_are_over_searches_for_every_value_of_a_run():
     assert intervals["near"].n == 3
     assert intervals["near"].half_width == pytest.approx(2.446911851 * alone * (1.175 / 3) ** 0.5)
     assert intervals["good"].half_width > 0, "searches that agree by chance borrow the others' deviation"
-    one = searched({"good": [[0.40, 0.42]], "near": THREE["near"]})
-    assert method_intervals(one, one.values("map_at_r", "concatenated"))["good"].half_width is None
+    one = searched({"good": [[0.40, 0.42]], "near": THREE["near"], "begun": [[0.3]]})
+    intervals = method_intervals(one, one.values("map_at_r", "concatenated"))
+    assert intervals["good"].half_width is None
+    assert intervals["begun"] == Interval(0.3, None, 0)
 
 
 def test_the_smallest_step_of_a_score_is_that_of_one_neighbour():

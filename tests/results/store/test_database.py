@@ -3,7 +3,6 @@
 import sqlite3
 import subprocess
 import sys
-import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -165,25 +164,6 @@ def test_processes_and_threads_that_make_and_fill_a_store_at_once_store_everythi
     assert len(store.starts()) == 1
     with store.database.reading() as connection:
         assert [*map(tuple, connection.execute("SELECT version FROM suite_schema"))] == [(SCHEMA_VERSION,)]
-
-
-def test_a_reader_sees_whole_results_while_another_writes(file):
-    store, seen, done = opened(file), [], threading.Event()
-
-    def read():
-        reader = opened(file)
-        while not done.is_set():
-            seen.append(len(reader.table("curves")) / 3)
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    for seed in range(100, 130):
-        store.put_fold(some_spec(seed=seed), some_result(some_spec(seed=seed)))
-    done.set()
-    thread.join()
-    assert seen == sorted(seen)
-    assert all(count == int(count) for count in seen)
-    assert len(store.table("curves")) / 3 == 31
 
 
 def test_one_reading_sees_one_state(file):
