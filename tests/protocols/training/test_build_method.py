@@ -109,7 +109,7 @@ def test_the_miner_chooses_the_pairs() -> None:
 @pytest.mark.parametrize("name", ["ContrastiveLoss", "NTXentLoss"])
 def test_a_librarys_loss_computes_half_precision_in_float32(name: str) -> None:
     """In float16 a sum ends at 65,504. tests/losses/test_contract.py tries the suite's own losses."""
-    method, (embeddings, labels) = build_method(_spec(name), 5, 3), _batch()
+    method, (embeddings, labels) = build_method(_spec(name), [4] * 5, 3, 8), _batch()
     with torch.autocast("cpu", dtype=torch.float16):
         value = method(embeddings.half(), labels)
     assert value.dtype == torch.float32
