@@ -150,7 +150,6 @@ def losses_of_plain_loop(spec: FoldSpec, data: FoldData, suite: FoldResult) -> l
         images=pool_images(spec, source),
         steps_per_epoch=spec.conditions.training.iterations_per_epoch,
         seed=derive_seed("pool", spec.seed),
-        generator=torch.Generator().manual_seed(derive_seed("plugin", spec.seed)),
     )
     crops = torch.Generator().manual_seed(derive_seed("crops", spec.seed))
     means = []
