@@ -129,26 +129,18 @@ class WorkerProcess:
             self._process.start()
         theirs.close()
 
-    def call(self, function: Callable[..., Any], *arguments: Any, report: Callable[[Any], None] | None = None) -> Any:
-        """Call a function there, and return its value or raise its error.
-
-        Args:
-            function: A function of a module.
-            arguments: Its arguments.
-            report: If given, the function gets one more argument, with which it sends values to `report`.
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function of a module there, and return its value or raise its error.
 
         Raises:
             EndedProcessError: The process ended without an answer.
         """
         try:
-            self._connection.send((function, arguments, report is not None))
-            kind, value = self._connection.recv()
-            while kind == "report" and report is not None:
-                report(value)
-                kind, value = self._connection.recv()
+            self._connection.send((function, arguments))
+            is_error, value = self._connection.recv()
         except (EOFError, ConnectionError):
             raise EndedProcessError(self._reason()) from None
-        if kind == "error":
+        if is_error:
             raise value
         return value
 
@@ -203,20 +195,16 @@ def _serve(connection: Connection, environment: Mapping[str, str], folder: str) 
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-
-    def report(value: Any) -> None:
-        connection.send(("report", value))
-
     with suppress(EOFError, ConnectionError):  # The parent has ended.
         while True:
             request = connection.recv_bytes()
             try:
-                function, arguments, reports = pickle.loads(request)
-                answer = "value", function(*arguments, *([report] if reports else []))
+                function, arguments = pickle.loads(request)
+                answer = False, function(*arguments)
                 sys.stdout.flush()
                 connection.send(answer)
             except Exception as error:
-                connection.send(("error", _sendable(error)))
+                connection.send((True, _sendable(error)))
 
 
 def _sendable(error: Exception) -> Exception:

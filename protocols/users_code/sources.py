@@ -135,9 +135,11 @@ def _with_imports(source: UsersSource) -> UsersSource:
     standard = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
     files = {source.main}
     for name, module in list(sys.modules.items()):
-        file = Path(os.path.abspath(getattr(module, "__file__", None) or ""))
-        if name in ("__main__", "__mp_main__") or not file.is_file() or not file.is_relative_to(own):
+        path = os.path.abspath(getattr(module, "__file__", None) or "")
+        # Texts first: thousands of modules are elsewhere.
+        if name in ("__main__", "__mp_main__") or not path.startswith(f"{own}{os.sep}") or not os.path.isfile(path):
             continue
+        file = Path(path)
         of_suite = file.is_relative_to(_CHECKOUT) and file.relative_to(_CHECKOUT).parts[0] in _SUITE
         installed = bool(_INSTALLED & set(file.relative_to(own).parts))
         if not (of_suite or installed or any(file.resolve().is_relative_to(folder) for folder in standard)):
@@ -246,7 +248,7 @@ def _check_hidden(source: UsersSource) -> None:
     """Raise SourceError if a module of another source has the name of one beside this source, which is hidden then."""
     _roots.add(source.root)
     others = [root for root in _roots if not source.root.is_relative_to(root)]
-    for name, module in list(sys.modules.items()):
+    for name, module in list(sys.modules.items()) if others else ():
         taken = Path(getattr(module, "__file__", None) or "").absolute()
         own = source.root / name.partition(".")[0]
         if any(taken.is_relative_to(root) for root in others) and not taken.is_relative_to(source.root):
