@@ -75,6 +75,7 @@ def forked_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes for users' code have this one's modules; those of a run import the suite and torch's optimizers."""
     import torch._dynamo  # noqa: F401
 
+    gc.collect()  # Or a forked process would end the executor of an earlier test, and wait for its locks.
     fork = multiprocessing.get_context("fork")
     monkeypatch.setattr("protocols.processes.processes", lambda: fork)
 
