@@ -152,7 +152,7 @@ def test_a_preset_has_the_sizes_of_its_source(preset: str, sizes: tuple[int, ...
 
 def test_the_needs_of_the_base_count_too() -> None:
     base = ProxyISALoss(3, 4, memory_size=8)
-    base.needs = Needs(warmup_epochs=5, samples_per_class=2)
+    base.needs = Needs(warmup_epochs=5)
     assert small(base).needs == base.needs
     assert small().needs == Needs(warmup_epochs=1)
 
