@@ -29,6 +29,7 @@ class CoveredRow:
         detail: The experiment that reproduces it, the paper that it is quoted from, or the reason why it cannot be run.
         method: What the row is called in the experiment: a method card or a variant; None if the suite has no method.
         our_reading: The setting that we run where no source states the row's own; empty for other rows.
+        as_published: The row's name in `settings.csv`.
     """
 
     table: str
@@ -38,6 +39,7 @@ class CoveredRow:
     detail: str
     method: str | None
     our_reading: str
+    as_published: str
 
 
 @cache
@@ -59,7 +61,8 @@ def _covered(table: PublishedTable, shipped: list[StoredExperiment]) -> Iterator
             cell = next(cell for column, cell in row.cells.items() if column.dataset == dataset)
             origin = row_origin(table.name, row, dataset)
             status, detail = _status(table, row, cell, origin, relevant)
-            yield CoveredRow(table.name, row.label, dataset, status, detail, row.key, origin.our_reading)
+            about = row.key, origin.our_reading, origin.as_published
+            yield CoveredRow(table.name, row.label, dataset, status, detail, *about)
 
 
 def _status(

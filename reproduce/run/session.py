@@ -16,7 +16,7 @@ from protocols.search.proposals import SamplerError, build_sampler, try_sampler
 from protocols.search.space import searched_ranges, tried
 from protocols.search.study import Budget, Study
 from protocols.setup import Setup
-from protocols.splits import ClassSplit, SplitError, drawn_name, named_split
+from protocols.splits import SplitError, drawn_name, named_split
 from protocols.trunks.embedding_model import check_images_fit
 from protocols.trunks.trunk_entry import RANDOM
 from protocols.trunks.trunk_registry import identified_trunk
@@ -238,20 +238,10 @@ def setup_of(experiment: Experiment, dataset: Dataset) -> Setup:
     if isinstance(name, DrawnSplit):
         name = drawn_name(PROTOCOLS[experiment.protocol].split, name.seed)
     split = named_split(name, dataset.n_classes, dataset.trainval_classes, test_given=dataset.are_test_classes_given)
-    return Setup(
-        dataset,
-        split,
-        _folds_of(experiment, split),
-        experiment.conditions,
-        experiment.seed,
-        experiment.metrics,
-    )
-
-
-def _folds_of(experiment: Experiment, split: ClassSplit) -> int:
     # Under `mlrc` with the conventional split there is a single model per run, as in the papers.
     one_model = experiment.protocol == "mlrc" and split.name == "conventional"
-    return 1 if one_model else len(split.folds[: experiment.folds])
+    folds = 1 if one_model else len(split.folds[: experiment.folds])
+    return Setup(dataset, split, folds, experiment.conditions, experiment.seed, experiment.metrics)
 
 
 def data_of(setup: Setup) -> ExperimentData:
