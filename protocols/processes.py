@@ -41,10 +41,6 @@ _SLOW_SECONDS = 60
 _EXIT_SECONDS = 5
 """How long a process whose connection has ended may take to exit by itself."""
 
-computing = threading.RLock()
-"""Held while this process trains or Optuna proposes a setting. Searches run in threads, and Optuna changes torch's
-number of threads, its own verbosity and Python's filters of warnings for a moment."""
-
 _starting = threading.Lock()
 
 

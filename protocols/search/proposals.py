@@ -7,6 +7,7 @@ the trials of our own log. So an interrupted search goes on with exactly the set
 
 import importlib
 import math
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,12 +17,15 @@ import optuna
 from optuna.distributions import BaseDistribution
 from pydantic import JsonValue
 
-from protocols.processes import computing
 from protocols.search.space import SearchParameter
 from results.records.trials import Trial
 from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
 from results.wording import first_line
+
+computing = threading.RLock()
+"""Held while Optuna proposes a setting. Searches run in threads, and Optuna changes torch's number of threads, its own
+verbosity and Python's filters of warnings for a moment."""
 
 _HUB = "optunahub"
 """An optional package that loads samplers of OptunaHub."""

@@ -9,7 +9,7 @@ import torch
 
 from protocols.evaluation.test_data import test_data
 from protocols.jobs import EvaluateJob, Job, Lab, TrainJob
-from protocols.processes import computing
+from protocols.search.proposals import computing
 from protocols.setup import Setup
 from reproduce.run.devices import prepare_process
 from reproduce.run.lab import MethodSearch, SharedLab
