@@ -66,7 +66,7 @@ def run(
     Before the first training the run says how many there are. You can stop it with Ctrl-C at any time; the same command
     continues it.
     """
-    if ray is None and workers != 1:
+    if ray is None:
         _begin_imports_of_workers()
     from reproduce.monitoring.trackers import open_trackers
     from reproduce.run import run_experiment
