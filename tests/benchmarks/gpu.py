@@ -32,7 +32,6 @@ from PIL import Image
 from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.jobs import TrainJob
-from protocols.metrics.retrieval import normalized, query_scores
 from protocols.training.torch_state import torch_provenance
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
@@ -49,7 +48,7 @@ from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import toy_fold
 
 OUT = Path("results/measured/bench_gpu.json")
-SECONDS = {"suite": 160, "pml": 80, "first_step": 40, "run": 70, "precision": 75, "tests": 40, "retrieval": 15}
+SECONDS = {"suite": 160, "pml": 80, "first_step": 40, "run": 70, "precision": 90, "tests": 40}
 """The parts in their order, and how long each may take."""
 CLASSES, PER_CLASS = 100, 60
 PROXY_ANCHOR = MethodSpec(
@@ -241,18 +240,6 @@ def precision(bench: Bench) -> Iterator[tuple[str, Any]]:
             yield kind, {"best_validation_map_at_r": scores}
 
 
-def retrieval(bench: Bench) -> Iterator[tuple[str, Any]]:
-    """Seconds of the retrieval metrics at the size of SOP's test set."""
-    images, classes, size = (200, 40, 16) if bench.smoke else (60_502, 11_316, 512)
-    rows = normalized(torch.randn(images, size, generator=torch.Generator().manual_seed(0))).to(bench.device)
-    found = []
-    for _ in range(3):
-        started = time.perf_counter()
-        query_scores(rows, torch.arange(images) % classes)
-        found.append(time.perf_counter() - started)
-    yield f"{images:,} x {size}", {"seconds": found}
-
-
 def gpu_tests(bench: Bench) -> Iterator[tuple[str, Any]]:
     """The tests with the mark `gpu`."""
     mark = re.compile(r"^(@|pytestmark = )pytest\.mark\.gpu", re.MULTILINE)
@@ -270,7 +257,6 @@ PARTS: dict[str, Callable[[Bench], Iterator[tuple[str, Any]]]] = {
     "run": whole_run,
     "precision": precision,
     "tests": gpu_tests,
-    "retrieval": retrieval,
 }
 
 
