@@ -52,10 +52,6 @@ def transform(side: int, train: bool) -> Any:
     return t.Compose([t.Resize(round(side * 256 / 227)), *crop, t.ToTensor(), t.Normalize(mean, std)])
 
 
-def _no_clusters(*_: Any) -> None:
-    """The library's default needs faiss, and MAP@R no clusters."""
-
-
 class Trunk(nn.Module):
     """BN-Inception with average pooling and frozen batch norm."""
 
@@ -100,8 +96,8 @@ def main() -> None:
         accuracy_calculator=AccuracyCalculator(
             include=("mean_average_precision_at_r",),
             k="max_bin_count",
-            knn_func=inference.CustomKNN(distances.LpDistance()),  # The default needs faiss too.
-            kmeans_func=_no_clusters,
+            knn_func=inference.CustomKNN(distances.LpDistance()),  # The defaults need faiss; MAP@R needs no clusters.
+            kmeans_func=lambda *_: None,
             device=torch.device(device),
         ),
     )
