@@ -30,9 +30,9 @@ GPU_THREADS = 2
 A constant, so that a node's GPUs are all used whatever its cores are: nodes with two cores per GPU are common.
 """
 
-_LIBRARIES = ("torch", "pytorch_metric_learning.losses", "pytorch_metric_learning.miners", "pydantic", "PIL.Image")
+# torch imports the second for deterministic kernels, which takes about as long as the import of torch itself.
+_LIBRARIES = ("torch", "torch._inductor.config", "pytorch_metric_learning.losses", "pydantic", "PIL.Image")
 """What processes are forked with. The suite is not among it: another copy of it may be installed than the one here."""
-
 
 _LOG = logging.getLogger(__name__)
 _SLOW_SECONDS = 60

@@ -66,8 +66,10 @@ def run(
     Before the first training the run says how many there are. You can stop it with Ctrl-C at any time; the same command
     continues it.
     """
-    if ray is None and workers != 1:
-        _begin_imports_of_workers()
+    if ray is None and Path("/dev/nvidiactl").exists():
+        from protocols.processes import start_importing
+
+        start_importing()  # On a GPU machine the imports of processes take seconds, as those of this one do.
     from reproduce.monitoring.trackers import open_trackers
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device, default_workers
@@ -113,14 +115,6 @@ def _say_end(session: Session, finished: Finished, done: str, console: Console) 
     say(console, f"tables ({suffixes}): {finished.files[0].with_suffix('')}")
     for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):
         say(console, line)
-
-
-def _begin_imports_of_workers() -> None:
-    """On a GPU machine the imports of processes take seconds, as those of this one do."""
-    if Path("/dev/nvidiactl").exists():
-        from protocols.processes import start_importing
-
-        start_importing()
 
 
 def _executor_factory(device: str, workers: int | None, ray: str | None, where: StoragePaths) -> Callable[[], Executor]:

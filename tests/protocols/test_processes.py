@@ -50,6 +50,16 @@ def test_what_code_changes_ends_with_its_process() -> None:
     assert torch.nn.functional.normalize is not None
 
 
+def imported_by_a_training() -> list[str]:
+    before = set(sys.modules)
+    torch.use_deterministic_algorithms(True)
+    return sorted(set(sys.modules) - before)
+
+
+def test_libraries_are_imported_before_a_process_is_forked() -> None:
+    assert run_in_subprocess(imported_by_a_training) == []
+
+
 def leaves_a_thread() -> int:
     threading.Thread(target=time.sleep, args=(600,)).start()
     time.sleep(0.3)
