@@ -31,6 +31,7 @@ from PIL import Image
 from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.jobs import TrainJob
+from protocols.metrics.retrieval import normalized, query_scores
 from protocols.training.torch_state import torch_provenance
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
@@ -47,7 +48,7 @@ from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import toy_fold
 
 OUT = Path("results/measured/bench_gpu.json")
-SECONDS = {"suite": 155, "pml": 95, "first_step": 50, "run": 65, "precision": 75, "tests": 40}
+SECONDS = {"suite": 155, "pml": 90, "first_step": 45, "run": 65, "precision": 75, "tests": 40, "retrieval": 10}
 """The parts in their order, and how long each may take."""
 CLASSES, PER_CLASS = 100, 60
 PROXY_ANCHOR = MethodSpec(
@@ -248,6 +249,31 @@ def precision(bench: Bench) -> Iterator[tuple[str, Any]]:
             yield kind, {"best_validation_map_at_r": scores}
 
 
+def retrieval(bench: Bench) -> Iterator[tuple[str, Any]]:
+    """Seconds of the retrieval metrics at the size of SOP's test set, and of faiss's search alone if it is there."""
+    images, classes, size = (200, 40, 16) if bench.smoke else (60_502, 11_316, 512)
+    rows = normalized(torch.randn(images, size, generator=torch.Generator().manual_seed(0))).to(bench.device)
+    yield f"{images:,} x {size}", {"seconds": timed(lambda: query_scores(rows, torch.arange(images) % classes))}
+    try:
+        import faiss
+
+        index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatL2(size))
+        values = rows.cpu().numpy()
+        index.add(values)
+        yield "faiss-gpu, 21 neighbours", {"seconds": timed(lambda: index.search(values, 21))}
+    except (ImportError, AttributeError, NameError) as error:  # faiss for a CPU has no names of a GPU.
+        yield "faiss-gpu, 21 neighbours", {"failed": f"{type(error).__name__}: {error}"}
+
+
+def timed(work: Callable[[], Any]) -> list[float]:
+    found = []
+    for _ in range(3):
+        started = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - started)
+    return found
+
+
 def gpu_tests(bench: Bench) -> Iterator[tuple[str, Any]]:
     """The tests with the mark `gpu`."""
     mark = re.compile(r"^(@|pytestmark = )pytest\.mark\.gpu", re.MULTILINE)
@@ -265,6 +291,7 @@ PARTS: dict[str, Callable[[Bench], Iterator[tuple[str, Any]]]] = {
     "run": whole_run,
     "precision": precision,
     "tests": gpu_tests,
+    "retrieval": retrieval,
 }
 
 
