@@ -117,7 +117,7 @@ def coverage(
     if table is not None:
         drawn = []
         for row in rows:
-            reading = f" (our reading: {row.our_reading})" if row.our_reading else ""
+            reading = f" (our reading: {row.origin.our_reading})" if row.origin.our_reading else ""
             if row.table == table:
                 drawn.append((row.label, row.dataset, row.status, row.detail + reading))
         show_rows(table, ("row", "dataset", "status", "by, from, or why not"), drawn)
