@@ -98,7 +98,7 @@ def fit(
     opened = opened_store(store, artifacts)
     runs, where = find_runs(opened, name, method, search), storage_paths(store, artifacts, cache)
     with new_folder(to) as folder, _data_of(name, runs[0], data, device, where) as images:
-        check_weights(next(iter(runs[0].trainings.values()))[0], weights)
+        check_weights(next(iter(runs[0].trainings.values())).spec, weights)
         training = images.bar("training on all classes")
         said, difference = fit_model(opened, runs, images, folder, onnx=onnx, training=training)
     say(output_console(), said)

@@ -39,14 +39,12 @@ class StoredTraining:
     Attributes:
         experiment: Name of the experiment.
         settings: The experiment.
-        spec: All that decided the training.
         result: Its stored result.
         keeps_checkpoint: Whether a test evaluation was made with its weights.
     """
 
     experiment: str
     settings: Experiment
-    spec: FoldSpec
     result: FoldResult
     keeps_checkpoint: bool
 
@@ -54,7 +52,7 @@ class StoredTraining:
     def called(self) -> str:
         """The training's name in messages."""
         purpose = "reproduction" if self.keeps_checkpoint else "search or choice of the epoch"
-        spec = self.spec
+        spec = self.result.spec
         return f"{self.experiment}, {spec.method.name}, fold {spec.fold} ({purpose}) {spec.fingerprint[:12]}"
 
 
@@ -67,17 +65,17 @@ def stored_trainings(store: Store, experiment: Start) -> list[StoredTraining]:
         if method in summary.methods:
             others |= {fingerprint for trial in study.trials for fingerprint in trial.trainings}
     return [
-        StoredTraining(experiment.name, summary.experiment, spec, result, fingerprint in tested)
-        for fingerprint, (spec, result) in store.fold_results(tested | others).items()
+        StoredTraining(experiment.name, summary.experiment, result, fingerprint in tested)
+        for fingerprint, result in store.fold_results(tested | others).items()
     ]
 
 
 def random_sample(store: Store, trainings: Iterable[StoredTraining], size: int, seed: int) -> list[StoredTraining]:
     """Take trainings that this version of the code made, at random. The same seed takes the same ones."""
-    by_fingerprint = {training.spec.fingerprint: training for training in trainings}
+    by_fingerprint = {training.result.fingerprint: training for training in trainings}
     for training in by_fingerprint.values():
-        remember_kept_sources(store.artifacts, sources_of_training(training.spec))
-    possible = [training for _, training in sorted(by_fingerprint.items()) if _is_of_this_version(training.spec)]
+        remember_kept_sources(store.artifacts, sources_of_training(training.result.spec))
+    possible = [training for _, training in sorted(by_fingerprint.items()) if _is_of_this_version(training.result.spec)]
     return random.Random(seed).sample(possible, min(size, len(possible)))
 
 
@@ -109,7 +107,7 @@ class Comparison:
 
 def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> Comparison:
     """Make a training again, and compare it with the stored one."""
-    spec = training.spec
+    spec = training.result.spec
     dataset = data.of_training(spec, training.settings, f"of {training.called}")
     with as_input_errors():
         classes = FoldClasses(spec.fold, from_ranges(spec.train_classes), from_ranges(spec.validation_classes))

@@ -1,7 +1,6 @@
 """The trials of a search, and where a search keeps them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from pydantic import Field, JsonValue, model_validator
@@ -89,17 +88,3 @@ class TrialsInMemory:
     def put_trial(self, study: str, trial: Trial) -> None:
         """As `TrialLog.put_trial`."""
         self._trials.setdefault(study, {})[trial.number] = trial
-
-
-@dataclass(frozen=True)
-class SearchTrials:
-    """The finished trials of a search, as tables need them.
-
-    Attributes:
-        scores: Scores by trial, fractions of 1; the expected score of a raced trial.
-        iterations: Mean number of iterations of the trials' trainings; None if it was not kept.
-    """
-
-    scores: tuple[float, ...]
-    iterations: float | None = None
-    study: str | None = None

@@ -168,4 +168,4 @@ def _of_data(measured: MeasuredExperiment) -> Iterator[Finding]:
 
 
 def _has_split_file(measured: MeasuredExperiment) -> bool:
-    return any(spec.split == "mlrc_conventional" for spec, _ in measured.trainings.values())
+    return any(result.spec.split == "mlrc_conventional" for result in measured.trainings.values())

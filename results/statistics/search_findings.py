@@ -286,7 +286,7 @@ def validation_scores(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -
     """Return the validation MAP@R, mean over folds, of the runs whose trainings are all known and have one."""
     means = []
     for run in runs:
-        results = [measured.trainings[name][1] for name in run.fold_fingerprints if name in measured.trainings]
+        results = [measured.trainings[name] for name in run.fold_fingerprints if name in measured.trainings]
         scores = [result.best_map_at_r for result in results if result.best_map_at_r is not None]
         if scores and len(scores) == len(run.fold_fingerprints):
             means.append(float(np.mean(scores)))

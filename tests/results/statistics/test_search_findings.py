@@ -51,17 +51,18 @@ def test_trainings_are_counted_by_method():
     world = with_trainings()
     assert cut_offs(world)["contrastive"] == (12, 12)
     stopped = dict(world.trainings)
-    for name, (spec, _) in stopped.items():
+    for name, result in stopped.items():
+        spec = result.spec
         if spec.method.name == "triplet" or spec == specs_of(world, "cosface")[2]:
-            stopped[name] = (spec, some_result(spec, best_iteration=100))
+            stopped[name] = some_result(spec, best_iteration=100)
     assert cut_offs(replace(world, trainings=stopped)) == {"contrastive": (12, 12), "cosface": (11, 12)}
     assert cut_offs(measured()) == {}, "of runs without trainings nothing is known"
 
 
 def test_a_record_whose_trainings_were_left_out_keeps_their_counts():
     world = with_trainings()
-    name, (spec, _) = next(iter(world.trainings.items()))
-    stopped = {**world.trainings, name: (spec, some_result(spec, best_iteration=100))}
+    name, result = next(iter(world.trainings.items()))
+    stopped = {**world.trainings, name: some_result(result.spec, best_iteration=100)}
     world = replace(world, trainings=stopped)
     kept_world = MeasuredExperiment.from_json(world.without_trainings().to_json())
     assert not kept_world.trainings
