@@ -28,9 +28,10 @@ from reproduce.run.session import Session, data_of
 from reproduce.run.tasks import Executor
 from reproduce.storage import only_run_of
 from results.atomic_files import try_out, write_atomically
-from results.spec.data_choice import FEATURES, DrawnSplit
+from results.spec.data_choice import DrawnSplit, samples_word
 from results.statistics.primary_comparison import planned_score, primary_comparison
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import counted
 
 
 def interim_looks(session: Session) -> tuple[str, ...]:
@@ -64,8 +65,7 @@ def interim_looks(session: Session) -> tuple[str, ...]:
         if same and len(session.store.experiment_runs(start.fingerprint)) >= sum(summary.runs.values()) > 0:
             more_searches = planned_now or search.searches < ours.search.searches
             looks.add((search.searches, "search") if more_searches else (summary.reproductions, "run"))
-    plural = {"search": "searches", "run": "runs"}
-    return tuple(f"{count} {unit if count == 1 else plural[unit]}" for count, unit in sorted(looks))
+    return tuple(counted(count, unit) for count, unit in sorted(looks))
 
 
 @dataclass(frozen=True)
@@ -161,10 +161,10 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
     console.print(session.experiment.title, style="bold", markup=False, highlight=False)
     split = setup.split
     fold = split.folds[0]
-    samples = "rows" if dataset.name == FEATURES else "images"
     console.print(
-        f"{dataset.name}: {len(dataset.images)} {samples} of {dataset.n_classes} classes; {len(fold.train)} train, "
-        f"{len(fold.validation)} validation, {len(split.test)} test classes; data {dataset.fingerprint[:12]}",
+        f"{dataset.name}: {len(dataset.images)} {samples_word(dataset.name)} of {dataset.n_classes} classes; "
+        f"{len(fold.train)} train, {len(fold.validation)} validation, {len(split.test)} test classes; "
+        f"data {dataset.fingerprint[:12]}",
         highlight=False,
     )
     console.print("Validation scores below are of validation classes; the test classes are others.", highlight=False)
