@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, Cache, Device, StoreAt, StoredName, Weights
-from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, opened_store, storage_paths
+from reproduce.terminal import output_console, say
 from results.atomic_files import atomic_folder
 
 if TYPE_CHECKING:

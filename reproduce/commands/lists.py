@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.options import STORE, StoreAt
-from reproduce.commands.terminal import output_console, say, show_rows
 from reproduce.errors import InputError
+from reproduce.terminal import output_console, say, show_rows
 
 _LATEST_FAILURES = 5
 

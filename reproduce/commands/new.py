@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
+from reproduce.terminal import output_console, say
 
 app = typer.Typer(name="new", help="Write files to start from, such as a method of your own.", no_args_is_help=True)
 

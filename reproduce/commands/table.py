@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from reproduce.commands.options import STORE, Format, StoreAt
-from reproduce.commands.terminal import output_console, print_table, say
 from reproduce.errors import InputError, read_text
 from reproduce.storage import existing_store, opened_store
+from reproduce.terminal import output_console, print_table, say
 
 if TYPE_CHECKING:
     from reports.board.boards import Board

@@ -17,8 +17,8 @@ from reproduce.commands.options import (
     StoredName,
     Weights,
 )
-from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
+from reproduce.terminal import output_console, say
 
 if TYPE_CHECKING:
     from reproduce.outputs.train_again import Comparison

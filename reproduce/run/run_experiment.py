@@ -18,7 +18,6 @@ from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table, with_notes
 from reproduce import interrupts
-from reproduce.commands.terminal import show_interim
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.trackers import Tracking
 from reproduce.outputs.result_files import link_latest, own_name
@@ -27,6 +26,7 @@ from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.session import Session, data_of
 from reproduce.run.tasks import Executor
 from reproduce.storage import only_run_of
+from reproduce.terminal import show_interim
 from results.atomic_files import try_out, write_atomically
 from results.spec.data_choice import DrawnSplit, samples_word
 from results.statistics.primary_comparison import planned_score, primary_comparison

@@ -11,13 +11,13 @@ import yaml
 from rich.console import Console
 
 from reports.tables.formats import WRITERS
-from reproduce.commands.terminal import show_answer
 from reproduce.config import deviations as deviations_module
 from reproduce.config import experiment_file as experiments
 from reproduce.config import strict_yaml as reading
 from reproduce.config.deviations import deviations
 from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.outputs.tables import KINDS
+from reproduce.terminal import show_answer
 from results.published.tables import published_table, published_tables
 from results.spec.conditions import Conditions
 from results.spec.experiment_spec import Experiment
