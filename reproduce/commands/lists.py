@@ -71,10 +71,10 @@ def status(store: StoreAt = STORE) -> None:
     from reproduce.storage import opened_store
 
     console, opened = output_console(), opened_store(store)
-    starts, trainings, failures = opened.starts(), opened.table("folds"), opened.table("failures")
+    starts, failures = opened.starts(), opened.table("failures")
     say(
         console,
-        f"{opened.url}: {len(starts)} experiment(s), {len(trainings)} training(s), "
+        f"{opened.url}: {len(starts)} experiment(s), {opened.count('trainings')} training(s), "
         f"{opened.count('runs')} test evaluation(s), {len(failures)} failure(s)",
     )
     if starts:

@@ -21,7 +21,7 @@ from reproduce.errors import WorkFailedError, as_input_errors
 from reproduce.run.open_data import OpenedData
 from results.atomic_files import BAD_ZIP
 from results.records.artifacts import weights_path
-from results.records.provenance import mixed_math, mixed_versions
+from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES
 from results.records.records import FoldResult, Provenance
 from results.spec.experiment_spec import Experiment
 from results.spec.source_names import sources_of_training
@@ -166,5 +166,7 @@ def _different_machines(stored: Provenance, again: Provenance) -> Iterator[str]:
     for name in ("device", "threads", "cpu_count", "host_system", "processor"):
         if getattr(stored, name) != getattr(again, name):
             yield f"{name.replace('_', ' ')} {getattr(again, name)} instead of {getattr(stored, name) or 'unknown'}"
-    for name, values in (mixed_versions([stored, again]) | mixed_math([stored, again])).items():
-        yield f"{name} {' and '.join(values)}"
+    before, now = ({**origin.versions, **origin.math} for origin in (stored, again))
+    for name in (*DECIDING_PACKAGES, *sorted(stored.math.keys() - {CUDA_GRAPHS})):
+        if name in before and name in now and before[name] != now[name]:
+            yield f"{name} {now[name]} instead of {before[name]}"
