@@ -10,7 +10,6 @@ from pydantic import JsonValue
 from rich.console import Console
 
 from protocols.datasets.dataset import note_on_queries
-from protocols.datasets.split_file import SPLIT_FILE
 from protocols.processes import threads_per_training
 from protocols.search.study import Study
 from protocols.users_code.kept import keep_sources
@@ -28,7 +27,8 @@ from reproduce.run.tasks import Executor
 from reproduce.storage import only_run_of
 from reproduce.terminal import show_interim
 from results.atomic_files import try_out, write_atomically
-from results.spec.data_choice import DrawnSplit, samples_word
+from results.spec.data_choice import samples_word
+from results.statistics.findings import data_findings
 from results.statistics.primary_comparison import planned_score, primary_comparison
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted
@@ -179,17 +179,12 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
 
 
 def notes_on_data(session: Session) -> list[str]:
-    """Say what is not usual about the classes: what is left out, nested folders, a split, drawn halves, queries."""
-    dataset, split, data = session.setup.dataset, session.experiment.split, data_of(session.setup)
-    notes = [f"left out: {phrase}" for phrase in data.left_out]
-    if data.equal_files:
-        notes.append(f"the data have {data.equal_files}")
+    """Say what is not usual about the data: what findings say of them, nested folders, queries."""
+    dataset, data = session.setup.dataset, data_of(session.setup)
+    findings = data_findings(session.experiment, data, split_file=dataset.is_split_given)
+    notes = [finding.text for finding in findings]
     if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
         notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
-    if dataset.is_split_given:
-        notes.append(f"training and test classes are those of {session.experiment.dataset.split or SPLIT_FILE}")
-    elif isinstance(split, DrawnSplit):
-        notes.append(f"the test classes are drawn at random with the seed {split.seed}")
     if queries := note_on_queries(dataset):
         notes.append(queries)
     return notes
