@@ -10,7 +10,6 @@ from results.records.records import CurvePoint
 from results.spec.search_settings import SearchedRange
 from results.statistics.primary_comparison import primary_comparison
 from results.statistics.search_findings import (
-    RangeEnd,
     cut_offs,
     gains_over,
     range_ends,
@@ -111,22 +110,22 @@ def experiment(*settings):
 
 
 def test_ends_are_found_once_for_all_runs_of_a_setting():
-    assert range_ends(experiment({"loss.margin": 0.5, "optimizer.lr": 1e-3})) == [
-        RangeEnd("triplet", "optimizer.lr", "highest", 1e-3, 1, 1)
+    assert list(range_ends(experiment({"loss.margin": 0.5, "optimizer.lr": 1e-3}))) == [
+        ("triplet", "optimizer.lr 0.001 (highest)", True)
     ]
-    assert range_ends(experiment({"loss.margin": 0.5, "optimizer.lr": 1e-4})) == []
+    assert list(range_ends(experiment({"loss.margin": 0.5, "optimizer.lr": 1e-4}))) == []
 
 
 def test_searches_that_find_an_end_are_counted():
     settings = [{"loss.margin": margin, "optimizer.lr": 1e-4} for margin in (0.0, 1.0, 0.3, 0.0)]
-    assert range_ends(experiment(*settings)) == [
-        RangeEnd("triplet", "loss.margin", "lowest", 0.0, 2, 4),
-        RangeEnd("triplet", "loss.margin", "highest", 1.0, 1, 4),
+    assert list(range_ends(experiment(*settings))) == [
+        ("triplet", "loss.margin 0 (lowest in 2 of 4 searches)", False),
+        ("triplet", "loss.margin 1 (highest in 1 of 4 searches)", False),
     ]
 
 
 def test_values_that_were_set_have_no_ends():
-    assert range_ends(experiment({"loss.alpha": 32})) == []
+    assert list(range_ends(experiment({"loss.alpha": 32}))) == []
 
 
 def test_runs_without_validation_scores_are_left_out():
