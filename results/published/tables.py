@@ -184,11 +184,6 @@ class PublishedTable:
     columns: tuple[PublishedColumn, ...]
     rows: tuple[PublishedRow, ...]
 
-    @property
-    def cells(self) -> tuple[PublishedCell, ...]:
-        """All cells, row by row."""
-        return tuple(row.cells[column] for row in self.rows for column in self.columns)
-
 
 def published_tables() -> list[str]:
     """The names that `published_table` takes."""
@@ -275,15 +270,10 @@ def metric_name(title: str) -> str:
     return f"recall@{cutoff}"
 
 
-@dataclass(frozen=True)
-class FigureValue:
-    """One value of a published figure.
+class FigureValue(NamedTuple):
+    """One value of a published figure: a score, as a fraction of 1, at a place on the horizontal axis.
 
-    Attributes:
-        series: Line of the figure: the key of a method, or the value of the line's hyperparameter; empty for a figure
-            with one line.
-        x: Position on the horizontal axis: an epoch or the value of a hyperparameter.
-        score: The score as a fraction of 1.
+    The series is the line: the key of a method, or the value of the line's hyperparameter; empty where there is one.
     """
 
     dataset: str
