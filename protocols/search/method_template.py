@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import Field, JsonValue
 
 from protocols.search.space import SearchParameter
-from results.spec.hyperparameters import method_at, value_at
+from results.spec.hyperparameters import method_at, values_at
 from results.spec.training_spec import MethodSpec
 from results.values import Record
 
@@ -36,5 +36,5 @@ class MethodTemplate(Record):
         lr = network_lr if self.method.lr is None else self.method.lr
         loss_lr = lr if self.method.loss_lr is None else self.method.loss_lr
         method = self.method.model_copy(update={"lr": lr, "loss_lr": loss_lr})
-        own = [(parameter, value_at(method, parameter.target)) for parameter in self.space]
+        own = zip(self.space, values_at(method, [parameter.target for parameter in self.space]), strict=True)
         return {parameter.target: value for parameter, value in own if parameter.holds(value)}

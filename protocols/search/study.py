@@ -13,13 +13,14 @@ from protocols.search.space import SearchParameter, tried
 from protocols.setup import Setup
 from protocols.training.build_method import RefusedError
 from results.records.records import FoldResult
-from results.records.trials import Trial, TrialLog, best_trial, mean_of
+from results.records.trials import Trial, best_trial, mean_of
 from results.spec.hyperparameters import HyperparameterError
 from results.spec.mlrc_constants import REPRODUCTIONS, TRIALS
 from results.spec.racing import RACING_VERSION, Race
 from results.spec.search_settings import SamplerSettings
 from results.spec.seeds import search_seed
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
+from results.store.searches import Searches
 from results.values import fingerprint_of
 
 SEARCH_VERSION = 2
@@ -50,7 +51,7 @@ class Study:
         method: The method with its search space.
         budget: Number of trials, reproductions and searches.
         sampler: Settings of Optuna's sampler.
-        log: Where the trials are kept.
+        log: Where the trials are kept; None for a study that is only planned.
         racing: Whether a trial that is clearly behind gets no more folds (`results.spec.racing`).
         enqueue: Settings that a search tries first, if the method has their hyperparameters.
     """
@@ -59,7 +60,7 @@ class Study:
     method: MethodTemplate
     budget: Budget
     sampler: SamplerSettings
-    log: TrialLog
+    log: Searches | None
     racing: bool = False
     enqueue: tuple[dict[str, JsonValue], ...] = ()
 
@@ -127,7 +128,7 @@ class Study:
 
     def trials(self) -> tuple[Trial, ...]:
         """Return the trials that the log has, up to the budget; the last one may be running."""
-        return () if self.name is None else self.log.trials(self.name)[: self.n_trials]
+        return () if self.name is None or self.log is None else self.log.trials(self.name)[: self.n_trials]
 
     def best_hyperparameters(self, lab: Lab) -> dict[str, JsonValue]:
         """Search the hyperparameters, one trial after another.
@@ -145,11 +146,11 @@ class Study:
         """
         if self.name is None:
             return dict(self.method.given)
+        assert self.log is not None
         self.log.put_study(self.name, self.identity)
         seed = search_seed(self.setup.seed, self.setup.search)
         proposals = Proposals(self.space, self.sampler, seed, self.enqueued)
-        trials: list[Trial] = []
-        known = self.trials()
+        known, trials = self.trials(), list[Trial]()
         while len(trials) < self.n_trials:
             if len(trials) < len(known):
                 trial = known[len(trials)]
@@ -157,26 +158,22 @@ class Study:
                 trial = Trial(number=len(trials), setting=proposals.next(trials))
                 self.log.put_trial(self.name, trial)
             if trial.state != "failed":
-                trial = self._finished(trial, trials, lab)
+                before, trial = trial, self._finished(trial, trials, lab)
+                if trial is not before:
+                    self.log.put_trial(self.name, trial)
             trials.append(trial)
         if (best := best_trial(trials)) is None:
             raise RefusedError(f"all {len(trials)} trials of the search failed; the last: {trials[-1].reason}")
         return {**self.method.given, **best.setting}
 
     def _finished(self, trial: Trial, before: Sequence[Trial], lab: Lab) -> Trial:
-        """Train the folds of a trial, and keep its score, or why the method refuses the setting."""
-        assert self.name is not None
+        """Train the folds of a trial, and return it with its score, or with the reason why the method refuses it."""
         race = Race.against(before)
         try:
             folds = self._train(trial, race, lab)
         except (RefusedError, HyperparameterError) as error:
-            done = Trial(number=trial.number, setting=trial.setting, state="failed", reason=str(error))
-        else:
-            if trial.state != "running":
-                return trial
-            done = _scored(trial, folds, race, n_folds=self.setup.folds)
-        self.log.put_trial(self.name, done)
-        return done
+            return Trial(number=trial.number, setting=trial.setting, state="failed", reason=str(error))
+        return _scored(trial, folds, race, n_folds=self.setup.folds) if trial.state == "running" else trial
 
     def _train(self, trial: Trial, race: Race, lab: Lab) -> list[FoldResult]:
         """Train the folds of a trial; in a race one after another until it is clearly behind."""
@@ -200,9 +197,8 @@ class Study:
         choice_flags: tuple[str, ...] = (),
     ) -> EvaluateJob:
         """Describe the test of a reproduction; see `EvaluateJob`."""
-        seed, search, metrics = self.setup.seed, self.setup.search, self.setup.metrics
-        found = trainings, protocol, hyperparameters, run, seed, search, self.name, metrics
-        return EvaluateJob(*found, choosers, choice_flags)
+        setup, found = self.setup, (trainings, protocol, hyperparameters, run)
+        return EvaluateJob(*found, setup.seed, setup.search, self.name, setup.metrics, choosers, choice_flags)
 
     def specs(self, trial: Trial) -> tuple[FoldSpec, ...]:
         """Specify a trial's trainings, one per fold."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from results.spec.data_choice import FEATURES
+from results.spec.data_choice import OWN_DATA
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.trunk_spec import TrunkSpec
 from results.statistics.across_datasets import (
@@ -28,9 +28,6 @@ from results.statistics.deviations import SearchDeviation, nearest_search_deviat
 from results.statistics.primary_comparison import method_values, primary_score, resolution, unit_of
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, distinct
-
-_USERS_DATA = ("folder", FEATURES)
-"""Names of datasets that stand for any data of a user."""
 
 _TITLES = {
     "cub200": "CUB-200-2011",
@@ -74,14 +71,14 @@ class Source:
     def title(self) -> str:
         """Title of the dataset; of a user's data the name of the experiment."""
         name = self.measured.summary.dataset
-        title = self.name if name in _USERS_DATA else _TITLES.get(name, name)
+        title = self.name if name in OWN_DATA else _TITLES.get(name, name)
         return f"part of {title}" if self.measured.summary.experiment.dataset.subset else title
 
     @property
     def data(self) -> tuple[str, str]:
         """What tells datasets apart. Two parts of one dataset are one."""
         name = self.measured.summary.dataset
-        return name, self.measured.records[0].data_fingerprint if name in _USERS_DATA else ""
+        return name, self.measured.records[0].data_fingerprint if name in OWN_DATA else ""
 
     @property
     def conditions(self) -> dict[str, str]:

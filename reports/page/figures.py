@@ -151,7 +151,7 @@ def _curves(
         lines = []
         for name in (name for record in records for name in record.fold_fingerprints):
             scores = scores_of(name) if name in material.measured.trainings else {}
-            best = material.measured.trainings[name][1].best_iteration if scores else 0
+            best = material.measured.trainings[name].best_iteration if scores else 0
             if len(scores) > 1 and best in scores:
                 lines.append(FoldCurve(tuple(scores), tuple(scores.values()), best))
         if lines:
@@ -160,7 +160,7 @@ def _curves(
 
 
 def _validations(material: Material, fingerprint: str) -> dict[int, float]:
-    points = material.measured.trainings[fingerprint][1].curve
+    points = material.measured.trainings[fingerprint].curve
     scores = {point.iteration: point.map_at_r for point in points if point.map_at_r is not None}
     return {at: score for at, score in scores.items() if math.isfinite(score)}
 

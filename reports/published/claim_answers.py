@@ -16,7 +16,6 @@ from typing import Literal, get_args
 from reports.published.eligibility import StoredExperiment, concerns, objections
 from results.published.claims import Claim
 from results.published.print_alone import PrintAnswer, print_answer
-from results.published.rows import row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, published_table, published_tables
 from results.spec.experiment_spec import Metric
 from results.statistics.comparison import ComparedPair, ComparisonResult
@@ -124,9 +123,10 @@ def claimed_cells(claim: Claim) -> tuple[tuple[PublishedRow, PublishedCell], tup
         [
             (row, cell)
             for row in table.rows
-            if row.key == side.method and (cell := row.cells.get(column)) and cell.value == side.value is not None
+            if row.key == method and value is not None
+            if (cell := row.cells.get(column)) and cell.value == float(value)
         ]
-        for side in (claim.a, claim.b)
+        for method, value in ((claim.a, claim.value_a), (claim.b, claim.value_b))
     )
     # Rows of other networks may have equal values by chance.
     pairs = sorted(product(a, b), key=lambda pair: _likeness(pair[0][0], pair[1][0]), reverse=True)
@@ -144,7 +144,7 @@ def _answered(claim: Claim, stored: Sequence[StoredExperiment], any_dataset: boo
             answer = _experiment_answer(claim, one)
             if answer is not None:
                 answers.append(answer)
-            elif one.dataset == claim.dataset and one.runs(claim.a.method) and one.runs(claim.b.method):
+            elif one.dataset == claim.dataset and one.runs(claim.a) and one.runs(claim.b):
                 not_compared.append(one.name)
     runs = max(answers, key=lambda answer: _rank(answer, claim), default=None)  # Of equal ones the first, the latest.
     return AnsweredClaim(claim, print_answer(claim), runs, _quoted(claim), tuple(not_compared))
@@ -165,7 +165,7 @@ def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnsw
         return None  # Experiments compare headline scores alone.
     score = score_of(stored.measured, metric, "concatenated" if claim.kind == "concatenated" else "separated")
     comparison = comparison_on(stored.measured, score)
-    pair = comparison.pair(claim.a.method, claim.b.method) if comparison else None
+    pair = comparison.pair(claim.a, claim.b) if comparison else None
     if comparison is None or pair is None:
         return None
     differences = _differences(claim, stored)
@@ -185,7 +185,7 @@ def _verdict(claim: Claim, pair: ComparedPair, margin: float, *, its_conditions:
     if pair.direction in _DIRECTIONS:
         own, other = _DIRECTIONS[pair.direction]
         return own if its_conditions else other
-    claimed_more = claim.difference / 100 > margin
+    claimed_more = claim.points / 100 > margin
     return "not seen here" if not its_conditions and pair.size == "within" and claimed_more else "cannot tell"
 
 
@@ -199,16 +199,15 @@ def _differences(claim: Claim, stored: StoredExperiment) -> tuple[str, ...] | No
         reasons.append(f"not the settings of {table.name}")
         stored = replace(stored, deviations=())
     for row, cell in cells:
-        run = stored.runs(cell.key or "")[0]
+        run = stored.runs(row.key or "")[0]
         reasons += objections(table, row, cell, stored, len(run.fold_fingerprints), run.dimensions)
     reasons += [f"the paper quotes the value of {method} from {source}" for method, source in _quoted(claim).items()]
     return tuple(dict.fromkeys(reasons))
 
 
 def _quoted(claim: Claim) -> dict[str, str]:
-    quoted = {}
-    for row, cell in claimed_cells(claim) or ():
-        origin = row_origin(claim.setting, row, claim.dataset)
-        if origin.kind != "measured":
-            quoted[cell.key or ""] = origin.quoted_from or "an unclear source"
-    return quoted
+    return {
+        row.key or "": cell.origin.quoted_from or "an unclear source"
+        for row, cell in claimed_cells(claim) or ()
+        if cell.origin.kind != "measured"
+    }

@@ -78,12 +78,12 @@ def objections(
     Returns:
         Reasons as phrases; empty if the runs can fill the cell.
     """
-    experiment = stored.measured.summary.experiment.for_row(cell.key or "")
+    experiment = stored.measured.summary.experiment.for_row(row.key or "")
     trunk = experiment.conditions.trunk
     reasons = list(stored.deviations)
-    if cell.key not in (*experiment.methods, *(variant.key for variant in experiment.variants)):
+    if row.key not in (*experiment.methods, *(variant.key for variant in experiment.variants)):
         reasons.append("a method card of its own")
-    if stored.measured.code_of(cell.key or ""):
+    if stored.measured.code_of(row.key or ""):
         reasons.append("a loss or miner of its own")
     if experiment.dataset.subset:
         reasons.append("a subset of the dataset")
@@ -95,9 +95,9 @@ def objections(
         reasons.append(f"trunk started from {trunk.weights.partition(':')[0]} weights, not the published ones")
     if table.name == "nir_table2" and trunk.pooling != _published_pooling(row):
         reasons.append(f"{trunk.pooling} pooling")
-    if models != (asked := 1 if cell.kind == "single" else FOLDS):
+    if models != (asked := 1 if cell.column.kind == "single" else FOLDS):
         reasons.append(f"{models} model(s) a run, published for {asked}")
-    tested = dimensions * (models if cell.kind == "concatenated" else 1)
+    tested = dimensions * (models if cell.column.kind == "concatenated" else 1)
     if cell.dimensions is not None and tested != cell.dimensions:
         reasons.append(f"{tested} dimensions, published for {cell.dimensions}")
     if (crop := experiment.conditions.images.crop) != (size := published_image_size(row, cell)):
@@ -109,7 +109,7 @@ def objections_to_runs(
     table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: StoredExperiment
 ) -> list[str] | None:
     """The objections to what an experiment has run of a cell's method; None if it has no runs of it on the dataset."""
-    runs = stored.runs(cell.key) if cell.key and stored.dataset == cell.dataset else []
+    runs = stored.runs(row.key) if row.key and stored.dataset == cell.column.dataset else []
     return objections(table, row, cell, stored, len(runs[0].fold_fingerprints), runs[0].dimensions) if runs else None
 
 
@@ -118,7 +118,7 @@ def published_image_size(row: PublishedRow, cell: PublishedCell) -> int:
     said = re.search(r"\b(\d+)x\1\b", f"{row.label} {row.setting}")
     if said:
         return int(said[1])
-    return 224 if cell.kind == "single" else ImageSettings().crop
+    return 224 if cell.column.kind == "single" else ImageSettings().crop
 
 
 def _published_pooling(row: PublishedRow) -> str:

@@ -12,7 +12,6 @@ import numpy as np
 from reports.published.eligibility import StoredExperiment, concerns, objections_to_runs
 from reports.tables.result_table import metric_title as result_title
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
-from results.published.rows import RowOrigin, published_mean, row_origin
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
 from results.statistics.finding import origin_findings
 from results.statistics.intervals import Interval, PublishedVerdict, published_verdict, student_t_interval
@@ -45,7 +44,6 @@ class ComparedCell:
     """One published number and ours.
 
     Attributes:
-        row_origin: Who measured the published number.
         ours: Over runs, or over complete searches where they are repeated, in the units of the records (fractions of 1,
             steps); None if it was not run.
         origin: The experiment that our runs are of.
@@ -53,7 +51,6 @@ class ComparedCell:
     """
 
     published: PublishedCell
-    row_origin: RowOrigin
     ours: Interval | None
     origin: str | None
     verdict: PublishedVerdict
@@ -112,23 +109,21 @@ def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedT
         for column in table.columns:
             runs = _most_runs(table, row, row.cells[column], relevant)
             used += [runs[0]] if runs else []
-            cells[column] = _compared(table, row, row.cells[column], runs)
+            cells[column] = _compared(row, row.cells[column], runs)
         rows.append(ComparedRow(label, row, cells))
     return ComparedTable(table, tuple(rows), tuple(_notes(table, relevant, used)))
 
 
-def _compared(table: PublishedTable, row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None) -> ComparedCell:
-    origin = row_origin(table.name, row, cell.dataset)
-    without: PublishedVerdict | None = _WITHOUT_COMPARISON.get(origin.kind)
+def _compared(row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None) -> ComparedCell:
+    without: PublishedVerdict | None = _WITHOUT_COMPARISON.get(cell.origin.kind)
     if row.key is None:
-        without = "cannot be determined" if origin.not_determined else "method not in the suite"
-    published = published_mean(cell, origin)
+        without = "cannot be determined" if cell.origin.not_determined else "method not in the suite"
     if runs is None:
-        return ComparedCell(cell, origin, None, None, without or published_verdict(None, published))
+        return ComparedCell(cell, None, None, without or published_verdict(None, cell.mean))
     experiment, values = runs
     searches = _complete_searches(experiment, values)
-    verdict = without or published_verdict(searches, published)
-    return ComparedCell(cell, origin, _interval(experiment, cell, searches), experiment.name, verdict)
+    verdict = without or published_verdict(searches, cell.mean)
+    return ComparedCell(cell, _interval(experiment, row, cell, searches), experiment.name, verdict)
 
 
 def _complete_searches(one: StoredExperiment, values: Mapping[int, list[float]]) -> list[list[float]]:
@@ -138,11 +133,13 @@ def _complete_searches(one: StoredExperiment, values: Mapping[int, list[float]])
     return complete if complete and unit_of(summary.experiment) == "search" else searches
 
 
-def _interval(one: StoredExperiment, cell: PublishedCell, searches: Sequence[Sequence[float]]) -> Interval:
+def _interval(
+    one: StoredExperiment, row: PublishedRow, cell: PublishedCell, searches: Sequence[Sequence[float]]
+) -> Interval:
     """Our mean with the interval of the experiment's own table, or its own if the table does not have the method."""
-    if cell.key in one.measured.summary.methods:
-        values = {key: _values(one, cell, key) for key in one.measured.summary.methods}
-        return method_intervals(one.measured, {key: own for key, own in values.items() if own})[cell.key]
+    if row.key in one.measured.summary.methods:
+        values = {key: _values(one, cell.column, key) for key in one.measured.summary.methods}
+        return method_intervals(one.measured, {key: own for key, own in values.items() if own})[row.key]
     return student_t_interval([float(np.mean(runs)) for runs in searches] if len(searches) > 1 else searches[0])
 
 
@@ -150,20 +147,20 @@ def _most_runs(
     table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: Sequence[StoredExperiment]
 ) -> _CellRuns | None:
     """The runs that fill a cell; None for a row that the paper did not measure itself."""
-    if row_origin(table.name, row, cell.dataset).kind != "measured":
+    if cell.origin.kind != "measured":
         return None
     fitting = [one for one in stored if objections_to_runs(table, row, cell, one) == []]
-    candidates = [(one, values) for one in fitting if (values := _values(one, cell, cell.key or ""))]
+    candidates = [(one, values) for one in fitting if (values := _values(one, cell.column, row.key or ""))]
     return max(candidates, key=lambda known: sum(map(len, known[1].values())), default=None)
 
 
-def _values(one: StoredExperiment, cell: PublishedCell, key: str) -> Mapping[int, list[float]]:
-    """A method's values of the cell's metric by search.
+def _values(one: StoredExperiment, column: PublishedColumn, key: str) -> Mapping[int, list[float]]:
+    """A method's values in a column by search.
 
     Empty if any run was not evaluated with the metric, since a part of the runs is another number.
     """
-    kind: EmbeddingKind = "concatenated" if cell.kind == "concatenated" else "separated"
-    values = one.measured.values(cell.metric, kind).get(key, {})
+    kind: EmbeddingKind = "concatenated" if column.kind == "concatenated" else "separated"
+    values = one.measured.values(column.metric, kind).get(key, {})
     return values if sum(map(len, values.values())) == len(one.runs(key)) else {}
 
 
@@ -269,14 +266,14 @@ def _sheet(table: ComparedTable) -> Sheet:
     lines = []
     for row in table.rows:
         for column, cell in row.cells.items():
-            published, ours, origin = cell.published, cell.ours, cell.row_origin
+            published, ours, origin = cell.published, cell.ours, cell.published.origin
             measured: tuple[Value, ...] = (None,) * 4
             if ours is not None:
                 ends = [None if end is None else cell.scale * end for end in (ours.mean, ours.low, ours.high)]
                 measured = (*ends, ours.n)
             where = (table.published.name, row.label, column.dataset, column.metric, column.kind)
             printed = (published.as_published or None, published.plus_minus)
-            about = (published.key, cell.origin, origin.kind, origin.quoted_from)
+            about = (row.published.key, cell.origin, origin.kind, origin.quoted_from)
             lines.append((*where, *printed, *measured, cell.verdict, *about))
     return Sheet(_HEADER, tuple(lines))
 

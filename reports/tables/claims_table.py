@@ -61,7 +61,7 @@ def _difference(pair: ComparedPair) -> Cell:
 def _head(one: AnsweredClaim) -> str:
     claim = one.claim
     origin = ", ".join(part for part in (claim.source, claim.place) if part)
-    pair = f"{claim.a.method} > {claim.b.method}"
+    pair = f"{claim.a} > {claim.b}"
     return f"{origin}: {pair}" if origin else pair
 
 
@@ -70,7 +70,7 @@ def _row(one: AnsweredClaim) -> Row:
     cells = (
         Cell(claim.dataset),
         Cell(claim.score),
-        Cell(claim.difference, form=NumberFormat(digits=claim.digits, signed=True), kind="published"),
+        Cell(claim.points, form=NumberFormat(digits=claim.digits, signed=True), kind="published"),
         Cell(printed.noise, form=NumberFormat(digits=2)),
         Cell(printed.verdict),
         Cell(one.verdict),
@@ -87,7 +87,7 @@ def _answer_cells(claim: Claim, answer: ExperimentAnswer | None) -> list[Cell]:
     return [
         Cell(pair.untested or size_words(pair, answer.comparison.margin)),
         _difference(pair),
-        Cell(pair.claimed_size(claim.difference / 100) if answer.dataset == claim.dataset else None),
+        Cell(pair.claimed_size(claim.points / 100) if answer.dataset == claim.dataset else None),
         Cell(pair.p_better, form=P_VALUE),
         Cell(pair.smallest, form=DISTANCE),
         Cell(pair.units_a, written=f"{', '.join(map(str, counts))} {plural(_unit(answer))}"),

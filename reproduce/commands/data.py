@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 
 from reproduce.commands.options import STORE, Skip, Subset
-from reproduce.commands.terminal import output_console, say, show_rows
 from reproduce.errors import InputError, as_input_errors
 from reproduce.monitoring.bars import Bars
+from reproduce.terminal import output_console, say, show_rows
 
 if TYPE_CHECKING:
     from protocols.datasets.dataset import Dataset

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.options import STORE, Cache, Device, Weights
-from reproduce.commands.terminal import output_console, say, show_rows
 from reproduce.errors import InputError, as_input_errors
+from reproduce.terminal import output_console, say, show_rows
 
 
 def evaluate(

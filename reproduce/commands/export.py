@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, Cache, Device, StoreAt, StoredName, Weights
-from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, opened_store, storage_paths
+from reproduce.terminal import output_console, say
 from results.atomic_files import atomic_folder
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def fit(
     opened = opened_store(store, artifacts)
     runs, where = find_runs(opened, name, method, search), storage_paths(store, artifacts, cache)
     with new_folder(to) as folder, _data_of(name, runs[0], data, device, where) as images:
-        check_weights(next(iter(runs[0].trainings.values()))[0], weights)
+        check_weights(next(iter(runs[0].trainings.values())).spec, weights)
         training = images.bar("training on all classes")
         said, difference = fit_model(opened, runs, images, folder, onnx=onnx, training=training)
     say(output_console(), said)

@@ -10,9 +10,9 @@ import typer
 from reproduce.commands.data import CACHE
 from reproduce.commands.export import new_folder
 from reproduce.commands.options import Device, Skip, Weights
-from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError, as_input_errors
 from reproduce.monitoring.bars import Bars
+from reproduce.terminal import output_console, say
 
 app = typer.Typer(name="features", help="Compute features of images.", no_args_is_help=True)
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.options import STORE, StoreAt
-from reproduce.commands.terminal import output_console, say, show_rows
 from reproduce.errors import InputError
+from reproduce.terminal import output_console, say, show_rows
 
 _LATEST_FAILURES = 5
 
@@ -71,10 +71,10 @@ def status(store: StoreAt = STORE) -> None:
     from reproduce.storage import opened_store
 
     console, opened = output_console(), opened_store(store)
-    starts, trainings, failures = opened.starts(), opened.table("folds"), opened.table("failures")
+    starts, failures = opened.starts(), opened.table("failures")
     say(
         console,
-        f"{opened.url}: {len(starts)} experiment(s), {len(trainings)} training(s), "
+        f"{opened.url}: {len(starts)} experiment(s), {opened.count('trainings')} training(s), "
         f"{opened.count('runs')} test evaluation(s), {len(failures)} failure(s)",
     )
     if starts:
@@ -117,7 +117,7 @@ def coverage(
     if table is not None:
         drawn = []
         for row in rows:
-            reading = f" (our reading: {row.our_reading})" if row.our_reading else ""
+            reading = f" (our reading: {row.origin.our_reading})" if row.origin.our_reading else ""
             if row.table == table:
                 drawn.append((row.label, row.dataset, row.status, row.detail + reading))
         show_rows(table, ("row", "dataset", "status", "by, from, or why not"), drawn)

@@ -1,5 +1,6 @@
 """`new method`: writes a method card and a loss to start from."""
 
+from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
@@ -7,59 +8,10 @@ from typing import Annotated
 
 import typer
 
-from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
+from reproduce.terminal import output_console, say
 
 app = typer.Typer(name="new", help="Write files to start from, such as a method of your own.", no_args_is_help=True)
-
-_CARD = Template("""\
-key: "$name"  # the name of this file
-title: "$title"  # the name in tables
-source: unpublished  # the paper that the method comes from
-
-loss:
-  # A path is relative to this file. The loss can also be my_package.module:Class, or a class of
-  # pytorch-metric-learning such as TripletMarginLoss.
-  name: ./$name.py:$cls
-  # Arguments of the class. num_classes and embedding_size are filled in if the class requires them.
-  arguments:
-    scale: 16.0
-
-# Images per class in a batch; 0 draws images at random.
-batch:
-  samples_per_class: 4
-
-# Learning rate of the loss's own parameters; without it they get that of the network.
-loss_optimizer:
-  lr: 0.01
-
-# What the search varies; scales are linear, log, int, int_log and choice.
-search:
-  loss.scale:
-    scale: log
-    low: 4.0
-    high: 64.0
-""")
-
-_LOSS = Template('''\
-"""A loss to start from: softmax over the cosines between embeddings and one learned proxy per class."""
-
-import torch
-from torch import nn
-from torch.nn import functional
-
-
-class $cls(nn.Module):
-    def __init__(self, num_classes: int, embedding_size: int, scale: float = 16.0) -> None:
-        super().__init__()
-        self.scale = scale
-        self.proxies = nn.Parameter(torch.randn(num_classes, embedding_size))
-
-    def forward(self, embeddings, labels, indices_tuple=None):
-        """embeddings (n, d), labels (n,) as 0..C-1; indices_tuple is what a miner chose, or None."""
-        cosines = functional.normalize(embeddings) @ functional.normalize(self.proxies).T
-        return functional.cross_entropy(self.scale * cosines, labels)
-''')
 
 
 @app.command()
@@ -94,6 +46,7 @@ def write_method(name: str, to: Path) -> tuple[Path, Path]:
     cls = "".join(word[:1].upper() + word[1:] for word in words)
     cls = cls if cls.isidentifier() else f"Loss{cls}"
     values = {"name": name, "title": " ".join(words).capitalize() or name, "cls": cls}
-    write_atomically(loss, _LOSS.substitute(values))
-    write_atomically(card, _CARD.substitute(values))
+    for path, name_of_template in ((loss, "loss.txt"), (card, "method.yaml")):
+        template = resources.files("reproduce").joinpath("templates", name_of_template).read_text(encoding="utf-8")
+        write_atomically(path, Template(template).substitute(values))
     return card, loss

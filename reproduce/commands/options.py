@@ -5,11 +5,14 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
 from reproduce.errors import InputError
+
+if TYPE_CHECKING:
+    from results.spec.experiment_spec import Experiment
 
 ExperimentName = Annotated[
     str,
@@ -148,6 +151,18 @@ class Choices:
         }
         given = {key: value for key, value in options.items() if value is not None}
         return given | dict(map(_setting, self.settings or []))
+
+    def experiments(self, name: str) -> "dict[str, Experiment]":
+        """Read an experiment file, with the settings and the folders of images that the options give."""
+        from reproduce.config.experiment_file import load_experiments
+
+        loaded = load_experiments(name, self.overrides())
+        datasets = {experiment.dataset.name for experiment in loaded.values()}
+        for key, experiment in loaded.items():
+            if (root := self.root_of(experiment.dataset.name, datasets)) is not None:
+                dataset = experiment.dataset.model_copy(update={"root": root})
+                loaded[key] = experiment.model_copy(update={"dataset": dataset})
+        return loaded
 
     def root_of(self, dataset: str, all_datasets: set[str]) -> Path | None:
         """Return the folder that `--data` gives for a dataset; None if it gives none.

@@ -19,7 +19,7 @@ from reproduce.commands.options import (
     Workers,
     with_choices,
 )
-from reproduce.commands.terminal import output_console, say, show_rows
+from reproduce.terminal import output_console, say, show_rows
 
 if TYPE_CHECKING:
     from reproduce.forecast import MethodPlan
@@ -60,7 +60,7 @@ def plan(
     where = storage_paths(store, artifacts, cache)
     opened = existing_store(store, artifacts)
     timings = opened.timings() if opened else []
-    for opened_session in open_sessions(experiment, choices, where, console, plan=True):
+    for opened_session in open_sessions(choices.experiments(experiment), where, console, choices.weights, plan=True):
         *_, session = opened_session.looks()
         show_plan(forecast.plan(session, opened, timings), rate, at_a_time, session, console)
         show_needs(session, console)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
-from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
+from reproduce.terminal import output_console, say
 
 
 def report(

@@ -20,8 +20,8 @@ from reproduce.commands.options import (
     Workers,
     with_choices,
 )
-from reproduce.commands.terminal import output_console, say
 from reproduce.errors import WorkFailedError
+from reproduce.terminal import output_console, say
 from results.wording import in_words
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ def run(
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device(device if ray is None else "auto")
     failed: dict[str, str] = {}
-    for opened in open_sessions(experiment, choices, where, console, plan=False, device=features_on):
+    loaded = choices.experiments(experiment)
+    for opened in open_sessions(loaded, where, console, choices.weights, plan=False, device=features_on):
         started, made = time.perf_counter(), 0
         for session in opened.looks():
             # A cluster's number of workers and their speed are not known before it is open.
@@ -103,8 +104,8 @@ def run(
 
 def _say_end(session: Session, finished: Finished, done: str, console: Console) -> None:
     """Print the answer, write the page, and say where tables, figures and page are."""
-    from reproduce.commands.terminal import show_answer
     from reproduce.outputs.page import page_or_reason  # Imports what draws figures.
+    from reproduce.terminal import show_answer
 
     show_answer(finished.measured, console)
     if session.experiment.search.until_decided:

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
-from reproduce.commands.terminal import output_console, say
 from reproduce.storage import opened_store, storage_paths
+from reproduce.terminal import output_console, say
 
 app = typer.Typer(
     name="store",

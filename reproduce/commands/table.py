@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from reproduce.commands.options import STORE, Format, StoreAt
-from reproduce.commands.terminal import output_console, print_table, say
 from reproduce.errors import InputError, read_text
 from reproduce.storage import existing_store, opened_store
+from reproduce.terminal import output_console, print_table, say
 
 if TYPE_CHECKING:
     from reports.board.boards import Board
@@ -173,17 +173,12 @@ def _warn_of_names(read: Iterable[Claim], stored: Iterable[StoredExperiment]) ->
     from results.published.tables import DATASETS, read_published
 
     run = {record.method for one in stored for record in one.measured.records}
-    known = {
-        "method": {*card_names(), *read_published("methods")["variant"], *run},
-        "dataset": {*DATASETS.values(), *(one.dataset for one in stored)},
-    }
-    warned: set[str] = set()
-    for claim in read:
-        for kind, name in (("method", claim.a.method), ("method", claim.b.method), ("dataset", claim.dataset)):
-            if name not in known[kind] and name not in warned:
-                warned.add(name)
-                text = f"line {claim.line}: no {kind} is called {name!r}; `reproduce {kind}s` lists the names"
-                typer.echo(text, err=True)
+    methods = {*card_names(), *read_published("methods")["variant"], *run}
+    datasets = {*DATASETS.values(), *(one.dataset for one in stored)}
+    named = [("method", name, methods) for claim in read for name in (claim.a, claim.b)]
+    named += [("dataset", claim.dataset, datasets) for claim in read]
+    for kind, name in dict.fromkeys((kind, name) for kind, name, known in named if name not in known):
+        typer.echo(f"no {kind} is called {name!r}; `reproduce {kind}s` lists the names", err=True)
 
 
 def board(

@@ -17,8 +17,8 @@ from reproduce.commands.options import (
     StoredName,
     Weights,
 )
-from reproduce.commands.terminal import output_console, say
 from reproduce.errors import InputError
+from reproduce.terminal import output_console, say
 
 if TYPE_CHECKING:
     from reproduce.outputs.train_again import Comparison
@@ -60,7 +60,7 @@ def verify(
     own = own_folders(name, stored[0].experiment)
     roots = {dataset: Choices(data=data).root_of(dataset, datasets) or own.get(dataset) for dataset in datasets}
     with Bars(console) as bars:
-        for spec in {training.spec.conditions.trunk: training.spec for training in taken}.values():
+        for spec in {training.result.spec.conditions.trunk: training.result.spec for training in taken}.values():
             check_weights(spec, weights)
         again = OpenedData(where, torch_device, bars, roots=roots)
         progress = bars.of("training again")

@@ -9,7 +9,7 @@ from rich.console import Console
 from protocols.jobs import Job, Outcome, TrainJob
 from reproduce.errors import InputError
 from results.records.records import FoldResult, RunRecord
-from results.store.frame import EMBEDDING_KINDS
+from results.store.frame import scores_of
 from results.values import flat
 from results.wording import first_line
 
@@ -92,12 +92,7 @@ def write_training(folder: Path, job: TrainJob, result: FoldResult) -> None:
 
 def write_test(folder: Path, record: RunRecord) -> None:
     """Write the scores of a run to `test/`."""
-    scores: dict[str, float | None] = {}
-    for kind in EMBEDDING_KINDS:
-        for metrics in (getattr(record, kind).model_dump(), getattr(record, f"metrics_{kind}")):
-            scores |= {f"test/{kind}_{name}": value for name, value in metrics.items()}
-    if record.last_epoch is not None:
-        scores |= {f"test/last_epoch_{name}": value for name, value in record.last_epoch.model_dump().items()}
+    scores = {f"test/{kind}_{metric}": value for kind, metric, value in scores_of(record)}
     settings = {"dataset": record.dataset, **record.model_dump(mode="json", include=_OF_RUN)}
     _write(folder / "test" / f"run-{record.run}-{record.fingerprint[:8]}", settings, {}, scores)
 

@@ -7,8 +7,14 @@ from typing import Literal, get_args
 
 from reports.published.eligibility import StoredExperiment, concerns, objections
 from reproduce.config.experiment_file import experiment_names, load_experiments
-from results.published.rows import RowOrigin, row_origin
-from results.published.tables import PublishedCell, PublishedRow, PublishedTable, published_table, published_tables
+from results.published.tables import (
+    PublishedCell,
+    PublishedRow,
+    PublishedTable,
+    RowOrigin,
+    published_table,
+    published_tables,
+)
 from results.records.experiment_summary import ExperimentSummary
 from results.store.experiment_results import MeasuredExperiment
 
@@ -28,8 +34,7 @@ class CoveredRow:
             rows that the paper did not measure itself are `quoted` or `source unclear`.
         detail: The experiment that reproduces it, the paper that it is quoted from, or the reason why it cannot be run.
         method: What the row is called in the experiment: a method card or a variant; None if the suite has no method.
-        our_reading: The setting that we run where no source states the row's own; empty for other rows.
-        as_published: The row's name in `settings.csv`.
+        origin: Who measured it.
     """
 
     table: str
@@ -38,8 +43,7 @@ class CoveredRow:
     status: Reproducibility
     detail: str
     method: str | None
-    our_reading: str
-    as_published: str
+    origin: RowOrigin
 
 
 @cache
@@ -59,15 +63,13 @@ def _covered(table: PublishedTable, shipped: list[StoredExperiment]) -> Iterator
     for row in table.rows:
         for dataset in dict.fromkeys(column.dataset for column in table.columns):
             cell = next(cell for column, cell in row.cells.items() if column.dataset == dataset)
-            origin = row_origin(table.name, row, dataset)
-            status, detail = _status(table, row, cell, origin, relevant)
-            about = row.key, origin.our_reading, origin.as_published
-            yield CoveredRow(table.name, row.label, dataset, status, detail, *about)
+            yield CoveredRow(table.name, row.label, dataset, *_status(table, row, cell, relevant), row.key, cell.origin)
 
 
 def _status(
-    table: PublishedTable, row: PublishedRow, cell: PublishedCell, origin: RowOrigin, shipped: list[StoredExperiment]
+    table: PublishedTable, row: PublishedRow, cell: PublishedCell, shipped: list[StoredExperiment]
 ) -> tuple[Reproducibility, str]:
+    origin = cell.origin
     if origin.not_determined:
         return "not runnable", f"cannot be determined: {origin.not_determined}"
     if row.key is None:
@@ -79,7 +81,7 @@ def _status(
     reasons: list[list[str]] = [["no shipped experiment has this row"]]
     for stored in shipped:
         experiment = stored.measured.summary.experiment
-        if stored.dataset != cell.dataset or row.key not in experiment.rows:
+        if stored.dataset != cell.column.dataset or row.key not in experiment.rows:
             continue
         of_row = experiment.for_row(row.key)
         models = 1 if of_row.protocol == "standard" else of_row.folds

@@ -17,11 +17,10 @@ from protocols.splits import SplitError, named_split
 from protocols.training.torch_state import use_precision
 from reproduce.errors import InputError, read_text
 from results.spec.conditions import ImageSettings
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.training_spec import FoldSpec
 from results.statistics.intervals import Interval, student_t_interval
 from results.wording import first_line
-
-METRICS = ("precision_at_1", "r_precision", "map_at_r")
 
 
 @dataclass(frozen=True)
@@ -92,4 +91,4 @@ def scores(embeddings: Tensor, data: TestData) -> dict[str, Interval]:
     counts, means = counts[asked].double()[:, None], means[asked].double()
     mean = (counts * means).sum(0) / counts.sum()
     parts = mean + counts / counts.mean() * (means - mean)
-    return {name: student_t_interval(parts[:, index].tolist()) for index, name in enumerate(METRICS)}
+    return {name: student_t_interval(parts[:, index].tolist()) for index, name in enumerate(HEADLINE_METRICS)}

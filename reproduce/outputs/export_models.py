@@ -37,14 +37,14 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
     The embeddings of several are those of the concatenated scores.
     """
     trainings = [run.training(fold) for fold in folds]
-    specs = [spec for spec, _ in trainings]
+    specs = [training.spec for training in trainings]
     first, *others = [spec.model_dump(mode="json") for spec in specs]
     description: dict[str, Any] = {
         **run_description(run),
         "normalization": models_normalization(store, specs[0]),
         # What the specifications of the models have in common.
         "spec": {key: value for key, value in first.items() if all(part.get(key) == value for part in others)},
-        "models": [_fold_description(run, spec, result) for spec, result in trainings],
+        "models": [_fold_description(run, training) for training in trainings],
     }
     if others:
         description["test"] = run.record.concatenated.model_dump()
@@ -90,7 +90,8 @@ def run_description(run: StoredRun) -> dict[str, Any]:
     }
 
 
-def _fold_description(run: StoredRun, spec: FoldSpec, result: FoldResult) -> dict[str, Any]:
+def _fold_description(run: StoredRun, result: FoldResult) -> dict[str, Any]:
+    spec = result.spec
     return {
         "fold": spec.fold,
         "fingerprint": spec.fingerprint,
@@ -126,7 +127,7 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: Open
     `fold_0.npy` and so on hold those of each fold's model. `is_query.npy` (n,) marks the queries, if the dataset
     defines them.
     """
-    specs = [run.training(fold)[0] for fold in folds]
+    specs = [run.training(fold).spec for fold in folds]
     weights = [kept_weights(store, run, spec) for spec in specs]
     for spec in specs:
         remember_kept_sources(store.artifacts, sources_of_training(spec))

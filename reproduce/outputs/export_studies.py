@@ -77,7 +77,7 @@ def _trials(stored: StoredStudy, store: Store | None = None) -> list[FrozenTrial
     space = [SearchParameter.model_validate(parameter) for parameter in stored.identity["space"]]
     trials = [trial for trial in stored.trials if trial.state != "running"]
     known = store.fold_results({name for trial in trials for name in trial.trainings}) if store else {}
-    return [_trial(trial, space, [known[name][1] for name in trial.trainings if name in known]) for trial in trials]
+    return [_trial(trial, space, [known[name] for name in trial.trainings if name in known]) for trial in trials]
 
 
 def _trial(trial: Trial, space: list[SearchParameter], folds: list[FoldResult]) -> FrozenTrial:

@@ -13,7 +13,6 @@ from reproduce.config.strict_yaml import short_name
 from reproduce.errors import InputError
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord
-from results.spec.training_spec import FoldSpec
 from results.store.store import Start, Store
 
 _FEWEST_DIGITS = 4
@@ -26,14 +25,14 @@ class StoredRun:
     experiment: str
     summary: ExperimentSummary
     record: RunRecord
-    trainings: dict[int, tuple[FoldSpec, FoldResult]]
+    trainings: dict[int, FoldResult]
 
     @property
     def called(self) -> str:
         """The run's name in messages."""
         return f"{self.experiment}, {self.record.method}, {self.record.name}"
 
-    def training(self, fold: int) -> tuple[FoldSpec, FoldResult]:
+    def training(self, fold: int) -> FoldResult:
         """Return the training of a fold; raise InputError if the run has no such fold."""
         if fold not in self.trainings:
             numbers = ", ".join(map(str, sorted(self.trainings)))
@@ -105,7 +104,7 @@ def find_runs(
             experiment.name,
             experiment.summary,
             record,
-            {spec.fold: (spec, result) for spec, result in store.fold_results(record.fold_fingerprints).values()},
+            {result.spec.fold: result for result in store.fold_results(record.fold_fingerprints).values()},
         )
         for record in found
     ]

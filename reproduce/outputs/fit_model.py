@@ -15,7 +15,6 @@ from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import write_portable
 from reproduce.run.open_data import OpenedData
 from results.records.records import FoldResult
-from results.spec.training_spec import FoldSpec
 from results.store.store import Store
 
 UNTESTED = (
@@ -25,18 +24,19 @@ UNTESTED = (
 _OF_A_FOLD = {"fold", "split", "train_classes", "validation_classes", "checkpoint_epoch"}
 
 
-def checkpoint_epochs(trainings: Sequence[tuple[FoldSpec, FoldResult]], dataset: Dataset) -> list[int]:
+def checkpoint_epochs(trainings: Sequence[FoldResult], dataset: Dataset) -> list[int]:
     """Return the epochs of the checkpoints of the trainings that did not diverge; raise InputError if all did.
 
     Epochs carry over to more classes. Iterations do not, where an epoch is a pass over the images.
     """
-    kept = [_checkpoint_epoch(spec, result, dataset) for spec, result in trainings if result.status == "ok"]
+    kept = [_checkpoint_epoch(result, dataset) for result in trainings if result.status == "ok"]
     if not kept:
         raise InputError("all trainings of the found setting diverged, so there is no length to train for")
     return kept
 
 
-def _checkpoint_epoch(spec: FoldSpec, result: FoldResult, dataset: Dataset) -> int:
+def _checkpoint_epoch(result: FoldResult, dataset: Dataset) -> int:
+    spec = result.spec
     if spec.checkpoint_epoch is not None:
         return spec.checkpoint_epoch
     samples = len(dataset.images.of_classes(from_ranges(spec.train_classes)).labels)
@@ -66,7 +66,7 @@ def fit_model(
         What was trained, in words, and the largest difference of the exported embeddings to the suite's.
     """
     run = runs[0]
-    like, _ = run.trainings[min(run.trainings)]
+    like = run.trainings[min(run.trainings)].spec
     normalization = models_normalization(store, like)
     dataset = data.of_training(like, run.summary.experiment, f"that {run.called} was tested on")
     kept = checkpoint_epochs([one for each in runs for one in each.trainings.values()], dataset)

@@ -44,7 +44,7 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
 def _users_code(measured: MeasuredExperiment, experiment: Experiment) -> list[Command]:
     """Return the user's cards, classes and metrics that the commands need, as a text that is not run."""
     cards = [method for method in experiment.methods if method.endswith(CARD_FILES)]
-    classes = [name for spec, _ in measured.trainings.values() for name in sources_of_training(spec)]
+    classes = [name for one in measured.trainings.values() for name in sources_of_training(one.spec)]
     metrics = [name for name in experiment.metrics if SourceName.parse(name)]
     needed = list(dict.fromkeys([*cards, *classes, *metrics]))
     purpose = "The run used these files or modules of the user; copies of the files are in `sources` in the artifacts:"

@@ -4,7 +4,6 @@ The zip file holds `store.sqlite` and the files of the folder of artifacts below
 members and the hashes of the store's rows tell whether it is whole.
 """
 
-import re
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from protocols.users_code.kept import is_whole
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, open_store, storage_paths
 from results.atomic_files import BAD_ZIP, is_sound, partial_name, put_in_place, write_atomically
-from results.records.artifacts import weights_path
+from results.records.artifacts import figure_data_path, last_epoch_path, weights_path
 from results.store.check import CheckedRecords, StoreFault, check_records
 from results.store.database import Database
 from results.store.exchange import apply_merge, plan_merge
@@ -24,28 +23,13 @@ STORE, ARTIFACTS = "store.sqlite", "artifacts"
 SOURCES, FIGURE_DATA = "sources", "figure_data"
 """Folders below the artifacts: copies of users' source files, and data of pages."""
 
-_OF_A_TRAINING = re.compile(r"([0-9a-f]{32})\.(pt|last\.pt)")
-_OF_A_RUN = re.compile(r"([0-9a-f]{32})\.npz")
-_DIGEST = re.compile(r"[0-9a-f]{16}")
 
-
-def owner_of(name: Path) -> str | None:
-    """Return what a file, named from the folder of artifacts, belongs to.
-
-    That is the fingerprint of a training or of a test evaluation, or the hash of a user's source; None if the suite
-    writes no file of this name.
-    """
-    folder, *below = name.parts or ("",)
-    if folder == SOURCES and len(below) > 1 and _DIGEST.fullmatch(below[0]) and ".." not in below:
-        return below[0]
-    if len(below) != 1:
-        return None
-    match = (_OF_A_RUN if folder == FIGURE_DATA else _OF_A_TRAINING).fullmatch(below[0])
-    return match[1] if match and folder in (FIGURE_DATA, below[0][:2]) else None
-
-
-def _is_of_a_training(name: Path) -> bool:
-    return name.parts[0] not in (SOURCES, FIGURE_DATA)
+def files_of(records: CheckedRecords, artifacts: Path) -> list[Path]:
+    """Return the names of the files in the folder of artifacts that belong to records, and of users' sources."""
+    weights = [weights_path(Path(), spec) for spec in records.specs.values()]
+    data = [figure_data_path(Path(), fingerprint) for fingerprint in records.runs]
+    known = {*weights, *map(last_epoch_path, weights), *data}
+    return [name for name in _files_below(artifacts) if name in known or _is_source(name)]
 
 
 def _files_below(artifacts: Path) -> list[Path]:
@@ -53,21 +37,23 @@ def _files_below(artifacts: Path) -> list[Path]:
     return [path.relative_to(artifacts) for path in sorted(artifacts.rglob("*")) if path.is_file()]
 
 
+def _is_source(name: Path) -> bool:
+    return name.parts[0] == SOURCES and len(name.parts) > 2
+
+
 def check_files(records: CheckedRecords, artifacts: Path, progress: Progress | None = None) -> Iterator[StoreFault]:
     """Read every file in the folder of artifacts, and yield what is damaged or foreign."""
-    names = _files_below(artifacts)
+    names, known = _files_below(artifacts), set(files_of(records, artifacts))
     for number, name in enumerate(names, start=1):
-        owner, path = owner_of(name), artifacts / name
+        path = artifacts / name
         if progress is not None:
             progress(number, len(names))
-        if owner is None:
-            yield StoreFault("foreign", str(path), "the suite writes no file of this name")
-        elif name.parts[0] == SOURCES:
-            if not is_whole(artifacts / SOURCES / owner):
+        if name not in known:
+            yield StoreFault("foreign", str(path), "it belongs to no record in the store")
+        elif _is_source(name):
+            if not is_whole(artifacts / SOURCES / name.parts[1]):
                 reason = "the files in its folder do not have the hash that is the folder's name"
                 yield StoreFault("damaged", str(path), reason)
-        elif owner not in (records.specs if _is_of_a_training(name) else records.runs):
-            yield StoreFault("foreign", str(path), "no record in the store has this name")
         elif not is_sound(path):
             yield StoreFault("damaged", str(path), "cannot be loaded: it is cut short, or a checksum in it is wrong")
 
@@ -86,8 +72,8 @@ def missing_checkpoints(records: CheckedRecords, artifacts: Path) -> Iterator[St
                 )
 
 
-def _refuse_damaged(source: Database, artifacts: Path) -> None:
-    """Raise InputError if a store has a damaged row or file, or lacks a row that another one needs."""
+def _checked(source: Database, artifacts: Path) -> CheckedRecords:
+    """Check a store; raise InputError if it has a damaged row or file, or lacks a row that another one needs."""
     checked = check_records(source)
     findings = [finding for finding in checked.faults if finding.kind != "foreign"]
     findings += [finding for finding in check_files(checked, artifacts) if finding.kind == "damaged"]
@@ -96,6 +82,7 @@ def _refuse_damaged(source: Database, artifacts: Path) -> None:
             f"{source.file}: {len(findings)} damaged or missing row(s) or file(s), so nothing was written; the first "
             f"is {findings[0].name}: {findings[0].reason}; `reproduce store check` lists all"
         )
+    return checked
 
 
 def merge_stores(into: StoragePaths, other: StoragePaths) -> dict[str, int]:
@@ -112,14 +99,13 @@ def merge_stores(into: StoragePaths, other: StoragePaths) -> dict[str, int]:
         StoreError: A store cannot be read or written.
     """
     source = Database(other.store)
-    _refuse_damaged(source, other.artifacts)
+    checked = _checked(source, other.artifacts)
     target = open_store(into).database
     merge = plan_merge(target, source)
     if merge.conflicts:
         count = f"{len(merge.conflicts)} conflict(s), so nothing was imported"
         raise InputError(f"{count}; import into a store of its own with --store PATH: {'; '.join(merge.conflicts)}")
-    names = [name for name in _files_below(other.artifacts) if owner_of(name) is not None]
-    new = [name for name in names if not (into.artifacts / name).exists()]
+    new = [name for name in files_of(checked, other.artifacts) if not (into.artifacts / name).exists()]
     for name in new:
         write_atomically(into.artifacts / name, (other.artifacts / name).read_bytes())
     apply_merge(target, merge)
@@ -140,9 +126,8 @@ def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) 
     if file.exists():
         raise InputError(f"{file}: exists already; choose another name")
     source = Database(where.store)
-    _refuse_damaged(source, where.artifacts)
-    names = [name for name in _files_below(where.artifacts) if owner_of(name)]
-    names = [name for name in names if checkpoints or not _is_of_a_training(name)]
+    names = files_of(_checked(source, where.artifacts), where.artifacts)
+    names = [name for name in names if checkpoints or name.parts[0] in (SOURCES, FIGURE_DATA)]
     partial = partial_name(file.absolute())
     try:
         with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(partial, "w") as archive:
@@ -171,8 +156,8 @@ def unpack_store(file: Path, folder: Path) -> StoragePaths:
     try:
         with zipfile.ZipFile(file) as archive:
             for name in archive.namelist():
-                path = Path(name)
-                if name != STORE and not (path.parts[:1] == (ARTIFACTS,) and owner_of(path.relative_to(ARTIFACTS))):
+                folder_of_it, *below = Path(name).parts
+                if name != STORE and (folder_of_it != ARTIFACTS or not below or ".." in below):
                     raise InputError(f"{file}: {name!r} is no file of a store; nothing was imported")
             archive.getinfo(STORE)
             archive.extractall(folder)

@@ -21,7 +21,7 @@ from reproduce.errors import WorkFailedError, as_input_errors
 from reproduce.run.open_data import OpenedData
 from results.atomic_files import BAD_ZIP
 from results.records.artifacts import weights_path
-from results.records.provenance import mixed_math, mixed_versions
+from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES
 from results.records.records import FoldResult, Provenance
 from results.spec.experiment_spec import Experiment
 from results.spec.source_names import sources_of_training
@@ -39,14 +39,12 @@ class StoredTraining:
     Attributes:
         experiment: Name of the experiment.
         settings: The experiment.
-        spec: All that decided the training.
         result: Its stored result.
         keeps_checkpoint: Whether a test evaluation was made with its weights.
     """
 
     experiment: str
     settings: Experiment
-    spec: FoldSpec
     result: FoldResult
     keeps_checkpoint: bool
 
@@ -54,7 +52,7 @@ class StoredTraining:
     def called(self) -> str:
         """The training's name in messages."""
         purpose = "reproduction" if self.keeps_checkpoint else "search or choice of the epoch"
-        spec = self.spec
+        spec = self.result.spec
         return f"{self.experiment}, {spec.method.name}, fold {spec.fold} ({purpose}) {spec.fingerprint[:12]}"
 
 
@@ -67,17 +65,17 @@ def stored_trainings(store: Store, experiment: Start) -> list[StoredTraining]:
         if method in summary.methods:
             others |= {fingerprint for trial in study.trials for fingerprint in trial.trainings}
     return [
-        StoredTraining(experiment.name, summary.experiment, spec, result, fingerprint in tested)
-        for fingerprint, (spec, result) in store.fold_results(tested | others).items()
+        StoredTraining(experiment.name, summary.experiment, result, fingerprint in tested)
+        for fingerprint, result in store.fold_results(tested | others).items()
     ]
 
 
 def random_sample(store: Store, trainings: Iterable[StoredTraining], size: int, seed: int) -> list[StoredTraining]:
     """Take trainings that this version of the code made, at random. The same seed takes the same ones."""
-    by_fingerprint = {training.spec.fingerprint: training for training in trainings}
+    by_fingerprint = {training.result.fingerprint: training for training in trainings}
     for training in by_fingerprint.values():
-        remember_kept_sources(store.artifacts, sources_of_training(training.spec))
-    possible = [training for _, training in sorted(by_fingerprint.items()) if _is_of_this_version(training.spec)]
+        remember_kept_sources(store.artifacts, sources_of_training(training.result.spec))
+    possible = [training for _, training in sorted(by_fingerprint.items()) if _is_of_this_version(training.result.spec)]
     return random.Random(seed).sample(possible, min(size, len(possible)))
 
 
@@ -109,7 +107,7 @@ class Comparison:
 
 def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> Comparison:
     """Make a training again, and compare it with the stored one."""
-    spec = training.spec
+    spec = training.result.spec
     dataset = data.of_training(spec, training.settings, f"of {training.called}")
     with as_input_errors():
         classes = FoldClasses(spec.fold, from_ranges(spec.train_classes), from_ranges(spec.validation_classes))
@@ -168,5 +166,7 @@ def _different_machines(stored: Provenance, again: Provenance) -> Iterator[str]:
     for name in ("device", "threads", "cpu_count", "host_system", "processor"):
         if getattr(stored, name) != getattr(again, name):
             yield f"{name.replace('_', ' ')} {getattr(again, name)} instead of {getattr(stored, name) or 'unknown'}"
-    for name, values in (mixed_versions([stored, again]) | mixed_math([stored, again])).items():
-        yield f"{name} {' and '.join(values)}"
+    before, now = ({**origin.versions, **origin.math} for origin in (stored, again))
+    for name in (*DECIDING_PACKAGES, *sorted(stored.math.keys() - {CUDA_GRAPHS})):
+        if name in before and name in now and before[name] != now[name]:
+            yield f"{name} {now[name]} instead of {before[name]}"

@@ -59,5 +59,5 @@ def put_outcome(store: Store, called: str, job: Job, result: TaskResult) -> Outc
         store.put_test_curve(result.test_curve)
     if (stored := store.fold_result(job.spec.fingerprint)) is not None:
         report_difference(called, stored, result.result)
-    store.put_fold(job.spec, result.result)
+    store.put_fold(result.result)
     return result.result

@@ -52,10 +52,12 @@ class OpenedData:
         """Return the dataset as its folder or file has it, or its outline."""
         key = (row.dataset, row.conditions.images.resize)
         if key not in self._opened:
-            reading = self.bar("reading images")
-            outlined = outline_of(row) if self.outline and needs_folder(row) else None
-            request = DataRequest(row.dataset, row.conditions.images, self.where.cache, row.dataset.root, reading)
-            self._opened[key] = outlined or open_dataset(request)
+            if self.outline and needs_folder(row) and (publication := DATASETS[row.dataset.name].publication):
+                self._opened[key] = stand_in(row.dataset.name, publication.counts)
+            else:
+                images, reading = row.conditions.images, self.bar("reading images")
+                request = DataRequest(row.dataset, images, self.where.cache, row.dataset.root, reading)
+                self._opened[key] = open_dataset(request)
         return self._opened[key]
 
     def seen_by(self, row: Experiment) -> Dataset:
@@ -89,14 +91,6 @@ class OpenedData:
                     f"{spec.data_fingerprint[:12]}); give their folder with --data"
                 )
             return self.seen_by(row)
-
-
-def outline_of(experiment: Experiment) -> Dataset | None:
-    """Return a dataset without images that has the published counts; None if there are no published counts."""
-    publication = DATASETS[experiment.dataset.name].publication
-    if publication is None:
-        return None
-    return stand_in(experiment.dataset.name, publication.counts)
 
 
 def check_weights(spec: FoldSpec, weights: Path | None) -> None:

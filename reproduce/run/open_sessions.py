@@ -4,6 +4,7 @@ All faults of all methods are named at once. A setting that is refused later, in
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -19,14 +20,12 @@ from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError
 from protocols.users_code.checks import try_metric
 from protocols.users_code.sources import UsersSource, hashed_name, known_sources, remember_sources
-from reproduce.commands.options import Choices
-from reproduce.commands.terminal import say
-from reproduce.config.experiment_file import load_experiments
 from reproduce.errors import InputError
 from reproduce.monitoring.bars import Bars
 from reproduce.run.open_data import needs_folder
 from reproduce.run.session import Session, open_session
 from reproduce.storage import StoragePaths
+from reproduce.terminal import say
 from results.spec.experiment_spec import Experiment
 from results.spec.trunk_spec import NO_TRUNK
 
@@ -54,7 +53,13 @@ def checked(name: str, experiment: Experiment) -> Experiment:
 
 
 def open_sessions(
-    name: str, choices: Choices, where: StoragePaths, console: Console, *, plan: bool, device: str = "cpu"
+    loaded: Mapping[str, Experiment],
+    where: StoragePaths,
+    console: Console,
+    weights: Path | None = None,
+    *,
+    plan: bool,
+    device: str = "cpu",
 ) -> list[Session]:
     """Open the experiments of a file, with the progress for weights, images and features, and check their methods.
 
@@ -62,30 +67,21 @@ def open_sessions(
     neither images nor weights. All are open before the first is returned, so that a fault is told before any training.
     """
     sessions = []
-    loaded = {key: checked(key, experiment) for key, experiment in load_experiments(name, choices.overrides()).items()}
-    datasets = {experiment.dataset.name for experiment in loaded.values()}
-    located = {key: _located(experiment, choices, datasets) for key, experiment in loaded.items()}
-    without_images = [key for key, experiment in located.items() if needs_folder(experiment) and not plan]
-    if len(without_images) == len(located) and len(located) > 1:
-        options = " and ".join(sorted(f"--data {located[key].dataset.name}=FOLDER" for key in without_images))
-        raise InputError(f"{name}: give at least one folder of images with {options}")
-    for key, experiment in located.items():
-        if key in without_images and len(located) > 1:
+    known = {key: checked(key, experiment) for key, experiment in loaded.items()}
+    without_images = [key for key, experiment in known.items() if needs_folder(experiment) and not plan]
+    if len(without_images) == len(known) > 1:
+        options = " and ".join(sorted(f"--data {known[key].dataset.name}=FOLDER" for key in without_images))
+        raise InputError(f"{without_images[0].partition('/')[0]}: give at least one folder of images with {options}")
+    for key, experiment in known.items():
+        if key in without_images and len(known) > 1:
             console.print(f"{key}: not run, since there is no --data {experiment.dataset.name}=FOLDER", highlight=False)
             continue
         with Bars(console) as bars:
-            session = open_session(key, experiment, where, bars, choices.weights, outline=plan, device=device)
+            session = open_session(key, experiment, where, bars, weights, outline=plan, device=device)
         sessions.append(session)
     for remark in check_settings(sessions):
         say(console, f"note: {remark}")
     return sessions
-
-
-def _located(experiment: Experiment, choices: Choices, datasets: set[str]) -> Experiment:
-    root = choices.root_of(experiment.dataset.name, datasets)
-    if root is None:
-        return experiment
-    return experiment.model_copy(update={"dataset": experiment.dataset.model_copy(update={"root": root})})
 
 
 def check_settings(sessions: Sequence[Session]) -> tuple[str, ...]:

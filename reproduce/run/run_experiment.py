@@ -10,7 +10,6 @@ from pydantic import JsonValue
 from rich.console import Console
 
 from protocols.datasets.dataset import note_on_queries
-from protocols.datasets.split_file import SPLIT_FILE
 from protocols.processes import threads_per_training
 from protocols.search.study import Study
 from protocols.users_code.kept import keep_sources
@@ -18,7 +17,6 @@ from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table, with_notes
 from reproduce import interrupts
-from reproduce.commands.terminal import show_interim
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.trackers import Tracking
 from reproduce.outputs.result_files import link_latest, own_name
@@ -27,10 +25,13 @@ from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.session import Session, data_of
 from reproduce.run.tasks import Executor
 from reproduce.storage import only_run_of
+from reproduce.terminal import show_interim
 from results.atomic_files import try_out, write_atomically
-from results.spec.data_choice import FEATURES, DrawnSplit
+from results.spec.data_choice import samples_word
+from results.statistics.findings import data_findings
 from results.statistics.primary_comparison import planned_score, primary_comparison
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import counted
 
 
 def interim_looks(session: Session) -> tuple[str, ...]:
@@ -64,8 +65,7 @@ def interim_looks(session: Session) -> tuple[str, ...]:
         if same and len(session.store.experiment_runs(start.fingerprint)) >= sum(summary.runs.values()) > 0:
             more_searches = planned_now or search.searches < ours.search.searches
             looks.add((search.searches, "search") if more_searches else (summary.reproductions, "run"))
-    plural = {"search": "searches", "run": "runs"}
-    return tuple(f"{count} {unit if count == 1 else plural[unit]}" for count, unit in sorted(looks))
+    return tuple(counted(count, unit) for count, unit in sorted(looks))
 
 
 @dataclass(frozen=True)
@@ -161,10 +161,10 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
     console.print(session.experiment.title, style="bold", markup=False, highlight=False)
     split = setup.split
     fold = split.folds[0]
-    samples = "rows" if dataset.name == FEATURES else "images"
     console.print(
-        f"{dataset.name}: {len(dataset.images)} {samples} of {dataset.n_classes} classes; {len(fold.train)} train, "
-        f"{len(fold.validation)} validation, {len(split.test)} test classes; data {dataset.fingerprint[:12]}",
+        f"{dataset.name}: {len(dataset.images)} {samples_word(dataset.name)} of {dataset.n_classes} classes; "
+        f"{len(fold.train)} train, {len(fold.validation)} validation, {len(split.test)} test classes; "
+        f"data {dataset.fingerprint[:12]}",
         highlight=False,
     )
     console.print("Validation scores below are of validation classes; the test classes are others.", highlight=False)
@@ -179,17 +179,12 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
 
 
 def notes_on_data(session: Session) -> list[str]:
-    """Say what is not usual about the classes: what is left out, nested folders, a split, drawn halves, queries."""
-    dataset, split, data = session.setup.dataset, session.experiment.split, data_of(session.setup)
-    notes = [f"left out: {phrase}" for phrase in data.left_out]
-    if data.equal_files:
-        notes.append(f"the data have {data.equal_files}")
+    """Say what is not usual about the data: what findings say of them, nested folders, queries."""
+    dataset, data = session.setup.dataset, data_of(session.setup)
+    findings = data_findings(session.experiment, data, split_file=dataset.is_split_given)
+    notes = [finding.text for finding in findings]
     if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
         notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
-    if dataset.is_split_given:
-        notes.append(f"training and test classes are those of {session.experiment.dataset.split or SPLIT_FILE}")
-    elif isinstance(split, DrawnSplit):
-        notes.append(f"the test classes are drawn at random with the seed {split.seed}")
     if queries := note_on_queries(dataset):
         notes.append(queries)
     return notes

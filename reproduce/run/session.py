@@ -28,12 +28,12 @@ from reproduce.monitoring.bars import Bars
 from reproduce.run.open_data import OpenedData, needs_folder
 from reproduce.storage import StoragePaths, open_store
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
-from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.data_choice import DrawnSplit, samples_word
 from results.spec.experiment_spec import Experiment
 from results.spec.search_settings import LOOKS, SearchSettings
 from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import NO_TRUNK
+from results.store.searches import Searches
 from results.store.store import Store
 from results.wording import distinct
 
@@ -93,9 +93,8 @@ class Session:
         for searches in LOOKS:
             yield replace(self, experiment=self.experiment.with_searches(searches))
 
-    def studies(self, log: TrialLog | None = None) -> dict[str, Study]:
+    def studies(self, log: Searches | None = None) -> dict[str, Study]:
         """Return one study per method, by key. The log has the trials; None if there are none yet."""
-        log = TrialsInMemory() if log is None else log
         search, with_default = self.experiment.search, set(self.defaults.values())
 
         def study(key: str, method: MethodTemplate) -> Study:

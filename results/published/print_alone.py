@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from results.published.claims import Claim, ClaimedValue
-from results.published.rows import SpreadKind, precision_of, row_origin
-from results.published.tables import PublishedColumn, published_table, published_tables
+from results.published.claims import Claim
+from results.published.tables import PublishedColumn, SpreadKind, published_table, published_tables
 from results.statistics.intervals import deviation_of_interval, t_quantile
 
 READINGS = (2, 5)
@@ -90,11 +89,14 @@ def print_answer(claim: Claim) -> PrintAnswer:
         readings = []
         for unstated in READINGS:
             if (pooled := pooled_spread(source, unstated)) is not None:
-                noise = noise_of(*pooled, _runs(claim.a, unstated), _runs(claim.b, unstated))
+                # A value without a ± and a stated number of runs is that of one run.
+                assumed = [1 if plus_minus is None else unstated for plus_minus in claim.plus_minus]
+                runs_a, runs_b = (stated or runs for stated, runs in zip(claim.runs, assumed, strict=True))
+                noise = noise_of(*pooled, runs_a, runs_b)
                 readings.append((noise, pooled[0]))
         if readings:
             noise, deviation = max(readings)
-            verdict: PrintVerdict = "beyond noise" if claim.difference > noise else "within noise"
+            verdict: PrintVerdict = "beyond noise" if claim.points > noise else "within noise"
             return PrintAnswer(verdict, deviation, noise, source, own=source is own)
     return PrintAnswer("no fitting deviation")
 
@@ -124,13 +126,10 @@ def printed_spreads(column: PublishedColumn) -> tuple[Spread, ...]:
         table = published_table(name)
         for row in table.rows:
             cell = row.cells.get(column)
-            if cell is None or cell.plus_minus is None:
+            if cell is None or cell.plus_minus is None or cell.spread is None or cell.origin.kind != "measured":
                 continue
-            origin = row_origin(name, row, column.dataset)
-            precision = precision_of(cell, origin)
-            if origin.kind == "measured" and precision.spread is not None:
-                spread = Spread(cell.plus_minus, precision.runs, precision.spread, name)
-                found.setdefault((table.paper, cell.as_published, cell.plus_minus), spread)
+            spread = Spread(cell.plus_minus, cell.runs, cell.spread, name)
+            found.setdefault((table.paper, cell.as_published, cell.plus_minus), spread)
     return tuple(found.values())
 
 
@@ -140,14 +139,9 @@ def _own_spreads(claim: Claim) -> tuple[Spread, ...]:
     Empty if only one value has a ±, and its meaning or its number of runs is not stated: that of many values says more.
     """
     spreads = tuple(
-        Spread(side.plus_minus, side.runs, claim.spread)
-        for side in (claim.a, claim.b)
-        if side.plus_minus is not None and side.runs != 1
+        Spread(plus_minus, runs, claim.plus_minus_kind)
+        for plus_minus, runs in zip(claim.plus_minus, claim.runs, strict=True)
+        if plus_minus is not None and runs != 1
     )
     stated = tuple(spread for spread in spreads if spread.stated)
     return stated or (spreads if len(spreads) > 1 else ())
-
-
-def _runs(side: ClaimedValue, unstated: int) -> int:
-    """Number of runs behind a value. Without a ± and a stated number it is one."""
-    return side.runs or (1 if side.plus_minus is None else unstated)

@@ -2,16 +2,24 @@
 
 `seed_results.csv` and `mlrc_results.csv` hold the cells, `tables.csv` says which of their rows make a table, and
 `methods.csv` which of our method cards a label means.
+
+`rows.csv` says who measured a row, with the evidence. A run of ours can reproduce a row only if the paper measured it
+itself; a row that was copied from another paper was made under that paper's conditions. It was written from the papers
+and from the authors' code, independently of the experiment files of this suite. `settings.csv` has the numbers of runs
+behind the values, and `spreads.csv` says for each table what its ± is. Papers often state neither.
 """
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cache
 from importlib import resources
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
+
+from results.statistics.intervals import PublishedMean, deviation_of_interval
 
 Kind = Literal["separated", "concatenated", "single"]
 
@@ -53,75 +61,106 @@ class PublishedColumn(NamedTuple):
     kind: Kind
 
 
+SpreadKind = Literal["95 % interval", "standard deviation", "not stated"]
+"""Meaning of a ±: half width of a Student-t interval of the mean, standard deviation between runs, or unknown."""
+
+
+@dataclass(frozen=True)
+class RowOrigin:
+    """Where the numbers of a published row on one dataset come from, with the evidence.
+
+    Attributes:
+        kind: Measured by the paper that prints it, quoted from another paper, or not to be determined.
+        quoted_from: The paper that measured a quoted row; empty for a measured row, and where nobody can tell.
+        printed_row: The row's name as the paper spells it; `settings.csv` uses it.
+        our_reading: The setting that we run where no source states the row's own; empty for other rows.
+        not_determined: What text and code do not tell, so that the row cannot be run; empty for other rows.
+    """
+
+    kind: Literal["measured", "quoted", "unclear"]
+    quoted_from: str
+    evidence: str
+    conditions: str
+    printed_row: str
+    our_reading: str
+    not_determined: str
+
+
 @dataclass(frozen=True)
 class PublishedCell:
     """One published number.
 
     Attributes:
-        key: What the row is called in an experiment that reproduces it: the name of an ablation, or the key of our
-            card; None where we have no such method.
-        kind: Which embeddings were tested; `single` is one model on all training classes.
-        trunk: As published; empty where the paper does not say.
         dimensions: Of what was tested (MLRC's concatenated embeddings have 512); None where the paper does not say.
-        setting: As published; empty where the paper does not say.
         as_published: The number with the paper's digits; empty for a dash.
-        plus_minus: The number behind ±, in the unit of `value`; `results.published.rows` says what it is.
+        plus_minus: The number behind ±, in the unit of `value`.
+        spread: What it is; None without one.
+        runs: Number of runs behind the number; None if the paper does not say.
+        origin: Who measured it.
     """
 
-    table_name: str
-    paper: str
-    dataset: str
-    method_label: str
-    key: str | None
-    metric: str
-    kind: Kind
-    trunk: str
+    column: PublishedColumn
     dimensions: int | None
-    setting: str
     as_published: str
     plus_minus: float | None
-    source: str
-
-    @property
-    def column(self) -> PublishedColumn:
-        """The column that the cell is in."""
-        return PublishedColumn(self.dataset, self.metric, self.kind)
+    spread: SpreadKind | None
+    runs: int | None
+    origin: RowOrigin
 
     @property
     def value(self) -> float | None:
         """The number as published: percent where the metric is one; `62K` steps are 62000. None for a dash."""
-        return float(self._exact()) if self.as_published else None
-
-    @property
-    def measure(self) -> float | None:
-        """The number in the units of our records: fractions of 1 in place of percent."""
-        return float(self._exact() * self._unit()) if self.as_published else None
+        return float(self._exact) if self.as_published else None
 
     @property
     def unit(self) -> float:
         """Factor from the published unit to that of our records: 0.01 for percent."""
-        return float(self._unit())
+        return float(self._unit)
 
     @property
-    def rounding(self) -> float:
-        """Half a unit of the last published digit, in the units of our records: what rounding may have changed."""
-        digits = Decimal(self.as_published.removesuffix("K") or "0")
-        thousands = 1000 if self.as_published.endswith("K") else 1
-        exponent = digits.as_tuple().exponent
-        return float(Decimal(1).scaleb(int(exponent)) * thousands * self._unit() / 2)
+    def mean(self) -> PublishedMean | None:
+        """The number as a measurement, in the units of our records: fractions of 1 for percent. None for a dash.
 
+        A number of unknown runs counts as a single run, which gives the widest interval.
+        """
+        if not self.as_published:
+            return None
+        deviation = None
+        if self.plus_minus is not None and self.runs and self.runs > 1 and self.spread != "not stated":
+            deviation = self.plus_minus * self.unit
+            if self.spread == "95 % interval":
+                deviation = deviation_of_interval(deviation, self.runs)
+        last_digit = Decimal(1).scaleb(int(Decimal(self._digits).as_tuple().exponent)) * self._thousands
+        rounding = float(last_digit * self._unit / 2)
+        return PublishedMean(float(self._exact * self._unit), rounding, self.runs or 1, deviation)
+
+    @property
+    def _digits(self) -> str:
+        return self.as_published.removesuffix("K")
+
+    @property
+    def _thousands(self) -> int:
+        return 1000 if self.as_published.endswith("K") else 1
+
+    @property
     def _exact(self) -> Decimal:
-        if self.as_published.endswith("K"):
-            return 1000 * Decimal(self.as_published[:-1])
-        return Decimal(self.as_published)
+        return Decimal(self._digits) * self._thousands
 
+    @property
     def _unit(self) -> Decimal:
-        return Decimal(1) if self.metric in _NOT_PERCENT else Decimal("0.01")
+        return Decimal(1) if self.column.metric in _NOT_PERCENT else Decimal("0.01")
 
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One published row. dimensions: None where its columns differ in them or the paper does not say."""
+    """One published row.
+
+    Attributes:
+        key: What the row is called in an experiment that reproduces it: the name of an ablation, or the key of our
+            card; None where we have no such method.
+        trunk: As published; empty where the paper does not say, as is `setting`.
+        dimensions: None where its columns differ in them or the paper does not say.
+    """
 
     label: str
     key: str | None
@@ -145,11 +184,6 @@ class PublishedTable:
     columns: tuple[PublishedColumn, ...]
     rows: tuple[PublishedRow, ...]
 
-    @property
-    def cells(self) -> tuple[PublishedCell, ...]:
-        """All cells, row by row."""
-        return tuple(row.cells[column] for row in self.rows for column in self.columns)
-
 
 def published_tables() -> list[str]:
     """The names that `published_table` takes."""
@@ -167,16 +201,19 @@ def published_table(name: str) -> PublishedTable:
     for field in ("paper", "table", "dataset"):
         if made_of[field]:
             frame = frame[frame[field] == made_of[field]]
-    keys = _row_keys(name)
-    cells = [_cell(name, row, keys) for row in frame.to_dict("records")]
-    columns = tuple(dict.fromkeys(cell.column for cell in cells))
-    return PublishedTable(name, str(made_of["title"]), str(made_of["paper"]), columns, _rows(cells))
-
-
-def _row_keys(table: str) -> dict[str, str | None]:
+    cells: dict[tuple[str, str, int | None, str], dict[PublishedColumn, PublishedCell]] = {}
+    for line in frame.to_dict("records"):
+        kind, setting = _KINDS.get(line["setting"], ("single", line["setting"]))
+        size = int(line["dim"]) if line["dim"] else None
+        # MLRC's two embeddings of a method are one row, although they differ in size.
+        row = (line["method"], line["backbone"], size if kind == "single" else None, setting)
+        column = PublishedColumn(DATASETS[line["dataset"]], metric_name(line["metric"]), kind)
+        cells.setdefault(row, {})[column] = _cell(name, row, column, size, line)
     named = read_published("methods")
-    own = named[named["table"] == table]
-    return {line["label"]: line["variant"] or line["method"] or None for line in own.to_dict("records")}
+    keys = {one["label"]: one["variant"] or one["method"] for one in named[named["table"] == name].to_dict("records")}
+    rows = tuple(PublishedRow(row[0], keys[row[0]] or None, *row[1:], own) for row, own in cells.items())
+    columns = tuple(dict.fromkeys(column for row in rows for column in row.cells))
+    return PublishedTable(name, str(made_of["title"]), str(made_of["paper"]), columns, rows)
 
 
 @cache
@@ -186,23 +223,41 @@ def read_published(file: str) -> pd.DataFrame:
         return pd.read_csv(text, dtype=str, keep_default_na=False)
 
 
-def _cell(table: str, row: Mapping[Any, str], keys: Mapping[str, str | None]) -> PublishedCell:
-    kind, setting = _KINDS.get(row["setting"], ("single", row["setting"]))
-    return PublishedCell(
-        table_name=table,
-        paper=row["paper"],
-        dataset=DATASETS[row["dataset"]],
-        method_label=row["method"],
-        key=keys[row["method"]],
-        metric=metric_name(row["metric"]),
-        kind=kind,
-        trunk=row["backbone"],
-        dimensions=int(row["dim"]) if row["dim"] else None,
-        setting=setting,
-        as_published=row["value"],
-        plus_minus=float(row["ci_or_std"]) if row["ci_or_std"] else None,
-        source=row["seed"],
-    )
+def _cell(
+    table: str,
+    row: tuple[str, str, int | None, str],
+    column: PublishedColumn,
+    dimensions: int | None,
+    line: Mapping[Any, str],
+) -> PublishedCell:
+    origin = _origins()[(table, *(str(part or "") for part in row), column.dataset)]
+    plus_minus = float(line["ci_or_std"]) if line["ci_or_std"] else None
+    spread = None if plus_minus is None else read_published("spreads").set_index("table")["kind"][table]
+    runs = _runs(table, column.dataset, origin.printed_row)
+    return PublishedCell(column, dimensions, line["value"], plus_minus, spread, runs, origin)
+
+
+@cache
+def _origins() -> dict[tuple[str, ...], RowOrigin]:
+    """The lines of `rows.csv` by table, label, trunk, size, setting and dataset."""
+    names, origins = [field.name for field in fields(RowOrigin)], {}
+    for line in read_published("rows").to_dict("records"):
+        for dataset in line["datasets"].split(";"):
+            row = (line[name] for name in ("table", "label", "trunk", "dimensions", "setting"))
+            origins[(*row, dataset)] = RowOrigin(**{name: line[name] for name in names})
+    return origins
+
+
+@cache
+def _runs(table: str, dataset: str, row: str) -> int | None:
+    lines = read_published("settings")
+    lines = lines[(lines["table"] == table) & (lines["setting"] == "runs")]
+    lines = lines[lines["dataset"].isin([dataset, "*"]) & lines["row"].isin([row, "*"])]
+    # An inferred number is the audit's guess: the paper states none and its code fixes one seed.
+    lines = lines[lines["certainty"] != "inferred"]
+    # `4 fold models; repetitions cannot be determined` states no number of runs.
+    counts = {match[1] for value in lines["value"] if (match := re.fullmatch(r"(\d+)( reproductions of .*)?", value))}
+    return int(counts.pop()) if len(counts) == 1 else None
 
 
 def metric_name(title: str) -> str:
@@ -215,28 +270,10 @@ def metric_name(title: str) -> str:
     return f"recall@{cutoff}"
 
 
-def _rows(cells: list[PublishedCell]) -> tuple[PublishedRow, ...]:
-    """Cells of one label, trunk, setting and, except for MLRC's pairs of embeddings, size make a row."""
-    grouped: dict[tuple[Any, ...], list[PublishedCell]] = {}
-    for cell in cells:
-        size = cell.dimensions if cell.kind == "single" else None
-        grouped.setdefault((cell.method_label, cell.trunk, cell.setting, size), []).append(cell)
-    rows = []
-    for (label, trunk, setting, size), own in grouped.items():
-        by_column = {cell.column: cell for cell in own}
-        rows.append(PublishedRow(label, own[0].key, trunk, size, setting, by_column))
-    return tuple(rows)
+class FigureValue(NamedTuple):
+    """One value of a published figure: a score, as a fraction of 1, at a place on the horizontal axis.
 
-
-@dataclass(frozen=True)
-class FigureValue:
-    """One value of a published figure.
-
-    Attributes:
-        series: Line of the figure: the key of a method, or the value of the line's hyperparameter; empty for a figure
-            with one line.
-        x: Position on the horizontal axis: an epoch or the value of a hyperparameter.
-        score: The score as a fraction of 1.
+    The series is the line: the key of a method, or the value of the line's hyperparameter; empty where there is one.
     """
 
     dataset: str

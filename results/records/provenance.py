@@ -4,7 +4,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -66,28 +66,6 @@ def provenance(
         finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
         math=dict(math or {}),
     )
-
-
-def mixed_versions(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
-    """Return the packages that decide numbers and that these origins have in several versions, with these, sorted."""
-    return _several(
-        (package, provenance.versions[package])
-        for provenance in provenances
-        for package in provenance.versions.keys() & DECIDING_PACKAGES
-    )
-
-
-def mixed_math(provenances: Iterable[Provenance]) -> dict[str, list[str]]:
-    """Return the settings of rounding that these origins have in several values, with these, sorted."""
-    settings = (setting for provenance in provenances for setting in provenance.math.items())
-    return _several(setting for setting in settings if setting[0] != CUDA_GRAPHS)
-
-
-def _several(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    values: dict[str, set[str]] = {}
-    for name, value in pairs:
-        values.setdefault(name, set()).add(value)
-    return {name: sorted(found) for name, found in sorted(values.items()) if len(found) > 1}
 
 
 @cache

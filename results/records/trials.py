@@ -1,8 +1,7 @@
-"""The trials of a search, and where a search keeps them."""
+"""The trials of a search."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -56,50 +55,3 @@ def best_trial(trials: Iterable[Trial]) -> Trial | None:
     return max(
         (trial for trial in trials if trial.state == "complete"), key=lambda trial: trial.score or 0.0, default=None
     )
-
-
-class TrialLog(Protocol):
-    """Where searches keep their trials: the store, or memory."""
-
-    def put_study(self, study: str, identity: Mapping[str, JsonValue]) -> None:
-        """Keep what decides a study, under its fingerprint. What is kept already stays."""
-
-    def trials(self, study: str) -> tuple[Trial, ...]:
-        """Return the trials of a study in order; none if it is not kept."""
-
-    def put_trial(self, study: str, trial: Trial) -> None:
-        """Keep a trial of a kept study. It replaces the running trial of the same number."""
-
-
-class TrialsInMemory:
-    """Trials that are gone with the process, for plans and simulations."""
-
-    def __init__(self) -> None:
-        self.studies: dict[str, Mapping[str, JsonValue]] = {}
-        self._trials: dict[str, dict[int, Trial]] = {}
-
-    def put_study(self, study: str, identity: Mapping[str, JsonValue]) -> None:
-        """As `TrialLog.put_study`."""
-        self.studies.setdefault(study, identity)
-
-    def trials(self, study: str) -> tuple[Trial, ...]:
-        """As `TrialLog.trials`."""
-        return tuple(self._trials.get(study, {}).values())
-
-    def put_trial(self, study: str, trial: Trial) -> None:
-        """As `TrialLog.put_trial`."""
-        self._trials.setdefault(study, {})[trial.number] = trial
-
-
-@dataclass(frozen=True)
-class SearchTrials:
-    """The finished trials of a search, as tables need them.
-
-    Attributes:
-        scores: Scores by trial, fractions of 1; the expected score of a raced trial.
-        iterations: Mean number of iterations of the trials' trainings; None if it was not kept.
-    """
-
-    scores: tuple[float, ...]
-    iterations: float | None = None
-    study: str | None = None

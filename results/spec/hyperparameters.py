@@ -1,6 +1,6 @@
 """Hyperparameters by target: where a value such as `loss.margin` goes in a method."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import JsonValue, ValidationError
@@ -47,15 +47,15 @@ def method_at(method: MethodSpec, hyperparameters: Mapping[str, JsonValue]) -> M
         raise HyperparameterError(f"method {method.name!r}: {part}: {reason}") from error
 
 
-def value_at(method: MethodSpec, target: str) -> JsonValue:
-    """Return the value of a hyperparameter, None if the method leaves it to its class or to other settings.
+def values_at(method: MethodSpec, targets: Iterable[str]) -> list[JsonValue]:
+    """Return the values of hyperparameters, None where the method leaves it to its class or to other settings.
 
     Raises:
-        HyperparameterError: The target does not exist in the method.
+        HyperparameterError: A target does not exist in the method.
     """
-    holder, key = _place(method.model_dump(mode="json"), target)
-    value: JsonValue = holder[key] if isinstance(holder, list) else holder.get(key)
-    return value
+    known = method.model_dump(mode="json")
+    places = [_place(known, target) for target in targets]
+    return [holder[key] if isinstance(holder, list) else holder.get(key) for holder, key in places]
 
 
 def _place(method: dict[str, Any], target: str) -> tuple[Any, Any]:

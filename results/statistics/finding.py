@@ -43,7 +43,7 @@ def origin_findings(*experiments: MeasuredExperiment) -> tuple[Finding, ...]:
     runs = [(one, run) for one in experiments for run in one.records]
     tests = [run.provenance for _, run in runs]
     trained = [one.trainings[name] for one, run in runs for name in run.fold_fingerprints if name in one.trainings]
-    origins = (tests, [result.provenance for _, result in trained])
+    origins = (tests, [result.provenance for result in trained])
     return tuple(Finding("warning", text, "origin") for text in _differences(runs, origins))
 
 

@@ -5,10 +5,10 @@ A finding is a sentence with a level and a place. Who shows findings chooses amo
 
 from collections.abc import Iterator, Mapping
 
-from results.records.experiment_summary import ExperimentSummary
+from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.spec import mlrc_constants
 from results.spec.data_choice import OWN_DATA, DrawnSplit
-from results.spec.experiment_spec import PrimaryScore
+from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.trunk_spec import NO_TRUNK
 from results.statistics.compare import power_words
@@ -29,11 +29,11 @@ def findings_of(measured: MeasuredExperiment) -> tuple[Finding, ...]:
     """Compute all findings of an experiment; none without runs."""
     if not measured.records:
         return ()
-    comparison = primary_comparison(measured)
+    comparison, summary = primary_comparison(measured), measured.summary
     return (
         *_of_comparison(measured),
         *_printed(measured),
-        *_of_data(measured),
+        *data_findings(summary.experiment, summary.data, split_file=_has_split_file(measured)),
         *search_findings(measured, comparison),
         *training_findings(measured),
         *origin_findings(measured),
@@ -148,12 +148,12 @@ def _printed(measured: MeasuredExperiment) -> Iterator[Finding]:
         yield Finding("note", text, "comparison", "Under conditions of their own, so nothing is tested against them.")
 
 
-def _of_data(measured: MeasuredExperiment) -> Iterator[Finding]:
-    experiment, data = measured.summary.experiment, measured.summary.data
+def data_findings(experiment: Experiment, data: ExperimentData | None, *, split_file: bool) -> Iterator[Finding]:
+    """Say what is not usual about the data; `split_file` if the user's file has the test classes."""
+    name = experiment.dataset.name
     if experiment.dataset.subset:
-        part = measured.summary.dataset if data is None else f"{data.classes} classes of {measured.summary.dataset}"
-        text = f"A part of the dataset: {part}."
-        yield Finding("limit", text, "data", "Scores on the whole of it differ.")
+        part = name if data is None else f"{data.classes} classes of {name}"
+        yield Finding("limit", f"A part of the dataset: {part}.", "data", "Scores on the whole of it differ.")
     if data is not None and data.left_out:
         yield Finding("note", f"Left out of the data: {'; '.join(data.left_out)}.", "data")
     if data is not None and data.equal_files:
@@ -161,11 +161,10 @@ def _of_data(measured: MeasuredExperiment) -> Iterator[Finding]:
     if isinstance(experiment.split, DrawnSplit):
         text = f"The test classes are a random half of the classes (seed {experiment.split.seed})."
         yield Finding("note", text, "data", "In MLRC they are the second half in the order of the classes.")
-    elif experiment.split is None and experiment.dataset.name in OWN_DATA and _has_split_file(measured):
-        yield Finding(
-            "note", "Training and test classes are those of the user's split file, not the halves of MLRC.", "data"
-        )
+    elif experiment.split is None and name in OWN_DATA and split_file:
+        text = "Training and test classes are those of the user's split file, not the halves of MLRC."
+        yield Finding("note", text, "data")
 
 
 def _has_split_file(measured: MeasuredExperiment) -> bool:
-    return any(spec.split == "mlrc_conventional" for spec, _ in measured.trainings.values())
+    return any(result.spec.split == "mlrc_conventional" for result in measured.trainings.values())

@@ -58,9 +58,9 @@ class PairDifferences:
         """Compute one-sided p values of a difference beyond the margin, in the direction of the means."""
         return self._tail(np.abs(self.difference) - margin)
 
-    def half_width(self, confidence: float = 0.95) -> Numbers:
-        """Half the width of each difference's own interval, which is not corrected for other pairs."""
-        return np.asarray(special.stdtrit(self.degrees, (1 + confidence) / 2) * self.error)
+    def half_width(self) -> Numbers:
+        """Half the width of each difference's own 95 % interval, which is not corrected for other pairs."""
+        return np.asarray(special.stdtrit(self.degrees, 0.975) * self.error)
 
     def _tail(self, distance: Numbers) -> Numbers:
         return np.asarray(special.stdtr(self.degrees, -distance / self.error))

@@ -84,7 +84,7 @@ def _fold(measured: MeasuredExperiment, fingerprint: str, metric: str) -> tuple[
     """The test score at the checkpoint that validation chose, and the best test score; None if one is missing."""
     if fingerprint not in measured.trainings or fingerprint not in measured.test_curves:
         return None
-    (_, result), points = measured.trainings[fingerprint], measured.test_curves[fingerprint].points
+    result, points = measured.trainings[fingerprint], measured.test_curves[fingerprint].points
     scores = {point.iteration: float(getattr(point.scores, metric)) for point in points}
     # The untrained network can be chosen only if validation chose it too.
     trained = [score for iteration, score in scores.items() if iteration > 0 or result.best_iteration == 0]

@@ -6,8 +6,7 @@ end of the range that was searched could be better in a wider range.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import NamedTuple
 
 import numpy as np
 
@@ -148,10 +147,10 @@ def _failed_searches(comparison: ComparisonResult, titles: Mapping[str, str]) ->
 
 
 def _range_ends(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:
-    ends = range_ends(measured)
+    ends = list(range_ends(measured))
     in_most: dict[str, list[str]] = {}
     for one in ends:
-        if 2 * one.found > one.searches:
+        if one.in_most:
             in_most.setdefault(titles[one.method], []).append(one.text)
     few = len(ends) - sum(map(len, in_most.values()))
     cases = [f"{title}: {', '.join(own)}" for title, own in in_most.items()]
@@ -242,51 +241,35 @@ def cut_offs(measured: MeasuredExperiment) -> dict[str, tuple[int, int]]:
     return counts
 
 
-@dataclass(frozen=True)
-class RangeEnd:
-    """A hyperparameter whose best value lies at an end of its range.
+class RangeEnd(NamedTuple):
+    """A hyperparameter whose best value lies at an end of its range; `in_most` if most searches of a method found it.
 
-    Attributes:
-        target: The hyperparameter, such as `optimizer.lr`.
-        value: Value of that end.
-        found: Number of searches that found it.
+    The text is such as `loss.omega 1 (highest)`, or `loss.omega 1 (highest in 2 of 3 searches)`.
     """
 
     method: str
-    target: str
-    end: Literal["lowest", "highest"]
-    value: float
-    found: int
-    searches: int
-
-    @property
-    def text(self) -> str:
-        """Such as `loss.omega 1 (highest)`, or `loss.omega 1 (highest in 2 of 3 searches)`."""
-        count = f" in {self.found} of {self.searches} searches" if self.searches > 1 else ""
-        return f"{self.target} {self.value:g} ({self.end}{count})"
+    text: str
+    in_most: bool
 
 
-def range_ends(measured: MeasuredExperiment) -> list[RangeEnd]:
+def range_ends(measured: MeasuredExperiment) -> Iterator[RangeEnd]:
     """Find the hyperparameters whose best value lies at an end of the range that was searched."""
-    ends = []
     for method in measured.summary.methods:
         settings = {run.search: run.hyperparameters for run in measured.records if run.method == method}
         for target, searched in measured.summary.ranges.get(method, {}).items():
             values = [setting.get(target) for setting in settings.values()]
-            found = [searched.end_at(value) for value in values if isinstance(value, int | float)]
-            ends += [
-                RangeEnd(method, target, end, value, found.count(end), len(settings))
-                for end, value in (("lowest", searched.low), ("highest", searched.high))
-                if end in found
-            ]
-    return ends
+            ends = [searched.end_at(value) for value in values if isinstance(value, int | float)]
+            for end, value in (("lowest", searched.low), ("highest", searched.high)):
+                if found := sum(one == end for one in ends):
+                    count = f" in {found} of {len(settings)} searches" if len(settings) > 1 else ""
+                    yield RangeEnd(method, f"{target} {value:g} ({end}{count})", 2 * found > len(settings))
 
 
 def validation_scores(measured: MeasuredExperiment, runs: Sequence[RunRecord]) -> list[float]:
     """Return the validation MAP@R, mean over folds, of the runs whose trainings are all known and have one."""
     means = []
     for run in runs:
-        results = [measured.trainings[name][1] for name in run.fold_fingerprints if name in measured.trainings]
+        results = [measured.trainings[name] for name in run.fold_fingerprints if name in measured.trainings]
         scores = [result.best_map_at_r for result in results if result.best_map_at_r is not None]
         if scores and len(scores) == len(run.fold_fingerprints):
             means.append(float(np.mean(scores)))

@@ -1,20 +1,17 @@
 """An experiment with its measured runs, read from a store or from one JSON file (as in `results/measured/`)."""
 
 import lzma
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-import pandas as pd
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord, TestCurve
-from results.records.trials import SearchTrials
 from results.spec.source_names import sources_of
-from results.spec.training_spec import FoldSpec
-from results.store.frame import curves_table, results_frame, test_points_table
+from results.store.frame import scores_of
 from results.store.store import Start, Store
 from results.values import Record
 
@@ -25,10 +22,11 @@ Values = Mapping[str, Mapping[int, list[float]]]
 
 
 class _SearchRecord(Record):
+    model_config = ConfigDict(extra="ignore")  # The records in `results/measured` have the lengths of trainings too.
+
     method: str
     search: int
     trial_scores: tuple[float, ...]
-    iterations: float | None = None
 
 
 class _MeasuredRecord(Record):
@@ -49,38 +47,38 @@ class MeasuredExperiment:
     Attributes:
         summary: Title, methods, budget and settings.
         records: The runs.
-        trainings: Specs and results of the runs' trainings, by fingerprint. Figures need them; empty if they were not
-            read or not recorded.
+        trainings: The runs' trainings by fingerprint. Figures need them; empty if they were not read or not recorded.
         test_curves: Test scores along the trainings, by fingerprint; empty likewise.
-        searches: Trials of each search, by method and number of the search; empty likewise.
+        searches: Scores of each search's finished trials in order, fractions of 1, by method and number of the search;
+            empty likewise. A raced trial has its expected score.
         cut_off: Number of trainings of a run that were cut off, by the run's fingerprint, where the trainings were left
             out.
     """
 
     summary: ExperimentSummary
     records: tuple[RunRecord, ...]
-    trainings: Mapping[str, tuple[FoldSpec, FoldResult]] = field(default_factory=dict)
+    trainings: Mapping[str, FoldResult] = field(default_factory=dict)
     test_curves: Mapping[str, TestCurve] = field(default_factory=dict)
-    searches: Mapping[tuple[str, int], SearchTrials] = field(default_factory=dict)
+    searches: Mapping[tuple[str, int], tuple[float, ...]] = field(default_factory=dict)
     cut_off: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
-    def frame(self) -> pd.DataFrame:
-        """All values of all runs, one row each; see `results_frame`."""
-        return results_frame(self.summary.title, self.records)
+    def _values(self) -> dict[tuple[str, str], dict[str, dict[int, list[float]]]]:
+        values: dict[tuple[str, str], dict[str, dict[int, list[float]]]] = {}
+        for run in self.records:
+            for embeddings, metric, value in scores_of(run):
+                of_method = values.setdefault((metric, embeddings), {}).setdefault(run.method, {})
+                of_method.setdefault(run.search, []).append(value)
+        return values
 
     def values(self, metric: str, embeddings: str) -> Values:
         """Return the values of a score by method and search. Runs that were not evaluated with it are left out.
 
         Args:
-            metric: A metric of the frame.
+            metric: A metric of `scores_of`.
             embeddings: `separated`, `concatenated` or `last_epoch`.
         """
-        frame, values = self.frame, dict[str, dict[int, list[float]]]()
-        chosen = frame[(frame["metric"] == metric) & (frame["embeddings"] == embeddings)]
-        for method, search, value in zip(chosen["method"], chosen["search"], chosen["value"], strict=True):
-            values.setdefault(method, {}).setdefault(search, []).append(value)
-        return values
+        return self._values.get((metric, embeddings), {})
 
     def code_of(self, method: str) -> frozenset[str]:
         """The user's classes that a method's runs were trained with, named with the hashes of their files."""
@@ -122,7 +120,11 @@ class MeasuredExperiment:
         if not trainings:
             return cls(summary, records)
         folds = list(dict.fromkeys(fingerprint for record in records for fingerprint in record.fold_fingerprints))
-        searches = _searches(store, experiment, summary, records)
+        with_runs, searches = {(record.method, record.search) for record in records}, {}
+        for key, study in store.searches.of_experiment(experiment).items():
+            scores = tuple(trial.score for trial in study.finished(summary.trials) if trial.score is not None)
+            if key in with_runs and scores:
+                searches[key] = scores
         return cls(summary, records, store.fold_results(folds), store.test_curves(folds), searches)
 
     @classmethod
@@ -157,22 +159,22 @@ class MeasuredExperiment:
         return cls(
             written.summary,
             written.records,
-            {result.fingerprint: (result.spec, result) for result in written.trainings},
+            {result.fingerprint: result for result in written.trainings},
             {curve.fingerprint: curve for curve in written.test_curves},
-            {(one.method, one.search): SearchTrials(one.trial_scores, one.iterations) for one in written.searches},
+            {(one.method, one.search): one.trial_scores for one in written.searches},
             written.cut_off,
         )
 
     def to_json(self) -> str:
         """Write everything as JSON, with all digits."""
         searches = [
-            _SearchRecord(method=method, search=search, trial_scores=trials.scores, iterations=trials.iterations)
-            for (method, search), trials in self.searches.items()
+            _SearchRecord(method=method, search=search, trial_scores=scores)
+            for (method, search), scores in self.searches.items()
         ]
         written = _MeasuredRecord(
             summary=self.summary,
             records=self.records,
-            trainings=tuple(result for _, result in self.trainings.values()),
+            trainings=tuple(self.trainings.values()),
             test_curves=tuple(self.test_curves.values()),
             searches=tuple(searches),
             cut_off=dict(self.cut_off),
@@ -191,26 +193,8 @@ class MeasuredExperiment:
     def cut_off_trainings(self, run: RunRecord) -> int | None:
         """Count the trainings of a run that were cut off; None if neither they nor their count were read."""
         if all(name in self.trainings for name in run.fold_fingerprints):
-            return sum(self.trainings[name][1].cut_off for name in run.fold_fingerprints)
+            return sum(self.trainings[name].cut_off for name in run.fold_fingerprints)
         return self.cut_off.get(run.fingerprint)
-
-    def curves(self) -> pd.DataFrame:
-        """Return all validations of the runs' trainings: method, search, run, fold, then as `curves_table`."""
-        return self._with_runs(curves_table(result for _, result in self.trainings.values()))
-
-    def test_points(self) -> pd.DataFrame:
-        """Return all tests along the runs' trainings: method, search, run, fold, then as `test_points_table`."""
-        return self._with_runs(test_points_table(self.test_curves.values()))
-
-    def _with_runs(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Add each training's method, run and fold to its rows; rows of a training that two runs share appear twice."""
-        folds = [
-            (record.method, record.search, record.run, fold, fingerprint)
-            for record in self.records
-            for fold, fingerprint in enumerate(record.fold_fingerprints)
-        ]
-        columns = ["method", "search", "run", "fold", "fingerprint"]
-        return pd.DataFrame(folds, columns=columns).merge(frame, on="fingerprint")
 
 
 def latest_starts(store: Store) -> list[Start]:
@@ -219,19 +203,3 @@ def latest_starts(store: Store) -> list[Start]:
     for start in store.starts():
         latest.setdefault(start.without_methods, start)
     return list(latest.values())
-
-
-def _searches(
-    store: Store, experiment: str, summary: ExperimentSummary, records: Iterable[RunRecord]
-) -> dict[tuple[str, int], SearchTrials]:
-    """Finished trials by method and search, for the searches that have runs."""
-    with_runs = {(record.method, record.search) for record in records}
-    searches = {}
-    for key, study in store.searches.of_experiment(experiment).items():
-        trials = study.finished(summary.trials)
-        if key in with_runs and trials:
-            scores = tuple(trial.score for trial in trials if trial.score is not None)
-            stored = store.fold_results([training for trial in trials for training in trial.trainings])
-            lengths = [result.iterations for _, result in stored.values()]
-            searches[key] = SearchTrials(scores, sum(lengths) / len(lengths) if lengths else None, study.fingerprint)
-    return searches

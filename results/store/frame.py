@@ -1,4 +1,4 @@
-"""Results as pandas DataFrames: the one frame that statistics and tables read, and the tables of a store for export."""
+"""The scores of a run, which statistics and tables read, and the tables of a store for export."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,28 +15,18 @@ EmbeddingKind = Literal["separated", "concatenated"]
 
 EMBEDDING_KINDS: tuple[EmbeddingKind, ...] = ("separated", "concatenated")
 
-COLUMNS = ("experiment", "dataset", "method", "search", "run", "embeddings", "metric", "value")
-"""The columns of `results_frame`."""
-
 _PLACE = ("dataset", "method", "run", "search")
 _RUN = ("fingerprint", *_PLACE, "seed", "dimensions", "wall_time", "steps")
 _SCORES = tuple(f"{kind}_{metric}" for kind in EMBEDDING_KINDS for metric in HEADLINE_METRICS)
 
 
-def results_frame(experiment: str, records: Iterable[RunRecord]) -> pd.DataFrame:
-    """Return one row per value: a metric of one kind of embeddings in one run, in the order of the runs.
+def scores_of(run: RunRecord) -> Iterator[tuple[str, str, float]]:
+    """Yield embeddings, metric and value of every score of a run.
 
     Besides `separated` and `concatenated`, the embeddings are `last_epoch` for scores after the last epoch, mean over
     folds. The metric `total_training_steps` has the iterations up to the end of a training, mean over the run's
     trainings, as in Table 3 of the Chance Constraints paper; it is the same for both kinds.
     """
-    rows = [
-        (experiment, run.dataset, run.method, run.search, run.run, *score) for run in records for score in _scores(run)
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def _scores(run: RunRecord) -> Iterator[tuple[str, str, float]]:
     yield from _measured(run)
     if run.iterations is not None:
         for kind in EMBEDDING_KINDS:

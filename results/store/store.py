@@ -102,13 +102,11 @@ class Store:
 
     def fold_result(self, fingerprint: str) -> FoldResult | None:
         """Return the result of a training, or None if it was never finished."""
-        _, result = self.fold_results([fingerprint]).get(fingerprint, (None, None))
-        return result
+        return self._one(FoldResult, "trainings", fingerprint)
 
-    def fold_results(self, fingerprints: Collection[str]) -> dict[str, tuple[FoldSpec, FoldResult]]:
-        """Return the specs and results of trainings by fingerprint. Unfinished trainings are left out."""
-        stored = self.database.records(FoldResult, "trainings", fingerprints)
-        return {fingerprint: (result.spec, result) for fingerprint, result in stored}
+    def fold_results(self, fingerprints: Collection[str]) -> dict[str, FoldResult]:
+        """Return the results of trainings by fingerprint. Unfinished trainings are left out."""
+        return dict(self.database.records(FoldResult, "trainings", fingerprints))
 
     def finished_folds(self, fingerprints: Collection[str]) -> set[str]:
         """Return the fingerprints of those trainings that have a stored result."""
@@ -118,9 +116,9 @@ class Store:
         """Return the specs, iterations and durations of all finished trainings."""
         return [Timing(one.spec, one.iterations, one.wall_time) for one in self._trainings()]
 
-    def put_fold(self, spec: FoldSpec, result: FoldResult) -> None:
+    def put_fold(self, result: FoldResult) -> None:
         """Store the result of a finished training. If the training has a stored result, that one stays."""
-        self.database.put("trainings", fingerprint=spec.fingerprint, content=result.model_dump_json())
+        self.database.put("trainings", fingerprint=result.fingerprint, content=result.model_dump_json())
 
     def run(self, fingerprint: str) -> RunRecord | None:
         """Return the test evaluation of a reproduction, or None if it is not stored."""

@@ -92,15 +92,15 @@ def _claims_elsewhere(what: str) -> str:
 
 def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
     claim, answer, titles = claims[0][0].claim, claims[0][1], measured.summary.methods
-    methods = (claim.a.method, claim.b.method)
-    by_size = sorted((one.claim for one, _ in claims), key=lambda claim: claim.difference)
-    sizes = dict.fromkeys(f"{claim.difference:+.{claim.digits}f}" for claim in (by_size[0], by_size[-1]))
+    methods = (claim.a, claim.b)
+    by_size = sorted((one.claim for one, _ in claims), key=lambda claim: claim.points)
+    sizes = dict.fromkeys(f"{claim.points:+.{claim.digits}f}" for claim in (by_size[0], by_size[-1]))
     papers, datasets = (dict.fromkeys(getattr(one.claim, of) for one, _ in claims) for of in ("source", "dataset"))
     parts = [answer.verdict, answer.pair.untested or ""]
     if answer.pair.size != "cannot tell":
         parts.append(size_words(answer.pair, answer.comparison.margin))
     cells = (
-        f"{titles[claim.a.method]} > {titles[claim.b.method]}",
+        f"{titles[claim.a]} > {titles[claim.b]}",
         claim.score,
         f"{' to '.join(sizes)} ({', '.join(papers)}: {', '.join(datasets)})",
         cell_text(Cell(answer.pair.difference, answer.pair.half_width, form=POINTS)),

@@ -78,7 +78,7 @@ def _shorter(kept: MeasuredExperiment, methods: Sequence[str]) -> list[float]:
     """Factors of the deviation for searches of 10 trials, 11 trials, and so on, up to one less than the record's."""
 
     def best(count: int) -> float:
-        own = [(key, search.scores) for (key, _), search in sorted(kept.searches.items())]
+        own = [(key, scores) for (key, _), scores in sorted(kept.searches.items())]
         scores = [[max(trials[:count]) for key, trials in own if key == method] for method in methods]
         return pooled_variance(scores)[0]
 

@@ -18,13 +18,13 @@ from reproduce.config.experiment_file import load_experiments
 from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.run.session import setup_of
 from results.records.records import run_fingerprint
-from results.records.trials import TrialsInMemory
 from results.spec.data_choice import DataChoice
 from results.spec.experiment_spec import Experiment
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from results.store.experiment_results import MeasuredExperiment
+from tests.support.labs import TrialsInMemory
 from tests.support.sample_records import some_spec
 from tests.support.small_setup import TRIPLET, small_setup
 

@@ -15,9 +15,9 @@ from reproduce.config.experiment_file import EXPERIMENTS, load_experiments
 from reproduce.config.method_card import MethodCard
 from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.run.session import setup_of
-from results.records.trials import TrialsInMemory
 from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import FoldSpec
+from tests.support.labs import TrialsInMemory
 
 pytestmark = pytest.mark.late
 

@@ -223,7 +223,7 @@ def differences(row: CoveredRow) -> Iterator[Difference]:
     about = LINES[
         (LINES["table"] == row.table)
         & LINES["dataset"].isin([row.dataset, "*"])
-        & LINES["row"].isin([row.as_published, "*"])
+        & LINES["row"].isin([row.origin.printed_row, "*"])
     ]
     method = opened(row.detail, row.method)
     for setting, text in zip(about["setting"], about["value"], strict=True):

@@ -45,7 +45,7 @@ def test_an_exported_study_has_our_trials_for_optuna_and_its_dashboard(tiny_run,
         of_folds = folds[trial.user_attrs["trainings"]]
         assert list(trial.intermediate_values.values()) == of_folds.tolist()
         assert trial.value == pytest.approx(of_folds.mean(), rel=1e-12)
-        made = [result for _, result in store.fold_results(trial.user_attrs["trainings"]).values()]
+        made = [*store.fold_results(trial.user_attrs["trainings"]).values()]
         ends = [datetime.fromisoformat(result.provenance.finished_at).timestamp() for result in made]
         starts = [end - result.wall_time for end, result in zip(ends, made, strict=True)]
         assert trial.datetime_complete.timestamp() == pytest.approx(max(ends), abs=1e-3)

@@ -31,7 +31,7 @@ def test_every_row_is_trained_under_its_own_conditions_marked_and_not_tested(say
     store = open_store(storage_paths("runs/store.sqlite"))
     measured = MeasuredExperiment.from_store(store, store.latest_experiments()["rows"], trainings=True)
     by_row = {
-        record.method: measured.trainings[record.fold_fingerprints[0]][0]
+        record.method: measured.trainings[record.fold_fingerprints[0]].spec
         for record in measured.records
         if record.run == 0
     }

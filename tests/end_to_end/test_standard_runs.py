@@ -10,10 +10,9 @@ from protocols.search.study import Budget, Study
 from protocols.splits import named_split
 from protocols.standard import choices
 from reproduce.run.tasks import EvaluateTask
-from results.records.trials import TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.store.store import Store
-from tests.support.labs import InProcess, run_here
+from tests.support.labs import InProcess, TrialsInMemory, run_here
 from tests.support.small_setup import COSFACE, UNTRAINED, small_setup, with_changes
 
 RUNS = 2

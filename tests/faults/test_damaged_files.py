@@ -50,7 +50,7 @@ def test_a_repeated_training_with_another_result_is_reported(opened, caplog):
     setup, store = opened
     spec = setup.fold_specs(COSFACE, "reproduction", 0)[0]
     result = train_fold(spec, setup.training_data(spec), device="cpu").result
-    store.put_fold(spec, some_result(spec, 0.99))
+    store.put_fold(some_result(spec, 0.99))
     run_here(setup, store, {"cosface": reproduction(setup, COSFACE)})
     only_line(caplog, "cosface, fold 0", "another result", "0.99")
     assert store.fold_result(spec.fingerprint).best_map_at_r == 0.99

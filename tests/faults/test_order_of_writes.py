@@ -106,11 +106,11 @@ def test_the_store_names_only_files_that_are_on_the_disk(tmp_path, monkeypatch):
     disk, committed = Disk(tmp_path, monkeypatch), []
     put_fold, put_run = store.put_fold, store.put_run
 
-    def folds_files(spec, result):
-        weights = weights_path(store.artifacts, spec)
+    def folds_files(result):
+        weights = weights_path(store.artifacts, result.spec)
         committed.append([weights.name] if weights.exists() else [])
         assert disk.lost(weights) == []
-        put_fold(spec, result)
+        put_fold(result)
 
     def runs_files(record):
         file = figure_data_path(store.artifacts, record.fingerprint)

@@ -19,13 +19,12 @@ from reproduce.outputs.export_studies import _trials
 from reproduce.run.open_sessions import check_settings
 from reproduce.run.session import Session, open_session
 from reproduce.storage import storage_paths
-from results.records.trials import TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import Component, MethodSpec
 from results.store.searches import StoredStudy
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features
-from tests.support.labs import InventedLab
+from tests.support.labs import InventedLab, TrialsInMemory
 from tests.support.small_setup import TRIPLET, small_setup
 from tests.support.toys import made_up_result, pattern_dataset, settings, toy_fold
 

@@ -15,11 +15,10 @@ from protocols.search.study import Budget, Study
 from protocols.setup import Setup
 from protocols.splits import from_ranges, mlrc_split
 from results.records.records import FoldResult
-from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
-from tests.support.labs import InventedLab
+from tests.support.labs import InventedLab, TrialsInMemory
 from tests.support.small_setup import with_changes
 from tests.support.toys import (
     CONTRASTIVE,
@@ -64,7 +63,7 @@ def _drive(
     method: MethodTemplate = OPEN,
     budget: Budget = BUDGET,
     score: Callable[[FoldSpec], FoldResult] = _hump,
-    log: TrialLog | None = None,
+    log: TrialsInMemory | None = None,
 ) -> InventedLab:
     """Follow the searches of a method, one after another."""
     lab = InventedLab(score)

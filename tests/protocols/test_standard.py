@@ -15,11 +15,10 @@ from protocols.splits import SplitError, from_ranges, named_split
 from protocols.standard import standard
 from protocols.training.train_fold import train_fold
 from results.records.records import CurvePoint, FoldResult
-from results.records.trials import TrialsInMemory
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
-from tests.support.labs import InventedLab
+from tests.support.labs import InventedLab, TrialsInMemory
 from tests.support.small_setup import with_changes
 from tests.support.toys import (
     CONTRASTIVE,

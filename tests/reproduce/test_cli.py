@@ -35,7 +35,7 @@ def test_help_imports_no_heavy_package():
 SAY_WHAT_ASCII_LACKS = """
 import sys
 from reproduce import cli
-from reproduce.commands.terminal import output_console, say
+from reproduce.terminal import output_console, say
 @cli.app.command("probe")
 def probe():
     say(output_console(), "caf\\u00e9 \\u2013 \\U0001f600 \\udcff")
@@ -71,7 +71,7 @@ PRINT_A_LONG_TABLE = """
 import sys
 from rich.table import Table
 from reproduce import cli
-from reproduce.commands.terminal import output_console
+from reproduce.terminal import output_console
 @cli.app.command("probe")
 def probe():
     table = Table("name", *("number" for _ in range(40)))

@@ -45,7 +45,7 @@ def test_a_space_of_ones_own_takes_the_place_of_the_cards(objective, tmp_path):
     (trial,) = study.trials
     assert trial.params == {}
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
-    specs = [spec for spec, _ in store.fold_results(trial.user_attrs["trainings"]).values()]
+    specs = [made.spec for made in store.fold_results(trial.user_attrs["trainings"]).values()]
     assert [spec.method.loss.arguments["neg_margin"] for spec in specs] == [0.5, 0.5]
 
 

@@ -32,7 +32,7 @@ def put_in_store(store, material):
     """Store an experiment under its name, as a finished run leaves it."""
     measured = material.measured
     put_experiment(store, fingerprint_of(material.name), material.name, measured.summary, measured.records)
-    for key, (_, result) in measured.trainings.items():
+    for key, result in measured.trainings.items():
         # All trainings here have one spec, so they are kept under the names that their runs have for them.
         store.database.put("trainings", fingerprint=key, content=result.model_dump_json())
     for curve in measured.test_curves.values():

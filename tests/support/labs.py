@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from pydantic import JsonValue
 
 from protocols.evaluation.test_data import test_data
 from protocols.jobs import EvaluateJob, Job, Lab, TrainJob
@@ -16,7 +17,9 @@ from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.tasks import EvaluateTask, Executor, TrainTask, run_task
 from results.records.artifacts import weights_path
 from results.records.records import FoldResult, RunRecord, run_fingerprint
+from results.records.trials import Trial
 from results.spec.training_spec import FoldSpec
+from results.store.searches import Searches
 from results.store.store import Store
 from tests.support.sample_records import invented_run
 from tests.support.small_setup import COSFACE, TRIPLET, UNTRAINED
@@ -146,3 +149,20 @@ def run_all(executor: Executor, setup: Setup, folder: Any) -> tuple[Any, Any, An
 
 def without_time(records: Any) -> list[Any]:
     return [record.model_dump(exclude={"wall_time", "provenance"}) for record in records]
+
+
+class TrialsInMemory(Searches):
+    """Searches whose trials are gone with the process."""
+
+    def __init__(self) -> None:
+        self.studies: dict[str, Mapping[str, JsonValue]] = {}
+        self._trials: dict[str, dict[int, Trial]] = {}
+
+    def put_study(self, study: str, identity: Mapping[str, JsonValue]) -> None:
+        self.studies.setdefault(study, identity)
+
+    def trials(self, study: str) -> tuple[Trial, ...]:
+        return tuple(self._trials.get(study, {}).values())
+
+    def put_trial(self, study: str, trial: Trial) -> None:
+        self._trials.setdefault(study, {})[trial.number] = trial

@@ -29,7 +29,7 @@ def with_trainings():
     for record in world.records:
         for spec in record.specs:
             name = spec.fingerprint
-            trainings[name] = (spec, some_result(spec, map_at_r=record.separated.map_at_r + 0.01 * spec.fold))
+            trainings[name] = some_result(spec, map_at_r=record.separated.map_at_r + 0.01 * spec.fold)
             values = ((100, 0.05), (200, 0.0), (300, -0.05))
             points = [
                 records.TestPoint(

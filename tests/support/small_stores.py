@@ -39,7 +39,7 @@ def store_at(folder: Path, validated: dict[int, float], wall_time: float = 2.5) 
     store.put_experiment(EXPERIMENT, "some", some_summary(methods={"triplet": "Triplet"}))
     for number, score in validated.items():
         spec = some_spec(seed=number)
-        store.put_fold(spec, some_result(spec, score, wall_time=wall_time))
+        store.put_fold(some_result(spec, score, wall_time=wall_time))
         checkpoint(store, spec, f"scores {score}")
         run = small_run(number, score, spec)
         store.put_run(run)
@@ -53,7 +53,7 @@ def study_at(where: StoragePaths, scores: list[float], *, pending: bool = False)
     store.searches.enlist(EXPERIMENT, {"triplet": [(STUDY, IDENTITY)]})
     for number, score in enumerate(scores):
         spec = some_spec(seed=100 + number)
-        store.put_fold(spec, some_result(spec, score))
+        store.put_fold(some_result(spec, score))
         trial = {"number": number, "setting": {"loss.margin": number / 10}, "score": score, "fold_scores": (score,)}
         store.searches.put_trial(STUDY, Trial(**trial, state="complete", trainings=(spec.fingerprint,)))
     if pending:

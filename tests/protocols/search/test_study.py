@@ -12,13 +12,12 @@ from protocols.search.study import Budget, Study
 from protocols.setup import Setup
 from protocols.splits import mlrc_split
 from protocols.training.build_method import RefusedError
-from results.records.trials import TrialLog, TrialsInMemory
 from results.spec.conditions import ImageSettings, TrainingSettings
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
-from tests.support.labs import InventedLab
+from tests.support.labs import InventedLab, TrialsInMemory
 from tests.support.small_setup import COSFACE, TRIPLET, small_setup, with_changes
 from tests.support.toys import made_up_result
 
@@ -31,7 +30,7 @@ def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
     return small_setup(tmp_path_factory.mktemp("cache"))
 
 
-def study_of(setup: Setup, log: TrialLog | None = None, **changes: Any) -> Study:
+def study_of(setup: Setup, log: TrialsInMemory | None = None, **changes: Any) -> Study:
     fields: dict[str, Any] = {"method": OPEN, "budget": Budget(trials=4), "sampler": SamplerSettings()}
     return Study(setup, log=log or TrialsInMemory(), **{**fields, **changes})
 

@@ -65,7 +65,7 @@ def test_a_gain_that_is_zero_by_construction_is_not_shown():
     world = with_trainings()
     last = {
         name: curve.model_copy(update={"points": tuple(point for point in curve.points if point.iteration == 200)})
-        if world.trainings[name][0].method.name == "triplet"
+        if world.trainings[name].spec.method.name == "triplet"
         else curve
         for name, curve in world.test_curves.items()
     }

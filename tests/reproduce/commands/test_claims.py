@@ -89,15 +89,15 @@ def test_names_that_nobody_knows_are_said(say, tmp_path):
     (tmp_path / "mine.csv").write_text("a,b,dataset,score,difference\nproxy_ancor,triplet,cub20,R@1,2\n")
     answer = say("claims", "mine.csv")
     assert answer.code == 0
-    assert "line 2: no method is called 'proxy_ancor'; `reproduce methods` lists the names" in answer.err
-    assert "line 2: no dataset is called 'cub20'; `reproduce datasets` lists the names" in answer.err
+    assert "no method is called 'proxy_ancor'; `reproduce methods` lists the names" in answer.err
+    assert "no dataset is called 'cub20'; `reproduce datasets` lists the names" in answer.err
 
 
 def test_a_file_that_cannot_be_used_gives_one_line(say, tmp_path):
     (tmp_path / "bad.csv").write_text("a,b,dataset,score,difference\none,other,cub200,R@1,much\n")
     (tmp_path / "picture.csv").write_bytes(b"\xff\xfe\x00")
     for arguments, said in (
-        (["bad.csv"], "bad.csv, line 2: difference: Input should be a valid number"),
+        (["bad.csv"], "bad.csv, line 2: difference: Input should be a valid decimal"),
         (["absent.csv"], "absent.csv: cannot be read (No such file or directory)"),
         (["picture.csv"], "picture.csv: not text in UTF-8"),
         (["--format", "pdf"], "'pdf' is not one of 'terminal', 'markdown'"),

@@ -88,7 +88,7 @@ def test_the_setting_is_trained_on_all_classes_and_the_store_does_not_change(fin
     assert "test" not in about
     search = best_search(store, find_experiment(store, "mine"), "proxy_anchor")
     runs = [find_runs(store, "mine", "proxy_anchor", search, run)[0] for run in range(2)]
-    kept = [result.best_iteration // 4 for run in runs for _, result in run.trainings.values()]
+    kept = [result.best_iteration // 4 for run in runs for result in run.trainings.values()]
     assert sorted(about["epochs_are_the_mean_of"]) == sorted(kept)
     assert len(kept) == 8
     assert about["epochs"] == round(sum(kept) / 8)
@@ -129,7 +129,7 @@ def test_the_training_gets_every_class_and_no_test_takes_its_model(finished, say
     assert say("fit", "mine", *ROOM, "--to", tmp_path / "all").code == 0
     ((spec, classes, validation),) = seen
     assert (classes, validation) == (set(range(16)), 0)
-    stored = find_runs(store_of(finished), "mine", "proxy_anchor", 0, 0)[0].trainings[0][0]
+    stored = find_runs(store_of(finished), "mine", "proxy_anchor", 0, 0)[0].trainings[0].spec
     assert stored.train_classes != spec.train_classes
     dataset = open_dataset(DataRequest(DataChoice(name="features"), ImageSettings(), tmp_path, finished / "rows"))
     tested = data_for_testing(dataset, named_split("mlrc", 16, None))
@@ -172,6 +172,6 @@ def test_epochs_are_counted_in_passes_where_an_epoch_is_a_pass(tmp_path):
     settings = some_spec().conditions.training.model_copy(update={"iterations_per_epoch": None, "batch_size": 10})
     spec = some_spec(train_classes=((0, 9),), training=settings)
     steps = len(dataset.images.of_classes(tuple(range(10))).labels) // 10
-    trainings = [(spec, some_result(spec, best_iteration=epochs * steps)) for epochs in (2, 4, 5)]
-    trainings.append((spec, some_result(spec, stopped_by="nan")))
+    trainings = [some_result(spec, best_iteration=epochs * steps) for epochs in (2, 4, 5)]
+    trainings.append(some_result(spec, stopped_by="nan"))
     assert checkpoint_epochs(trainings, dataset) == [2, 4, 5]

@@ -23,7 +23,7 @@ def test_status_has_experiments_trainings_and_the_last_failures(say, tmp_path, s
     store.put_experiment("ab" * 16, "some", some_summary(methods=methods, trials=7))
     store.put_experiment("cd" * 16, "some", some_summary(methods={"triplet": "Triplet"}, trials=9))
     for seed in range(2):
-        store.put_fold(some_spec(seed=seed), some_result(some_spec(seed=seed)))
+        store.put_fold(some_result(some_spec(seed=seed)))
     for number in range(7):
         store.put_failure("f" * 32, f"reason {number}")
     lines = say("status").out.splitlines()

@@ -58,10 +58,10 @@ def test_the_page_has_every_training_and_the_searches_that_led_to_the_runs(glyph
     (fingerprint,) = [start.fingerprint for start in store.starts()]
     known, page = MeasuredExperiment.from_store(store, fingerprint, trainings=True), whole_page(folder)
     assert len(known.trainings) == 8
-    for name, (spec, result) in known.trainings.items():
+    for name, result in known.trainings.items():
         place = page.index(f"<code>{name}</code>")
         line = page[place : page.index("</li>", place)]
-        assert f"seed {spec.seed}" in line
+        assert f"seed {result.spec.seed}" in line
         assert f"iteration {result.best_iteration} of {result.iterations} kept" in line
     studies = store.searches.of_experiment(fingerprint)
     found = histories(studies, known.summary.methods, known.summary.trials)

@@ -36,7 +36,7 @@ def measure(session: Session, seconds: float) -> None:
     """Put a training of a method into the store."""
     (method,) = (method.method for method in session.methods.values() if method.method.loss is not None)
     spec = session.setup.fold_specs(method, "calibration", 0)[0]
-    open_store(session.paths).put_fold(spec, some_result(spec, wall_time=seconds))
+    open_store(session.paths).put_fold(some_result(spec, wall_time=seconds))
 
 
 def test_a_run_says_how_much_is_to_do_and_how_long_it_takes_if_that_is_measured(session: Session) -> None:

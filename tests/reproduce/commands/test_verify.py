@@ -69,7 +69,12 @@ def test_a_forged_result_that_agrees_with_itself_is_found(runs, verify):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"), [("threads", 64, "threads 1 instead of 64"), ("processor", "Z80", "instead of Z80")]
+    ("name", "value", "said"),
+    [
+        ("threads", 64, "threads 1 instead of 64"),
+        ("processor", "Z80", "instead of Z80"),
+        ("versions", {"torch": "1.0", "scipy": "0.1"}, "instead of 1.0"),
+    ],
 )
 def test_differences_from_another_machine_are_only_reported(runs, verify, name, value, said):
     def change(result):

@@ -4,8 +4,7 @@ import re
 from collections import Counter
 
 from reproduce.outputs.covered_rows import CoveredRow
-from results.published.rows import RowOrigin, row_origin
-from results.published.tables import PublishedRow, published_table, published_tables
+from results.published.tables import PublishedRow, RowOrigin, published_table, published_tables
 from tests.support.published_files import ROOT, covered
 
 
@@ -28,14 +27,15 @@ def test_every_method_of_mlrc_is_runnable_by_the_file_of_its_own_dataset():
 def test_quoted_rows_are_never_runnable():
     for row in covered():
         table = published_table(row.table)
-        origins = {row_origin(row.table, one, row.dataset).kind for one in table.rows if one.label == row.label}
+        cells = [cell for one in table.rows if one.label == row.label for cell in one.cells.values()]
+        origins = {cell.origin.kind for cell in cells if cell.column.dataset == row.dataset}
         if origins == {"quoted"}:
             assert row.status == ("method not in the suite" if row.method is None else "quoted")
             assert row.detail
 
 
 def test_a_row_of_our_reading_is_runnable_and_says_so():
-    readings = [row for row in covered() if row.our_reading]
+    readings = [row for row in covered() if row.origin.our_reading]
     assert {row.status for row in readings} == {"runnable"}
     assert ("mlrc_cub200", "pretrained_test_pca") in {(row.table, row.method) for row in readings}
     alone = {row.dataset: row for row in covered() if row.method == "nir_proxy_anchor_alone"}
@@ -47,10 +47,10 @@ def test_a_row_of_our_reading_is_runnable_and_says_so():
 
 def origins() -> list[tuple[str, PublishedRow, RowOrigin]]:
     return [
-        (name, row, row_origin(name, row, column.dataset))
+        (name, row, cell.origin)
         for name in published_tables()
         for row in published_table(name).rows
-        for column in published_table(name).columns
+        for cell in row.cells.values()
     ]
 
 

@@ -140,7 +140,7 @@ def test_everything_is_made_once_and_stored(setup, store):
 
 def test_a_stored_training_is_not_made_and_results_have_the_order_of_the_jobs(setup, store):
     specs = specs_of(setup)
-    store.put_fold(specs[0], some_result(specs[0], 0.75))
+    store.put_fold(some_result(specs[0], 0.75))
     lab, executor = opened(store)
     ((first, second),) = run_lab(lab, setup, {"triplet": trainings(setup)})["triplet"]
     assert executor.trained() == [specs[1].fingerprint]
@@ -345,7 +345,7 @@ def test_a_stop_request_raises_in_every_search_after_what_is_finished_is_stored(
 def test_weights_are_made_again_only_where_a_test_needs_them(setup, store):
     specs = setup.fold_specs(TRIPLET, "reproduction", 0)
     for spec in specs:
-        store.put_fold(spec, some_result(spec, 0.25))
+        store.put_fold(some_result(spec, 0.25))
     write_tensors(weights_path(store.artifacts, specs[0]), {"w": torch.ones(2)})
     lab, executor = opened(store)
     run_lab(lab, setup, {"triplet": reproduction(setup)})

@@ -4,7 +4,6 @@ import pytest
 
 from reports.published.claim_answers import claimed_cells
 from results.published.claims import COLUMNS, ClaimsFileError, read_claims, shipped_claims
-from results.published.rows import precision_of, row_origin
 from results.published.tables import published_table
 
 HEADER = "source,place,a,b,dataset,score,value_a,value_b,difference,runs,plus_minus,plus_minus_kind\n"
@@ -15,19 +14,15 @@ def claims_of(line, header=HEADER):
     return read_claims(header + line, "my.csv")
 
 
-@pytest.mark.parametrize("claim", shipped_claims(), ids=lambda claim: f"line {claim.line}")
+@pytest.mark.parametrize("claim", shipped_claims(), ids=lambda claim: f"{claim.setting} {claim.a} {claim.dataset}")
 def test_shipped_claims_have_the_values_of_the_published_tables(claim):
     cells = claimed_cells(claim)
     assert cells is not None
-    for side, (row, cell) in zip((claim.a, claim.b), cells, strict=True):
-        assert (cell.key, cell.dataset, cell.metric, cell.kind) == (
-            *(side.method, claim.dataset),
-            *(claim.metric, claim.kind),
-        )
-        assert (cell.value, cell.plus_minus) == (side.value, side.plus_minus)
-        precision = precision_of(cell, row_origin(claim.setting, row, cell.dataset))
-        assert precision.runs == side.runs
-        assert precision.spread in (None, claim.spread)
+    sides = zip((claim.a, claim.b), (claim.value_a, claim.value_b), claim.runs, claim.plus_minus, strict=True)
+    for (method, value, runs, plus_minus), (row, cell) in zip(sides, cells, strict=True):
+        assert (row.key, cell.column) == (method, (claim.dataset, claim.metric, claim.kind))
+        assert (cell.value, cell.plus_minus, cell.runs) == (float(value), plus_minus, runs)
+        assert cell.spread in (None, claim.plus_minus_kind)
     (row_a, _), (row_b, _) = cells
     assert (row_a.dimensions, row_a.trunk) == (row_b.dimensions, row_b.trunk)
 
@@ -50,16 +45,16 @@ def test_shipped_claims_name_the_five_papers_and_the_tables_that_they_are_in():
 
 def test_a_line_is_read_with_both_sides_and_in_points():
     (claim,) = claims_of(LINE)
-    assert (claim.line, claim.dataset, claim.metric, claim.kind) == (2, "cub200", "precision_at_1", "single")
-    assert (claim.difference, claim.digits, claim.spread) == (1.2, 1, "standard deviation")
-    assert (claim.a.value, claim.a.runs, claim.a.plus_minus) == (66.5, 5, 0.3)
-    assert (claim.b.value, claim.b.runs, claim.b.plus_minus) == (65.3, 3, 0.2)
+    assert (claim.dataset, claim.metric, claim.kind) == ("cub200", "precision_at_1", "single")
+    assert (claim.points, claim.digits, claim.plus_minus_kind) == (1.2, 1, "standard deviation")
+    assert (float(claim.value_a), float(claim.value_b)) == (66.5, 65.3)
+    assert (claim.runs, claim.plus_minus) == ((5, 3), (0.3, 0.2))
 
 
 def test_most_columns_may_be_left_out():
     (claim,) = read_claims("a,b,dataset,score,difference\none,other,glyphs,MAP@R concatenated,1.25\n", "my.csv")
-    assert (claim.metric, claim.kind, claim.difference, claim.digits) == ("map_at_r", "concatenated", 1.25, 2)
-    assert (claim.a.value, claim.a.runs, claim.a.plus_minus, claim.spread) == (None, None, None, "not stated")
+    assert (claim.metric, claim.kind, claim.points, claim.digits) == ("map_at_r", "concatenated", 1.25, 2)
+    assert (claim.value_a, claim.runs, claim.plus_minus) == (None, (None, None), (None, None))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +62,7 @@ def test_most_columns_may_be_left_out():
     [
         ("R@1", "F1", "score 'F1' is unknown; use R@1"),
         ("66.5", "66,5", "check commas and quotes"),
-        ("66.5", "high", "value_a: Input should be a valid number"),
+        ("66.5", "high", "value_a: Input should be a valid decimal"),
         ("66.5", "nan", "value_a: Input should be a finite number"),
         ("66.5", "", "give value_a and value_b, or the difference"),
         ("66.5,65.3,1.2", "0.665,0.653,", "look like fractions; write percent"),
@@ -105,5 +100,5 @@ def test_a_wrong_header_or_an_empty_file_is_refused(text, said):
 
 def test_a_byte_order_mark_and_spaces_do_no_harm():
     (claim,) = read_claims("\ufeff" + HEADER.replace(",", ", ") + LINE.replace(",", " , "), "my.csv")
-    assert (claim.a.method, claim.b.runs) == ("one", 3)
+    assert (claim.a, claim.runs[1]) == ("one", 3)
     assert set(HEADER.strip().split(",")) < set(COLUMNS)

@@ -2,21 +2,20 @@
 
 import pytest
 
-from results.published.rows import PublishedPrecision, precision_of, published_mean, row_origin
 from results.published.tables import published_table, published_tables, read_published
 from results.statistics.intervals import student_t_interval
 
-ROWS = [
-    (name, row, dataset)
+CELLS = [
+    (name, row, cell)
     for name in published_tables()
     for row in published_table(name).rows
-    for dataset in dict.fromkeys(column.dataset for column in published_table(name).columns)
+    for cell in row.cells.values()
 ]
 
 
 def test_no_line_of_the_file_is_about_a_row_that_no_table_prints():
     lines = read_published("rows")
-    keys = {(name, row.label, row.trunk, str(row.dimensions or ""), row.setting) for name, row, _ in ROWS}
+    keys = {(name, row.label, row.trunk, str(row.dimensions or ""), row.setting) for name, row, _ in CELLS}
     columns = ["table", "label", "trunk", "dimensions", "setting"]
     assert set(lines[columns].itertuples(index=False, name=None)) == keys
 
@@ -24,9 +23,9 @@ def test_no_line_of_the_file_is_about_a_row_that_no_table_prints():
 def test_the_counts_of_the_audit():
     """220 printed rows; the audit of the papers found so many that a paper measured itself on at least one dataset."""
     by_row: dict[tuple[str, str, str, int | None, str], set[str]] = {}
-    for name, row, dataset in ROWS:
+    for name, row, cell in CELLS:
         key = (name, row.label, row.trunk, row.dimensions, row.setting)
-        by_row.setdefault(key, set()).add(row_origin(name, row, dataset).kind)
+        by_row.setdefault(key, set()).add(cell.origin.kind)
     assert len(by_row) == 220
     assert sum("measured" in kinds for kinds in by_row.values()) == 149
     assert sum("quoted" in kinds for kinds in by_row.values()) == 69
@@ -44,32 +43,24 @@ def test_the_counts_of_the_audit():
     ],
 )
 def test_rows_that_were_checked_by_hand(table, label, dataset, kind):
-    row = next(row for row in published_table(table).rows if row.label == label)
-    assert row_origin(table, row, dataset).kind == kind
-
-
-CELLS = [
-    (cell, row_origin(name, row, cell.dataset))
-    for name in published_tables()
-    for row in published_table(name).rows
-    for cell in row.cells.values()
-]
+    places = [(name, row.label, cell.column.dataset, cell.origin.kind) for name, row, cell in CELLS]
+    assert (table, label, dataset, kind) in places
 
 
 def some_cell(table, label, metric, kind):
-    for cell, origin in CELLS:
-        if (cell.table_name, cell.method_label, cell.metric, cell.kind) == (table, label, metric, kind):
-            return cell, origin
+    for name, row, cell in CELLS:
+        if (name, row.label, *cell.column[1:]) == (table, label, metric, kind):
+            return cell
     raise LookupError(label)
 
 
 def test_the_meaning_of_every_printed_spread_is_written_down():
-    with_spread = {cell.table_name for cell, _ in CELLS if cell.plus_minus is not None}
+    with_spread = {name for name, _, cell in CELLS if cell.plus_minus is not None}
     spreads = read_published("spreads")
     assert set(spreads["table"]) == with_spread
     assert set(spreads["kind"]) <= {"95 % interval", "standard deviation", "not stated"}
     assert all(spreads["evidence"])
-    assert {precision_of(*place).spread is None for place in CELLS if place[0].plus_minus is None} == {True}
+    assert {cell.spread for _, _, cell in CELLS if cell.plus_minus is None} == {None}
 
 
 @pytest.mark.parametrize(
@@ -81,19 +72,15 @@ def test_the_meaning_of_every_printed_spread_is_written_down():
     ],
 )
 def test_the_number_of_runs_is_that_of_the_audited_settings(table, runs):
-    measured = {
-        precision_of(cell, origin).runs
-        for cell, origin in CELLS
-        if cell.table_name == table and origin.kind == "measured"
-    }
+    measured = {cell.runs for name, _, cell in CELLS if name == table and cell.origin.kind == "measured"}
     assert measured == {runs}
 
 
 def test_mlrcs_interval_gives_the_deviation_of_its_runs():
-    cell, origin = some_cell("mlrc_cub200", "CosFace", "precision_at_1", "concatenated")
-    assert precision_of(cell, origin) == PublishedPrecision(10, "95 % interval")
-    mean = published_mean(cell, origin)
-    assert (mean.value, mean.runs) == (cell.measure, 10)
+    cell = some_cell("mlrc_cub200", "CosFace", "precision_at_1", "concatenated")
+    assert (cell.runs, cell.spread) == (10, "95 % interval")
+    mean = cell.mean
+    assert (mean.value, mean.runs) == (pytest.approx(cell.value / 100), 10)
     # Ten runs with this standard deviation have an interval of the published half width.
     half = mean.deviation * (9 / 10) ** 0.5
     values = [mean.value + half * sign for sign in (-1, 1)] * 5
@@ -101,12 +88,10 @@ def test_mlrcs_interval_gives_the_deviation_of_its_runs():
 
 
 def test_a_spread_of_unknown_meaning_is_not_used():
-    cell, origin = some_cell("nir_table1", "ProxyAnchor + NIR", "precision_at_1", "single")
+    cell = some_cell("nir_table1", "ProxyAnchor + NIR", "precision_at_1", "single")
     assert cell.plus_minus is not None
-    mean = published_mean(cell, origin)
-    assert (mean.runs, mean.deviation) == (1, None)
+    assert (cell.mean.runs, cell.mean.deviation) == (1, None)
 
 
 def test_a_dash_is_no_measurement():
-    dash, origin = next(place for place in CELLS if not place[0].as_published)
-    assert published_mean(dash, origin) is None
+    assert {cell.mean for _, _, cell in CELLS if not cell.as_published} == {None}

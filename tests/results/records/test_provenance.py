@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from results.records import provenance as origin
-from results.records.provenance import mixed_math, mixed_versions, processor
-from tests.support.sample_records import some_provenance
+from results.records.provenance import processor
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -101,22 +100,6 @@ def test_the_checkout_knows_its_commit_better_than_the_variable(elsewhere, monke
     git(elsewhere, "init", "-q")
     git(elsewhere, "commit", "-q", "--allow-empty", "-m", "first")
     assert origin._commit()[0] == git(elsewhere, "rev-parse", "HEAD")
-
-
-def test_only_known_settings_of_rounding_are_compared():
-    unknown = some_provenance()
-    exact, fast = (unknown.model_copy(update={"math": {"products": kind}}) for kind in ("ieee", "tf32"))
-    assert mixed_math([unknown, exact]) == {}
-    assert mixed_math([unknown, exact, fast]) == {"products": ["ieee", "tf32"]}
-
-
-def test_only_packages_that_decide_numbers_and_differ_are_mixed():
-    first = some_provenance().model_copy(update={"versions": {"torch": "2.13.0", "pillow": "13.0.0", "pandas": "3.0"}})
-    second = first.model_copy(update={"versions": {"torch": "2.12.1", "pillow": "13.0.0", "pandas": "3.1"}})
-    assert mixed_versions([first, first]) == {}
-    assert mixed_versions([first, second, first]) == {"torch": ["2.12.1", "2.13.0"]}
-    without = first.model_copy(update={"versions": {"pillow": "13.0.0"}})
-    assert mixed_versions([first, without]) == {}
 
 
 @pytest.mark.parametrize(

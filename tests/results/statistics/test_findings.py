@@ -107,8 +107,8 @@ def test_drawn_and_own_splits_are_named():
     halves = with_settings(with_trainings(), {"dataset.name": "folder"})
     assert texts(halves, where="data") == []
     own = {
-        name: (spec.model_copy(update={"split": "mlrc_conventional"}), result)
-        for name, (spec, result) in halves.trainings.items()
+        name: result.model_copy(update={"spec": result.spec.model_copy(update={"split": "mlrc_conventional"})})
+        for name, result in halves.trainings.items()
     }
     (text,) = texts(replace(halves, trainings=own), where="data")
     assert "those of the user's split file" in text
@@ -156,7 +156,7 @@ def test_settings_at_the_end_of_a_range_are_named_and_those_of_few_searches_coun
 def test_cut_off_trainings_are_counted_and_named_by_method():
     world = with_trainings()
     spec = specs_of(world, "triplet")[0]
-    stopped = {**world.trainings, spec.fingerprint: (spec, some_result(spec, best_iteration=100))}
+    stopped = {**world.trainings, spec.fingerprint: some_result(spec, best_iteration=100)}
     found = next(one for one in findings_of(replace(world, trainings=stopped)) if "Cut off" in one.text)
     assert found.text == "Cut off while the validation score still rose: 35 of 36 trainings."
     assert found.detail.startswith("Triplet 11 of 12, Contrastive | A_B, CosFace. More epochs")
@@ -233,8 +233,8 @@ def test_trainings_are_compared_among_themselves():
 
     def trained_on_gpu(fingerprints):
         moved = {
-            key: (spec, result.model_copy(update={"provenance": on_gpu}) if key in fingerprints else result)
-            for key, (spec, result) in world.trainings.items()
+            key: result.model_copy(update={"provenance": on_gpu}) if key in fingerprints else result
+            for key, result in world.trainings.items()
         }
         return replace(world, trainings=moved)
 

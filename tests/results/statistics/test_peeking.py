@@ -31,7 +31,7 @@ def world(runs, best_iteration=200):
         record = some_run(run=number, fold_fingerprints=tuple(f"fold {fold}" for fold in range(len(folds))))
         kept.append(record)
         for spec, points in zip(record.specs, folds, strict=True):
-            trainings[spec.fingerprint] = (spec, result_of(spec, best_iteration))
+            trainings[spec.fingerprint] = result_of(spec, best_iteration)
             curves[spec.fingerprint] = curve_of(spec.fingerprint, points)
     return MeasuredExperiment(some_summary(), tuple(kept), trainings, curves)
 
@@ -103,7 +103,7 @@ def test_methods_come_in_their_order():
     renamed = changed_run(record, method="margin")
     trainings, curves = dict(measured.trainings), dict(measured.test_curves)
     for spec, old in zip(renamed.specs, record.fold_fingerprints, strict=True):
-        trainings[spec.fingerprint] = (spec, some_result(spec))
+        trainings[spec.fingerprint] = some_result(spec)
         curves[spec.fingerprint] = curve_of(
             spec.fingerprint, [(p.iteration, p.scores.map_at_r) for p in curves[old].points]
         )

@@ -10,7 +10,6 @@ from results.records.records import CurvePoint
 from results.spec.search_settings import SearchedRange
 from results.statistics.primary_comparison import primary_comparison
 from results.statistics.search_findings import (
-    RangeEnd,
     cut_offs,
     gains_over,
     range_ends,
@@ -51,17 +50,18 @@ def test_trainings_are_counted_by_method():
     world = with_trainings()
     assert cut_offs(world)["contrastive"] == (12, 12)
     stopped = dict(world.trainings)
-    for name, (spec, _) in stopped.items():
+    for name, result in stopped.items():
+        spec = result.spec
         if spec.method.name == "triplet" or spec == specs_of(world, "cosface")[2]:
-            stopped[name] = (spec, some_result(spec, best_iteration=100))
+            stopped[name] = some_result(spec, best_iteration=100)
     assert cut_offs(replace(world, trainings=stopped)) == {"contrastive": (12, 12), "cosface": (11, 12)}
     assert cut_offs(measured()) == {}, "of runs without trainings nothing is known"
 
 
 def test_a_record_whose_trainings_were_left_out_keeps_their_counts():
     world = with_trainings()
-    name, (spec, _) = next(iter(world.trainings.items()))
-    stopped = {**world.trainings, name: (spec, some_result(spec, best_iteration=100))}
+    name, result = next(iter(world.trainings.items()))
+    stopped = {**world.trainings, name: some_result(result.spec, best_iteration=100)}
     world = replace(world, trainings=stopped)
     kept_world = MeasuredExperiment.from_json(world.without_trainings().to_json())
     assert not kept_world.trainings
@@ -110,22 +110,22 @@ def experiment(*settings):
 
 
 def test_ends_are_found_once_for_all_runs_of_a_setting():
-    assert range_ends(experiment({"loss.margin": 0.5, "optimizer.lr": 1e-3})) == [
-        RangeEnd("triplet", "optimizer.lr", "highest", 1e-3, 1, 1)
+    assert list(range_ends(experiment({"loss.margin": 0.5, "optimizer.lr": 1e-3}))) == [
+        ("triplet", "optimizer.lr 0.001 (highest)", True)
     ]
-    assert range_ends(experiment({"loss.margin": 0.5, "optimizer.lr": 1e-4})) == []
+    assert list(range_ends(experiment({"loss.margin": 0.5, "optimizer.lr": 1e-4}))) == []
 
 
 def test_searches_that_find_an_end_are_counted():
     settings = [{"loss.margin": margin, "optimizer.lr": 1e-4} for margin in (0.0, 1.0, 0.3, 0.0)]
-    assert range_ends(experiment(*settings)) == [
-        RangeEnd("triplet", "loss.margin", "lowest", 0.0, 2, 4),
-        RangeEnd("triplet", "loss.margin", "highest", 1.0, 1, 4),
+    assert list(range_ends(experiment(*settings))) == [
+        ("triplet", "loss.margin 0 (lowest in 2 of 4 searches)", False),
+        ("triplet", "loss.margin 1 (highest in 1 of 4 searches)", False),
     ]
 
 
 def test_values_that_were_set_have_no_ends():
-    assert range_ends(experiment({"loss.alpha": 32})) == []
+    assert list(range_ends(experiment({"loss.alpha": 32}))) == []
 
 
 def test_runs_without_validation_scores_are_left_out():

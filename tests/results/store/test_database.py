@@ -17,7 +17,7 @@ from tests.support.sample_records import some_result, some_spec
 def file(tmp_path):
     """A store with one training."""
     path, spec = tmp_path / "store.sqlite", some_spec()
-    opened(path).put_fold(spec, some_result(spec))
+    opened(path).put_fold(some_result(spec))
     return path
 
 
@@ -46,7 +46,7 @@ def refusal(call, *arguments):
 def test_any_name_of_a_file_is_a_store(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     spec = some_spec()
-    opened(Path(name)).put_fold(spec, some_result(spec))
+    opened(Path(name)).put_fold(some_result(spec))
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert Store(f"sqlite:///{tmp_path / name}", tmp_path).fold_result(spec.fingerprint) is not None
 
@@ -110,7 +110,7 @@ def test_a_full_disk_is_one_line_and_what_was_there_stays(file, monkeypatch):
     def put_many():
         for seed in range(100, 400):
             spec = some_spec(seed=seed)
-            store.put_fold(spec, some_result(spec))
+            store.put_fold(some_result(spec))
             stored.append(spec.fingerprint)
 
     assert "database or disk is full; what was stored before is kept" in refusal(put_many)
@@ -142,7 +142,7 @@ def fill():
     store = Store(Path(sys.argv[1]), Path())
     for number in range(10):
         spec, run = some_spec(seed=number), some_run("triplet", number)
-        store.put_fold(spec, some_result(spec))
+        store.put_fold(some_result(spec))
         store.put_experiment("x", "quickstart", some_summary())
         store.put_run(run)
         store.enlist("x", "triplet", run)
@@ -169,7 +169,7 @@ def test_processes_and_threads_that_make_and_fill_a_store_at_once_store_everythi
 def test_one_reading_sees_one_state(file):
     with Database(file).reading() as connection:
         before = connection.execute("SELECT count(*) FROM trainings").fetchone()[0]
-        opened(file).put_fold(some_spec(seed=9), some_result(some_spec(seed=9)))
+        opened(file).put_fold(some_result(some_spec(seed=9)))
         assert connection.execute("SELECT count(*) FROM trainings").fetchone()[0] == before == 1
 
 
@@ -177,14 +177,14 @@ def test_one_reading_sees_one_state(file):
 def test_a_store_that_cannot_be_written_is_read_and_nothing_is_made_beside_it(file, protected, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: path != file.parent / protected)
     spec = some_spec(seed=9)
-    assert "readonly database" in refusal(opened(file).put_fold, spec, some_result(spec))
+    assert "readonly database" in refusal(opened(file).put_fold, some_result(spec))
     with Database(file).reading() as connection:
         assert len(connection.execute("SELECT * FROM trainings").fetchall()) == 1
         assert [path.name for path in file.parent.iterdir()] == [file.name]
     monkeypatch.undo()
     with Database(file).reading() as held:  # So the log stays beside the file, and has what follows.
         held.execute("SELECT * FROM trainings").fetchall()
-        opened(file).put_fold(spec, some_result(spec))
+        opened(file).put_fold(some_result(spec))
         monkeypatch.setattr("os.access", lambda path, mode: path != file.parent / protected)
         assert opened(file).finished_folds([spec.fingerprint]) == {spec.fingerprint}
 

@@ -1,7 +1,7 @@
-"""The one frame of results, and the values by method and search that statistics take from it."""
+"""The values of runs by method and search, which statistics take."""
 
 from results.store.experiment_results import MeasuredExperiment
-from results.store.frame import COLUMNS
+from results.store.frame import scores_of
 from tests.support.sample_records import scores, some_run, some_summary
 
 
@@ -9,13 +9,11 @@ def experiment(*records):
     return MeasuredExperiment(some_summary(title="Mine"), records)
 
 
-def test_every_value_of_a_run_has_a_row():
+def test_a_run_has_every_value_once():
     further = {"metrics_separated": {"recall@2": 0.6}, "metrics_concatenated": {"recall@2": 0.7}}
-    frame = experiment(some_run(separated=0.4, iterations=8, last_epoch=scores(0.3), **further)).frame
-    assert tuple(frame.columns) == COLUMNS
-    assert set(frame["experiment"]) == {"Mine"}
-    values = frame.set_index(["embeddings", "metric"])["value"].to_dict()
-    assert len(values) == len(frame) == 3 * 3 + 2 + 2
+    found = list(scores_of(some_run(separated=0.4, iterations=8, last_epoch=scores(0.3), **further)))
+    values = {(embeddings, metric): value for embeddings, metric, value in found}
+    assert len(values) == len(found) == 3 * 3 + 2 + 2
     assert values["separated", "precision_at_1"] == 0.4
     assert values["concatenated", "map_at_r"] == scores(0.5).map_at_r
     assert (values["separated", "recall@2"], values["concatenated", "recall@2"]) == (0.6, 0.7)

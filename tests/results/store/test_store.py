@@ -27,8 +27,8 @@ def opened(file):
 def test_the_first_result_of_a_training_stays(store, file):
     spec = some_spec()
     assert store.fold_result(spec.fingerprint) is None
-    store.put_fold(spec, some_result(spec, 0.5))
-    store.put_fold(spec, some_result(spec, 0.6))
+    store.put_fold(some_result(spec, 0.5))
+    store.put_fold(some_result(spec, 0.6))
     assert opened(file).fold_result(spec.fingerprint) == some_result(spec, 0.5)
     assert store.artifacts == file.parent / "artifacts"
 
@@ -43,10 +43,10 @@ def test_the_first_evaluation_of_a_run_stays(store):
 def test_any_number_of_trainings_is_looked_up_at_once(store):
     specs = [some_spec(seed=seed) for seed in range(40_000, 41_203)]
     for spec in specs[::600]:
-        store.put_fold(spec, some_result(spec))
-    store.put_fold(some_spec(), some_result(some_spec()))
+        store.put_fold(some_result(spec))
+    store.put_fold(some_result(some_spec()))
     fingerprints = [spec.fingerprint for spec in specs]
-    expected = {spec.fingerprint: (spec, some_result(spec)) for spec in specs[::600]}
+    expected = {spec.fingerprint: some_result(spec) for spec in specs[::600]}
     assert store.fold_results(fingerprints) == expected
     assert store.finished_folds(fingerprints) == set(expected)
     assert store.fold_results([]) == {}
@@ -57,7 +57,7 @@ def test_any_number_of_trainings_is_looked_up_at_once(store):
 def test_trainings_and_curves_are_read_back_as_frames(store):
     for fold in (1, 0):
         spec = some_spec(fold=fold)
-        store.put_fold(spec, some_result(spec, 0.1 + fold / 2))
+        store.put_fold(some_result(spec, 0.1 + fold / 2))
     folds = store.table("folds")
     assert list(folds.columns) == [
         *("fingerprint", "dataset", "method", "fold", "status", "best_map_at_r", "iterations", "wall_time"),
@@ -183,7 +183,7 @@ def test_a_run_has_a_row_for_each_of_its_experiments(store):
     store.put_experiment("first", "glyphs", some_summary(title="Few trials", trials=5, **summary))
     store.put_experiment("second", "other", some_summary({"search": {"trials": 9, "searches": 2}}, **summary))
     spec = some_spec(method=MethodSpec(name="triplet", loss=Component(name=f"./mine.py:Mine (sha256 {HASH})")))
-    store.put_fold(spec, some_result(spec))
+    store.put_fold(some_result(spec))
     runs = [some_run(run=number, fold_fingerprints=(f"training {number}",)) for number in range(3)]
     runs[0] = some_run(run=0, specs=(spec,), fold_scores=(scores(0.5),))
     for run in runs:
