@@ -27,6 +27,7 @@ from reproduce.monitoring.bars import Bars
 from reproduce.run.open_data import needs_folder
 from reproduce.run.session import Session, open_session
 from reproduce.storage import StoragePaths
+from results.spec.data_choice import EMBEDDED
 from results.spec.experiment_spec import Experiment
 from results.spec.trunk_spec import NO_TRUNK
 
@@ -85,6 +86,11 @@ def _located(experiment: Experiment, choices: Choices, datasets: set[str]) -> Ex
     root = choices.root_of(experiment.dataset.name, datasets)
     if root is None:
         return experiment
+    if experiment.dataset.name in EMBEDDED:
+        raise InputError(
+            f"--data {root}: {experiment.dataset.name} is embedded and reads no folder; leave --data out, or run "
+            "folder_small with images of your own"
+        )
     return experiment.model_copy(update={"dataset": experiment.dataset.model_copy(update={"root": root})})
 
 

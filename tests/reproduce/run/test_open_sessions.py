@@ -53,3 +53,10 @@ def test_a_wrong_name_in_the_last_panel_is_reported_before_the_first_panel_is_op
     assert (answer.code, answer.out) == (2, "")
     assert "mine/last: key 'metrics'" in answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["mine.yaml"]
+
+
+def test_a_folder_for_an_embedded_dataset_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answer = ask("plan", "quickstart", "--data", "my_images", capsys=capsys, monkeypatch=monkeypatch)
+    assert (answer.code, answer.out) == (2, "")
+    assert "--data my_images: glyphs is embedded and reads no folder; leave --data out, or run folder_small" in answer.err
