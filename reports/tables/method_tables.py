@@ -127,6 +127,6 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
         notes=(
             *_origins(measured),
             *([f"Not shown: {joined(hidden)}. {reason}"] if hidden else []),
-            *([f"No test curves: {joined(without)}."] if without else []),
+            *([f"No test curves (`test_curves: true` records them): {joined(without)}."] if without else []),
         ),
     )

@@ -57,7 +57,7 @@ def test_peeking_is_the_best_of_the_curve_less_the_chosen_point():
     assert frame["gain"].to_list() == pytest.approx([5] * 3)
     assert frame.loc["Triplet", "honest"] == pytest.approx(100 * np.mean(VALUES["triplet"]) / 4)
     assert frame["n"].to_list() == [3, 3, 3]
-    assert peeking_table(with_trainings()).notes == ("No test curves: Absent.",)
+    assert peeking_table(with_trainings()).notes == ("No test curves (`test_curves: true` records them): Absent.",)
     assert peeking_table(measured()).rows == ()
 
 
