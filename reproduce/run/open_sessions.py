@@ -87,10 +87,8 @@ def _located(experiment: Experiment, choices: Choices, datasets: set[str]) -> Ex
     if root is None:
         return experiment
     if experiment.dataset.name in EMBEDDED:
-        raise InputError(
-            f"--data {root}: {experiment.dataset.name} is embedded and reads no folder; leave --data out, or run "
-            "folder_small with images of your own"
-        )
+        unread = f"--data {root}: {experiment.dataset.name} is embedded and reads no folder"
+        raise InputError(f"{unread}; leave --data out, or run folder_small with images of your own")
     return experiment.model_copy(update={"dataset": experiment.dataset.model_copy(update={"root": root})})
 
 
