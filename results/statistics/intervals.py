@@ -64,15 +64,14 @@ class Interval:
         return None if self.half_width is None else self.mean + self.half_width
 
 
-def student_t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Compute the mean and the Student-t interval of a value over runs; `confidence` is a fraction of 1."""
+def student_t_interval(values: Sequence[float]) -> Interval:
+    """Compute the mean and the 95 % Student-t interval of a value over runs."""
     if not values:
         raise ValueError("an interval needs at least one run")
     n, mean = len(values), float(np.mean(values))
     if n < 2:
         return Interval(mean, None, n)
-    quantile = t_quantile((1 + confidence) / 2, n - 1)
-    return Interval(mean, quantile * float(np.std(values, ddof=1)) / n**0.5, n)
+    return Interval(mean, t_quantile(0.975, n - 1) * float(np.std(values, ddof=1)) / n**0.5, n)
 
 
 def half_width_of(parts: Sequence[tuple[float, float]]) -> float:
