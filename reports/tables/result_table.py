@@ -135,7 +135,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
 
 def _headline_scores(measured: MeasuredExperiment) -> Iterator[_Scores]:
     for kind, metric in RESULT_COLUMNS:
-        step = resolution(measured, PrimaryScore(metric=metric, embeddings=kind))
+        step = resolution(measured, PrimaryScore.model_validate({"metric": metric, "embeddings": kind}))
         intervals = method_intervals(measured, measured.values(metric, kind), step)
         yield _Scores(kind, metric, Column(HEADLINE_METRICS[metric], group=kind), intervals)
 
