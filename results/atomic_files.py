@@ -81,17 +81,15 @@ def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
 
 
 @contextmanager
-def atomic_folder(path: Path, beside: Path | None = None) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """Provide an empty folder to fill. It is renamed to `path` when the block ends without an error.
 
-    `path` must not exist or must be empty. While it is filled, the folder lies beside `beside`, another path on the
-    same disk, or beside `path`. It is removed if the block raises an error.
+    `path` must not exist or must be empty. The folder is removed if the block raises an error.
     """
-    partial = partial_name(beside or path)
+    partial = partial_name(path)
     make_folder(partial)
     try:
         yield partial
-        make_folder(path.parent)
         put_in_place(partial, path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

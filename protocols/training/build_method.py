@@ -21,7 +21,7 @@ from losses.wrapper import PluginWrapper
 from protocols.images.decoding import BrokenImageError
 from protocols.training.step_monitor import NotFiniteError
 from protocols.users_code.checks import source_class
-from protocols.users_code.sources import SourceError, words_of
+from protocols.users_code.sources import SourceError, place_of, words_of
 from results.spec.source_names import SourceName
 from results.spec.training_spec import Component, FoldSpec, MethodSpec, nested_components
 
@@ -64,7 +64,7 @@ def refusals(what: str) -> Iterator[None]:
         if machine and not isinstance(error, NotImplementedError):
             raise
         kind = "" if type(error) in (ValueError, Exception) else f"{type(error).__name__}: "
-        raise RefusedError(f"{what}: {kind}{words_of(error, 1)}") from error
+        raise RefusedError(f"{what}: {kind}{words_of(error, 1)}{place_of(error)}") from error
 
 
 @dataclass(frozen=True)

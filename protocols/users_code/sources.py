@@ -266,6 +266,13 @@ def words_of(error: BaseException, lines: int | None = None) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in words[:_LONGEST_REASON])
 
 
+def place_of(error: BaseException) -> str:
+    """Return " (FILE, line N)" for the last line of users' files in an error's traceback, or nothing."""
+    files = {source.root / name for source in _known.values() for name in source.files}
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if Path(one.filename) in files]
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+
+
 @contextmanager
 def explained(source: Any, start: str, kind: type[ValueError] = SourceError) -> Iterator[None]:
     """Turn an error of a user's file, class or function into one line with the place in the file."""

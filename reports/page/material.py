@@ -21,6 +21,7 @@ from results.statistics.primary_comparison import (
     method_intervals,
     primary_comparison,
     primary_score,
+    resolution,
     unit_of,
     unit_values,
 )
@@ -127,7 +128,7 @@ class Material:
     @cached_property
     def intervals(self) -> dict[str, Interval]:
         """Mean and 95 % interval of the primary score, by method with runs (`method_intervals`)."""
-        intervals = method_intervals(self.measured, self._scores)
+        intervals = method_intervals(self.measured, self._scores, resolution(self.measured, self.score))
         return {key: intervals[key] for key in self.records}
 
     @property

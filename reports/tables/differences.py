@@ -105,7 +105,7 @@ def _reading(comparison: ComparisonResult) -> list[str]:
             "(exceptions: docs, How methods are compared); p is adjusted for all these pairs.",
             "The 95 % intervals hold for one pair alone.",
             "Could have seen: the smallest true difference that would be called better with a probability of "
-            f"{power_words(comparison.compare)}.",
+            f"{power_words(comparison.compare)}, by the deviations found for the two; another experiment finds others.",
         ]
     if comparison.settings is not None:
         sentences.append(

@@ -27,7 +27,6 @@ PublishedSettings = Mapping[str, Mapping[str, object]]
 _SETTING = NumberFormat(digits=4, significant=True)
 _STEPS = NumberFormat(digits=0, thousands=True)
 _SECONDS = NumberFormat(digits=1, thousands=True)
-_HOURS = NumberFormat(digits=2)
 
 
 def _by_method(measured: MeasuredExperiment) -> dict[str, list[RunRecord]]:
@@ -77,17 +76,16 @@ def costs(measured: MeasuredExperiment) -> Table:
     rows: list[Row] = []
     for key, own in runs.items():
         steps, seconds = _steps(own), student_t_interval([run.wall_time for run in own])
-        total, models = sum(run.wall_time for run in own), len(own[0].fold_fingerprints)
         devices = ", ".join(sorted({run.provenance.device for run in own}))
-        times = (measured_cell(steps, _STEPS), measured_cell(seconds, _SECONDS), Cell(total / 3600, form=_HOURS))
+        models, times = len(own[0].fold_fingerprints), (measured_cell(steps, _STEPS), measured_cell(seconds, _SECONDS))
         rows.append(Row(titles[key], (Cell(len(own)), Cell(models), *times, Cell(devices)), key))
     without = [titles[key] for key, own in runs.items() if _steps(own) is None]
-    columns = [Column(name) for name in ("n", "models", "steps a model", "seconds a run", "hours in all")]
+    columns = [Column(name) for name in ("n", "models", "steps a model", "seconds a run")]
     return Table(
         title=f"{measured.summary.title}: cost of the methods",
         caption="Mean ± half width of the 95 % Student-t interval over n runs. Steps: iterations up to a model's "
-        "checkpoint. Seconds: a run's trainings and its test evaluation, added up. Compare times only between runs on "
-        "equal machines.",
+        "checkpoint. Seconds: a run's trainings and its test evaluation, added up, without the search. Compare times "
+        "only between runs on equal machines.",
         columns=(*columns, Column("device", numeric=False)),
         rows=tuple(rows),
         notes=(*_origins(measured), *([f"Steps were not recorded: {joined(without)}."] if without else [])),
@@ -129,6 +127,6 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
         notes=(
             *_origins(measured),
             *([f"Not shown: {joined(hidden)}. {reason}"] if hidden else []),
-            *([f"No test curves: {joined(without)}."] if without else []),
+            *([f"No test curves (`test_curves: true` records them): {joined(without)}."] if without else []),
         ),
     )

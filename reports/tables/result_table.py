@@ -19,6 +19,7 @@ from reports.tables.table import (
 from results.records.experiment_summary import ExperimentSummary, LeftOut
 from results.records.records import RunRecord
 from results.spec.data_choice import samples_word
+from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.source_names import SourceName
 from results.statistics.comparison import ComparisonResult, MethodValues, rank_words
@@ -28,6 +29,7 @@ from results.statistics.primary_comparison import (
     method_intervals,
     primary_comparison,
     primary_score,
+    resolution,
     unit_of,
     unit_values,
 )
@@ -133,7 +135,8 @@ def table_of(measured: MeasuredExperiment) -> Table:
 
 def _headline_scores(measured: MeasuredExperiment) -> Iterator[_Scores]:
     for kind, metric in RESULT_COLUMNS:
-        intervals = method_intervals(measured, measured.values(metric, kind))
+        step = resolution(measured, PrimaryScore.model_validate({"metric": metric, "embeddings": kind}))
+        intervals = method_intervals(measured, measured.values(metric, kind), step)
         yield _Scores(kind, metric, Column(HEADLINE_METRICS[metric], group=kind), intervals)
 
 

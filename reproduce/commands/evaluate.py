@@ -15,7 +15,7 @@ def evaluate(
     data: Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images or features.")] = None,
     model: Annotated[Path | None, typer.Option("--model", help="Folder that `export model` or `fit` wrote.")] = None,
     trunk: Annotated[str | None, typer.Option("--trunk", help="A trunk as it is, such as resnet50.")] = None,
-    split: Annotated[str | None, typer.Option("--split", help="mlrc or conventional: only its test classes.")] = None,
+    split: Annotated[str | None, typer.Option("--split", help="Only the test classes of mlrc or conventional.")] = None,
     weights: Weights = None,
     device: Device = "auto",
     cache: Cache = None,

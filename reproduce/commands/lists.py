@@ -91,9 +91,6 @@ def status(store: StoreAt = STORE) -> None:
 
 def coverage(
     table: Annotated[str | None, typer.Argument(help="A published table, to see each of its rows.")] = None,
-    settings: Annotated[
-        bool, typer.Option("--settings", help="Show each setting of the table's rows, and where it comes from.")
-    ] = False,
 ) -> None:
     """Count the rows of every published table by whether this suite can reproduce them.
 
@@ -102,17 +99,10 @@ def coverage(
     reproduces it. Most rows of methods that are not in the suite are quoted too.
     """
     from reproduce.outputs.covered_rows import STATUSES, covered_rows
-    from results.published.tables import published_tables, read_published
+    from results.published.tables import published_tables
 
-    if (table is not None or settings) and table not in published_tables():
-        raise InputError(f"no published table {table or ''!r}; there are {', '.join(published_tables())}")
-    if settings:
-        columns = ("row", "dataset", "setting", "value", "source")
-        known = read_published("settings")
-        show_rows(
-            f"settings of {table}", columns, known.loc[known["table"] == table, list(columns)].itertuples(index=False)
-        )
-        return
+    if table is not None and table not in published_tables():
+        raise InputError(f"no published table {table!r}; there are {', '.join(published_tables())}")
     rows = covered_rows()
     if table is not None:
         drawn = []

@@ -155,11 +155,15 @@ class Choices:
     def experiments(self, name: str) -> "dict[str, Experiment]":
         """Read an experiment file, with the settings and the folders of images that the options give."""
         from reproduce.config.experiment_file import load_experiments
+        from results.spec.data_choice import EMBEDDED
 
         loaded = load_experiments(name, self.overrides())
         datasets = {experiment.dataset.name for experiment in loaded.values()}
         for key, experiment in loaded.items():
             if (root := self.root_of(experiment.dataset.name, datasets)) is not None:
+                if experiment.dataset.name in EMBEDDED:
+                    unread = f"--data {root}: {experiment.dataset.name} is embedded and reads no folder"
+                    raise InputError(f"{unread}; leave --data out, or run folder_small with images of your own")
                 dataset = experiment.dataset.model_copy(update={"root": root})
                 loaded[key] = experiment.model_copy(update={"dataset": dataset})
         return loaded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from reports.published.eligibility import StoredExperiment
     from reports.tables.table import Table
     from results.published.claims import Claim
+    from results.store.experiment_results import MeasuredExperiment
     from results.store.store import Store
 
 
@@ -27,8 +28,8 @@ def table(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="A published table, which is drawn beside your own runs, or name or identity of an experiment in the "
-            "store. NAME/PANEL selects one panel. Without a name, all names are listed."
+            help="A published table, which is drawn beside your own runs, name or identity of an experiment in the "
+            "store, or a record (.json, .json.xz). NAME/PANEL selects one panel. Without a name, all are listed."
         ),
     ] = None,
     output: Format = "terminal",
@@ -71,9 +72,8 @@ def table(
     elif what == "published" or (what is None and name in published):
         print_table(with_notes(_published(name, existing_store(store), store), notes), output)
     else:
-        names = f"published tables ({', '.join(published)})"
-        opened = opened_store(store, hint=f"; {names} need none")
-        _print_stored(name, opened, what or "results", output, notes, compare, f"; there are also {names}")
+        for measured in _measured(name, store, f"published tables ({', '.join(published)})"):
+            _print_measured(measured, what or "results", output, notes, compare)
 
 
 def _published(name: str, store: Store | None, store_location: str) -> Table:
@@ -94,28 +94,37 @@ _CHOSEN_LATER = (
 )
 
 
-def _print_stored(name: str, store: Store, kind: str, output: str, notes: str, compare: str | None, hint: str) -> None:
-    from reports.headline import comparison_lines, headline
-    from reports.tables.table import with_notes
+def _measured(name: str, store_location: str, published: str) -> Iterator[MeasuredExperiment]:
     from reproduce.outputs.find_runs import find_experiments
-    from reproduce.outputs.tables import KINDS, compared_by
-    from results.statistics.primary_comparison import primary_score
+    from reproduce.outputs.tables import RECORD, named_sources
     from results.store.experiment_results import MeasuredExperiment
 
-    for experiment in find_experiments(store, [name], hint):
-        measured = MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
-        planned = primary_score(measured).compare
-        if compare is not None:
-            measured = compared_by(measured, compare)
-            for line in (headline(measured), *comparison_lines(measured)) if output == "terminal" else ():
-                say(output_console(), line)
-        if output == "json" and kind == "results":
-            sys.stdout.write(measured.without_trainings().to_json())
-        else:
-            drawn = KINDS[kind](measured)
-            if compare not in (None, planned):
-                drawn = replace(drawn, notes=(_CHOSEN_LATER.format(planned), *drawn.notes))
-            print_table(with_notes(drawn, notes), output)
+    if name.endswith(RECORD):
+        yield from (source.measured for source in named_sources(None, store_location, [name]))
+        return
+    store = opened_store(store_location, hint=f"; {published} need none")
+    for experiment in find_experiments(store, [name], f"; there are also {published}"):
+        yield MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
+
+
+def _print_measured(measured: MeasuredExperiment, kind: str, output: str, notes: str, compare: str | None) -> None:
+    from reports.headline import comparison_lines, headline
+    from reports.tables.table import with_notes
+    from reproduce.outputs.tables import KINDS, compared_by
+    from results.statistics.primary_comparison import primary_score
+
+    planned = primary_score(measured).compare
+    if compare is not None:
+        measured = compared_by(measured, compare)
+        for line in (headline(measured), *comparison_lines(measured)) if output == "terminal" else ():
+            say(output_console(), line)
+    if output == "json" and kind == "results":
+        sys.stdout.write(measured.without_trainings().to_json())
+    else:
+        drawn = KINDS[kind](measured)
+        if compare not in (None, planned):
+            drawn = replace(drawn, notes=(_CHOSEN_LATER.format(planned), *drawn.notes))
+        print_table(with_notes(drawn, notes), output)
 
 
 def claims(

@@ -37,8 +37,8 @@ class ExportedModel:
         try:
             about = json.loads(read_text(folder / "model.json"))
             images = ImageSettings.model_validate(about["spec"]["conditions"]["images"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{folder / 'model.json'}: not written by `export model` or `fit`") from error
+        except (InputError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{folder}: holds no model; give a folder that `export model` or `fit` wrote") from error
         return cls(folder / "model.pt2", images, about)
 
     def embed(self, data: TestData, device: torch.device) -> Tensor:

@@ -242,7 +242,7 @@ class SharedLab:
         elif isinstance(error, MethodError | SplitError | SourceError | TrunkError):
             self._fail(work, WorkFailedError(f"{work.called}: {error}"))
         else:
-            self.store.put_failure(work.job.fingerprint, reason)
+            self.store.put_failure(work.job.fingerprint, f"{work.called}: {reason}")
             work.failures += 1
             if work.failures < ATTEMPTS:
                 self._waiting.appendleft(work)

@@ -100,6 +100,8 @@ def check_settings(sessions: Sequence[Session]) -> tuple[str, ...]:
         for setting in session.experiment.search.enqueue:
             if not any(setting in study.enqueued for study in studies.values()):
                 remarks[f"search.enqueue: no method here searches all of {', '.join(setting)}"] = None
+        for key in session.experiment.search.ranges.keys() - studies.keys():
+            remarks[f"search.ranges: {key} is no searched method here"] = None
         if session.defaults and min(session.budget.searches, session.budget.reproductions) < 2:
             remarks["search.default: what tuning gains takes --searches 2 and --reproductions 2, or more"] = None
         for key, study in studies.items():

@@ -67,7 +67,7 @@ def budget_finding(budget: Detectable, score: PrimaryScore) -> Finding:
     if budget.smallest is not None:
         name = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}"
         detail.append(f"{given} show larger ones in {name} with a probability of {power_words(score.compare)}.")
-    if budget.one_more is not None:
+    if budget.one_more is not None and (budget.smallest is None or budget.one_more < budget.smallest):
         detail.append(f"One {unit} more of each would show {100 * budget.one_more:.1f} points.")
     needed = f"more than {MOST_UNITS:,} {plural(unit)}" if budget.needed is None else counted(budget.needed, unit)
     detail.append(f"A difference of {100 * budget.wanted:g} points takes {needed} of each.")

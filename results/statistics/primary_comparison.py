@@ -97,6 +97,8 @@ def unit_values(measured: MeasuredExperiment, values: Values) -> dict[str, Metho
 
 def resolution(measured: MeasuredExperiment, score: PrimaryScore) -> float:
     """Return about the smallest step of a score: one hit more of one query, in one of the models that are averaged."""
+    if not measured.records:
+        return 0.0
     record = measured.records[0]
     neighbours = max(1.0, record.test_images / record.test_classes - 1)
     step = {"precision_at_1": 1.0, "r_precision": 1 / neighbours, "map_at_r": 1 / neighbours**2}[score.metric]
@@ -104,12 +106,12 @@ def resolution(measured: MeasuredExperiment, score: PrimaryScore) -> float:
     return step / (record.test_images * max(1, models))
 
 
-def method_intervals(measured: MeasuredExperiment, values: Values) -> dict[str, Interval]:
+def method_intervals(measured: MeasuredExperiment, values: Values, step: float = 0.0) -> dict[str, Interval]:
     """Return mean and 95 % interval of every method from the values of its runs.
 
     Where searches are repeated, they are the unit: mean and interval are over the complete searches, with the variance
     of the comparison (`mean_half_widths`), and n counts them. A method with missing searches has no interval. Else the
-    interval is Student's t over runs, and holds for the settings.
+    interval is Student's t over runs, and holds for the settings. `step` is the `resolution` of the score, if known.
     """
     intervals = {
         method: student_t_interval([value for runs in own.values() for value in runs]) for method, own in values.items()
@@ -117,7 +119,7 @@ def method_intervals(measured: MeasuredExperiment, values: Values) -> dict[str, 
     if unit_of(measured.summary.experiment) != "search":
         return intervals
     units_of = unit_values(measured, values)
-    widths = mean_half_widths({key: units_of[key] for key in measured.summary.compared})
+    widths = mean_half_widths({key: units_of[key] for key in measured.summary.compared}, step)
     for method, over_runs in intervals.items():
         units, missing = units_of[method].units, units_of[method].missing
         alone = student_t_interval(units) if units else Interval(over_runs.mean, None, 0)

@@ -14,12 +14,14 @@ from protocols.search.study import Budget, Study
 from protocols.training.build_method import MethodError, RefusedError, refusals
 from protocols.training.step_monitor import NotFiniteError
 from protocols.training.train_fold import train_fold
+from protocols.users_code.sources import hashed_name, load_source
 from reproduce.errors import InputError
 from reproduce.outputs.export_studies import _trials
 from reproduce.run.open_sessions import check_settings
 from reproduce.run.session import Session, open_session
 from reproduce.storage import storage_paths
 from results.spec.search_settings import SamplerSettings
+from results.spec.source_names import SourceName
 from results.spec.training_spec import Component, MethodSpec
 from results.store.searches import StoredStudy
 from tests.support.experiment_files import load_experiment
@@ -87,6 +89,13 @@ def test_an_error_of_the_machine_or_the_data_is_none(error):
     with pytest.raises(type(error)) as raised, refusals("MyLoss"):
         raise error
     assert raised.value is error
+
+
+def test_a_refusal_names_the_line_of_a_users_file(tmp_path):
+    (tmp_path / "mine.py").write_text("def fail():\n    raise ValueError('too large')\n")
+    fail = load_source(SourceName.parse(hashed_name(f"{tmp_path}/mine.py:fail")))
+    with pytest.raises(RefusedError, match=r"^MyLoss: too large \(mine.py, line 2\)$"), refusals("MyLoss"):
+        fail()
 
 
 def test_what_a_loss_refuses_in_a_step_is_a_refusal_of_the_training(tmp_path):

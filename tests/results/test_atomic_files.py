@@ -45,14 +45,11 @@ def test_threads_that_write_one_file_do_not_disturb_each_other(tmp_path):
 
 
 def test_a_folder_appears_when_it_is_whole(tmp_path):
-    watched = tmp_path / "watched"
-    with atomic_folder(watched / "a" / "folder", beside=watched) as folder:
-        assert folder.parent == tmp_path
+    path = tmp_path / "a" / "folder"
+    with atomic_folder(path) as folder:
         (folder / "file").write_text("1")
-        assert not watched.exists()
-    assert list(tmp_path.rglob("*")) == [
-        *(watched, watched / "a", watched / "a" / "folder", watched / "a" / "folder" / "file"),
-    ]
+        assert not path.exists()
+    assert list(tmp_path.rglob("*")) == [path.parent, path, path / "file"]
 
 
 def test_a_folder_whose_filling_fails_is_absent(tmp_path):

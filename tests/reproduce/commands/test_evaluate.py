@@ -36,7 +36,10 @@ def test_an_exported_model_has_its_score_on_the_classes_of_its_test(say, tiny_ru
     seen = say(*ask_for, "--model", "one")
     assert "64 samples of 16 classes" in seen.out
     assert "trained or chosen on some of these classes, so the scores are too high" in seen.out
-    for wrong, said in (((), "give either --model or --trunk"), (("--model", tiny_run), "model.json: cannot be read")):
+    for wrong, said in (
+        ((), "give either --model or --trunk"),
+        (("--model", tiny_run), "holds no model; give"),
+    ):
         refused(say(*ask_for, *wrong), said)
 
 

@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -220,7 +221,10 @@ def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
             answer = say("table", "quickstart", "--what", what, "--format", form)
             assert (answer.code, answer.err) == (0, ""), answer
             assert answer.out
-    assert json.loads(say("table", "quickstart", "--format", "json").out)["records"]
+    record = say("table", "quickstart", "--format", "json").out
+    assert json.loads(record)["records"]
+    Path("copy.json").write_text(record)
+    assert say("table", "copy.json").out == say("table", "quickstart").out
     pairs = json.loads(say("table", "quickstart", "--what", "differences", "--format", "json").out)
     count = len(kept.summary.methods)
     assert len(pairs) == count * (count - 1) // 2

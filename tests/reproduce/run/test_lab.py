@@ -173,7 +173,8 @@ def test_a_failure_is_recorded_and_the_job_tried_again(setup, store):
     assert len(executor.submitted) == 4
     failures = store.table("failures")
     assert set(failures["training"]) == {first.fingerprint}
-    assert ["cable" in failures["reason"][0], failures["reason"][1]] == [True, "WorkerDiedError: SIGKILL"]
+    assert "cable" in failures["reason"][0]
+    assert failures["reason"][1] == "triplet, fold 0: WorkerDiedError: SIGKILL"
 
 
 def test_after_three_failures_a_method_has_no_results_and_the_others_go_on(setup, store):

@@ -53,3 +53,18 @@ def test_a_wrong_name_in_the_last_panel_is_reported_before_the_first_panel_is_op
     assert (answer.code, answer.out) == (2, "")
     assert "mine/last: key 'metrics'" in answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["mine.yaml"]
+
+
+def test_a_folder_for_an_embedded_dataset_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answer = ask("plan", "quickstart", "--data", "my_images", capsys=capsys, monkeypatch=monkeypatch)
+    assert (answer.code, answer.out) == (2, "")
+    assert "--data my_images: glyphs is embedded and reads no folder; leave --data out, or run" in answer.err
+
+
+def test_ranges_of_a_method_that_is_not_searched_are_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ranges = "search.ranges={contrastiv: {loss.neg_margin: {low: 0, high: 1}}}"
+    answer = ask("plan", "quickstart", "--set", ranges, capsys=capsys, monkeypatch=monkeypatch)
+    assert answer.code == 0
+    assert "note: search.ranges: contrastiv is no searched method here" in answer.out + answer.err

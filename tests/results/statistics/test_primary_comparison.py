@@ -107,6 +107,12 @@ def test_intervals_are_over_searches_for_every_value_of_a_run():
     assert intervals["begun"] == Interval(0.3, None, 0)
 
 
+def test_the_interval_of_equal_searches_is_that_of_rounding():
+    measured = searched({"good": [[0.40]] * 3, "near": [[0.39]] * 3}, runs=1)
+    intervals = method_intervals(measured, measured.values("map_at_r", "concatenated"), step=0.01)
+    assert intervals["good"].half_width == pytest.approx(2.776445105 * 0.01 * (1.175 / 36) ** 0.5)
+
+
 def test_the_smallest_step_of_a_score_is_that_of_one_neighbour():
     measured = searched(THREE)
     steps = [
