@@ -58,10 +58,6 @@ BAD = {
     "misspelt hyperparameter": (["run", "tiny.yaml", "--methods", "card.yaml"], "takes no argument 'margn'"),
     "no workers": (["run", "tiny.yaml", "--workers", "0"], "--workers"),
     "device that is not there": (["run", "tiny.yaml", "--device", "cuda:99"], "there is no device 'cuda:99'"),
-    "weights for a trunk that reads none": (
-        ["plan", "tiny.yaml", "--weights", "nowhere.pth"],
-        "--weights nowhere.pth: trunk small_conv with random weights reads no file",
-    ),
     "weights that are not there": (
         ["run", "tiny.yaml", "--weights", "nowhere.pth", "--set", "trunk={name: bn_inception, weights: imagenet}"],
         "nowhere.pth; put bn_inception-52deb4733.pth there",

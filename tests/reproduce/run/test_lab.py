@@ -138,16 +138,6 @@ def test_everything_is_made_once_and_stored(setup, store):
     assert [from_store for *_, from_store in again.observers[0].seen] == [True] * 6
 
 
-def test_a_stored_training_is_not_made_and_results_have_the_order_of_the_jobs(setup, store):
-    specs = specs_of(setup)
-    store.put_fold(specs[0], some_result(specs[0], 0.75))
-    lab, executor = opened(store)
-    ((first, second),) = run_lab(lab, setup, {"triplet": trainings(setup)})["triplet"]
-    assert executor.trained() == [specs[1].fingerprint]
-    assert (first.fingerprint, first.best_map_at_r) == (specs[0].fingerprint, 0.75)
-    assert second.fingerprint == specs[1].fingerprint
-
-
 def test_searches_run_side_by_side_on_a_bounded_number_of_workers(setup, store):
     lab, executor = opened(store, workers=4, meet=4)
     work = {key: trainings(setup, method, 0, 1, 2) for key, method in (("triplet", TRIPLET), ("cosface", COSFACE))}
