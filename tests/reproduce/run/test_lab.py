@@ -297,17 +297,6 @@ def test_an_executor_that_takes_no_task_ends_the_run(setup, store):
     assert "cannot schedule" in str(error)
 
 
-def test_an_observer_that_fails_ends_the_run(setup, store):
-    def fail(*_, **__):
-        raise OSError("no space for the log")
-
-    observer = Observer()
-    observer.job_done = fail
-    lab = SharedLab(store, InventingExecutor(), [observer])
-    error = ends_in(30, lambda: run_lab(lab, setup, {"triplet": reproduction(setup)}))
-    assert "no space for the log" in str(error)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_request_raises_in_every_search_after_what_is_finished_is_stored(setup, store, handled_signals, number):
     stopped, finished = [], []
