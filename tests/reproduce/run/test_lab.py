@@ -420,7 +420,7 @@ def test_searches_find_the_same_with_any_number_of_workers_and_after_any_death(t
     one = follow_searches(setup, stores["one"], InventingExecutor(workers=1), racing=racing)
     four = follow_searches(setup, stores["four"], InventingExecutor(workers=4), racing=racing)
     deaths = 0
-    for lives in range(3, 100, 6):
+    for lives in range(3, 100, 9):
         try:
             killed = follow_searches(setup, stores["killed"], DyingExecutor(lives), racing=racing)
             break
