@@ -62,6 +62,7 @@ def test_the_files_that_the_pages_name_exist() -> None:
     assert {(page, path) for page, path in named if path not in BUILT} == set()
 
 
+@pytest.mark.usefixtures("forked_processes")
 def test_the_error_on_the_page_about_own_losses_is_that_of_the_suite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,7 @@ def test_every_package_says_that_it_is_typed() -> None:
         assert "py.typed" in data[room]
 
 
+@pytest.mark.late
 def test_the_losses_are_built_as_a_package_of_their_own(tmp_path: Path) -> None:
     """The wheel is built without network, and works without any package of the suite."""
     build = [sys.executable, str(ROOT / "packaging" / "losses" / "build.py"), "--to", str(tmp_path / "wheels")]

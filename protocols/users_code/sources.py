@@ -193,7 +193,7 @@ def _located(name: SourceName) -> UsersSource:
         return _known[name.digest]
     if not name.in_file:
         return locate_module(name.source)
-    file = Path(name.source).absolute()
+    file = Path(os.path.abspath(name.source))  # Without "..", or modules beside it would seem to be elsewhere.
     if not file.is_file():
         raise SourceError(f"{file}: no such file; a path in a card or an experiment file is relative to that file")
     root = next(folder for folder in file.parents if not (folder / "__init__.py").is_file())
@@ -247,11 +247,11 @@ def _imported(source: UsersSource, *, by_path: bool) -> ModuleType:
 def _check_hidden(source: UsersSource) -> None:
     """Raise SourceError if a module of another source has the name of one beside this source, which is hidden then."""
     _roots.add(source.root)
-    others = [root for root in _roots if not source.root.is_relative_to(root)]
-    for name, module in list(sys.modules.items()) if others else ():
-        taken = Path(getattr(module, "__file__", None) or "").absolute()
-        own = source.root / name.partition(".")[0]
-        if any(taken.is_relative_to(root) for root in others) and not taken.is_relative_to(source.root):
+    others = tuple(f"{root}{os.sep}" for root in _roots if not source.root.is_relative_to(root))
+    for name, module in list(sys.modules.items()):
+        taken = getattr(module, "__file__", None) or ""  # Texts: there are thousands of modules.
+        if taken.startswith(others) and not taken.startswith(f"{source.root}{os.sep}"):
+            own = source.root / name.partition(".")[0]
             for neighbour in (own.with_name(f"{own.name}.py"), own / "__init__.py"):
                 if neighbour.is_file():
                     raise SourceError(f"{neighbour} is hidden by {taken}, which has the same name; rename one of them")

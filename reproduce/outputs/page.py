@@ -42,8 +42,9 @@ def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
     from reports.page.page import build_page
 
     page_folder = folder / own_name(name, fingerprint)
-    html, figures = build_page(gather(name, fingerprint, store))
     with writing_to(page_folder):
+        (page_folder / "figures").mkdir(parents=True, exist_ok=True)  # What cannot be written is told before drawing.
+        html, figures = build_page(gather(name, fingerprint, store))
         _write_figures(figures, page_folder / "figures")
         write_atomically(page_folder / _PAGE, html)
     link_latest(name, fingerprint, store, [page_folder])
@@ -104,7 +105,6 @@ def drawn_line(origin: str = "") -> str:
 
 
 def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     written = {name for figure in figures for name in figure.save(folder)}
     for path in folder.iterdir():
         if path.suffix in (".svg", ".png", ".pdf", ".csv") and path.name not in written:

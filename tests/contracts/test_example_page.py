@@ -1,14 +1,10 @@
 """The copy of the quickstart's page in docs/: its numbers are those of the record that the repository keeps."""
 
 import base64
-import html
 import re
 
 import pytest
 
-from reports.headline import headline
-from reports.page.material import Material
-from reports.page.ranking import ranking
 from reports.tables.differences import differences
 from reports.tables.formats import to_csv
 from reports.tables.result_table import table_of
@@ -32,12 +28,3 @@ def kept():
 def test_the_example_has_the_numbers_of_the_record(kept):
     assert contained_file("table.csv") == to_csv(table_of(kept)), AGAIN
     assert contained_file("differences.csv") == to_csv(differences(kept)), AGAIN
-
-
-def test_the_example_shows_the_ranking_of_the_record(kept):
-    material = Material("quickstart", kept)
-    assert f">{html.escape(headline(kept))}</h2>" in PAGE, AGAIN
-    rows = re.findall(r"<tr.*?</tr>", PAGE.split('<table class="ranking"')[1].split("</table>")[0], re.S)[1:]
-    for row, shown in zip(ranking(material).rows, rows, strict=True):
-        for text in (row.title, row.mean, row.spread):
-            assert html.escape(text) in shown, AGAIN

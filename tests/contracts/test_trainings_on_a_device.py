@@ -21,7 +21,7 @@ from reproduce.config.open_method import load_card, open_method
 from results.records.records import FoldResult
 from results.spec.conditions import ImageSettings
 from results.spec.training_spec import MethodSpec
-from tests.support.pretended_device import DEVICE, MixedDevicesError, PretendedTensor, pretended_device
+from tests.support.pretended_device import DEVICE, pretended_device
 from tests.support.sample_records import evaluation_of
 from tests.support.toys import pattern_dataset, settings, toy_fold
 
@@ -103,13 +103,3 @@ def test_crops_are_made_on_the_device(dataset: Dataset, resident: bool) -> None:
     assert [tuple(each.shape) for each in crops] == [(8, 3, 8, 8)] * 2
     assert all(each.device.type == "cuda" for each in crops)
     assert mode.reads == 0
-
-
-def test_mixed_devices_are_refused() -> None:
-    with pretended_device():
-        there, here = torch.ones(3, device=DEVICE), torch.ones(3)
-        assert isinstance(there, PretendedTensor)
-        with pytest.raises(MixedDevicesError):
-            there + here
-        # A number goes along.
-        assert (there + torch.tensor(2.0)).cpu().tolist() == [3.0, 3.0, 3.0]

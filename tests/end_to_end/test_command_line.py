@@ -8,7 +8,7 @@ from reproduce.config.experiment_file import experiment_names
 from reproduce.config.method_card import card_names
 from results.store.database import Database
 from results.store.store import Store
-from tests.support.command_line import TINY, refused, reproduce
+from tests.support.command_line import TINY, refused
 
 COMMANDS = ("run", "plan", "status", "table", "methods", "datasets", "experiments", "data")
 
@@ -58,10 +58,6 @@ BAD = {
     "misspelt hyperparameter": (["run", "tiny.yaml", "--methods", "card.yaml"], "takes no argument 'margn'"),
     "no workers": (["run", "tiny.yaml", "--workers", "0"], "--workers"),
     "device that is not there": (["run", "tiny.yaml", "--device", "cuda:99"], "there is no device 'cuda:99'"),
-    "weights for a trunk that reads none": (
-        ["plan", "tiny.yaml", "--weights", "nowhere.pth"],
-        "--weights nowhere.pth: trunk small_conv with random weights reads no file",
-    ),
     "weights that are not there": (
         ["run", "tiny.yaml", "--weights", "nowhere.pth", "--set", "trunk={name: bn_inception, weights: imagenet}"],
         "nowhere.pth; put bn_inception-52deb4733.pth there",
@@ -113,8 +109,3 @@ def test_a_full_disk_gives_one_line_and_the_run_can_continue_afterwards(say, tmp
     answer = say(*arguments)
     assert answer.code == 0, answer.err
     assert len(Store("s.sqlite", tmp_path).table("folds")) == 6
-
-
-def test_python_m_reproduce_runs(tmp_path):
-    assert "unknown experiment 'quikstart'" in refused(reproduce(tmp_path, "run", "quikstart"))
-    assert list(tmp_path.iterdir()) == []

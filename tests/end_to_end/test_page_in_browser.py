@@ -85,19 +85,6 @@ def test_a_click_sorts_by_value_in_both_directions_and_back(visit):
     assert header.get_attribute("aria-sort") == "none"
 
 
-def test_the_keyboard_sorts_too_and_one_column_at_a_time(visit):
-    page = visit(unfolded=True)
-    headers = page.locator("#scores thead tr:last-child th")
-    headers.first.locator("button").focus()
-    page.keyboard.press("Enter")
-    assert names(page) == sorted(names(page))
-    assert headers.first.get_attribute("aria-sort") == "ascending"
-    page.keyboard.press("Tab")
-    page.keyboard.press("Space")
-    assert headers.first.get_attribute("aria-sort") == "none"
-    assert headers.nth(1).get_attribute("aria-sort") == "descending"
-
-
 def test_numbers_sort_as_numbers_and_missing_ones_stay_last(visit):
     page = visit(unfolded=True)
     cells = "#scores tbody td:last-child"

@@ -36,7 +36,7 @@ def here(glyph_run, tmp_path, monkeypatch):
 
 @pytest.fixture
 def say(here, capsys, monkeypatch):
-    return lambda *words, page=False: ask(*words, capsys=capsys, monkeypatch=monkeypatch, page=page)
+    return lambda *words: ask(*words, capsys=capsys, monkeypatch=monkeypatch)
 
 
 def test_a_run_says_what_it_does_and_ends_with_a_table_on_screen_and_in_three_files(glyph_run):
@@ -65,14 +65,15 @@ def test_a_run_says_what_it_does_and_ends_with_a_table_on_screen_and_in_three_fi
 def test_a_second_run_trains_nothing(here, say):
     csv = here / "runs" / "tables" / "tiny.csv"
     before, written = csv.read_bytes(), csv.stat().st_mtime_ns
-    answer = say("run", "tiny.yaml", "--workers", "1", page=True)
+    answer = say("run", "tiny.yaml", "--workers", "1")
     assert (answer.code, made(answer.out)) == (0, (0, TRAININGS))
     assert csv.read_bytes() == before
     assert csv.stat().st_mtime_ns > written
 
 
-def test_plan_and_status_count_stored_trainings(glyph_run, say):
-    assert f"{TRAININGS} trainings, 0 in the store; how long they take is not known" in glyph_run.planned.out
+def test_plan_and_status_count_stored_trainings(say):
+    before = say("plan", "tiny.yaml", "--workers", "2", "--store", "none.sqlite")
+    assert f"{TRAININGS} trainings, 0 in the store; how long they take is not known" in before.out
     after = say("plan", "tiny.yaml", "--workers", "2")
     assert f"{TRAININGS} trainings, {TRAININGS} in the store; nothing is left to do" in after.out
     more = say("plan", "tiny.yaml", "--trials", "4", "--reproductions", "3", "--workers", "1")

@@ -172,10 +172,3 @@ def test_a_refused_setting_is_a_failed_trial_and_the_search_goes_on(tmp_path):
         ("FAIL", "refused 0"),
         ("COMPLETE", None),
     ]
-
-
-def test_a_search_whose_settings_are_all_refused_has_no_result(tmp_path):
-    log = TrialsInMemory()
-    for _ in range(2):  # The second time all trials are known.
-        with pytest.raises(RefusedError, match="all 4 trials of the search failed; the last: refused 3"):
-            search_of(small_setup(tmp_path), lambda number: True, log)

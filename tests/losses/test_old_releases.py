@@ -2,9 +2,8 @@
 
 The numbers were computed once with that release (its wheel from the package index, torch 2, float64) on the inputs
 below: `SignalToNoiseRatioContrastiveLoss(0.2, 0.8, weight)`, `SoftTripleLoss(6, 3, 4, reg_weight=...)` with `fc` from
-`rows(6, 12, 0.9)`, `ProxyNCALoss(3, 6, softmax_scale=9)` with `proxies` from `rows(3, 6, 0.9)`, `NTXentLoss(...)`, and
-`MultiSimilarityLoss(2, 40, 0.5)` with `MultiSimilarityMiner(epsilon)`; the loss, the norm of the gradient of the
-embeddings, and the norm of that of the loss's own parameter.
+`rows(6, 12, 0.9)`, `NTXentLoss(...)`, and `MultiSimilarityLoss(2, 40, 0.5)` with `MultiSimilarityMiner(epsilon)`; the
+loss, the norm of the gradient of the embeddings, and the norm of that of the loss's own parameter.
 """
 
 import pytest
@@ -83,9 +82,6 @@ def test_soft_triple_with_the_mean_over_pairs(tau: float, expected: float, expec
     value = loss(x, LABELS)
     assert value.item() == pytest.approx(expected, rel=1e-9)
     assert gradient_norms(value, x, loss.fc) == pytest.approx(expected_norms, rel=1e-9)
-
-
-# --- ProxyNCA ---
 
 
 # --- NT-Xent and the miner of multi-similarity ---

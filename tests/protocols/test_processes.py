@@ -1,4 +1,4 @@
-"""Further processes do not see Ctrl-C, nor files of the current folder, and what their code changes ends with them."""
+"""Further processes do not see Ctrl-C, and what their code changes ends with them."""
 
 import os
 import signal
@@ -124,10 +124,3 @@ def test_a_worker_ends_with_its_parent() -> None:
         worker = int(parent.stdout.readline())
         parent.kill()
     wait_until(lambda: not Path(f"/proc/{worker}").exists(), 30)
-
-
-def test_a_file_of_the_current_folder_hides_no_module(tmp_path, monkeypatch) -> None:
-    """The process that others are forked from looks nowhere before it knows where this one looks."""
-    (tmp_path / "losses.py").write_text("raise ImportError('hidden')")
-    monkeypatch.chdir(tmp_path)
-    assert run_in_subprocess(change_everything)

@@ -1,10 +1,11 @@
-"""`reproduce --help` imports nothing that takes long to load; how an error ends a command."""
+"""`reproduce --help` imports nothing that takes long to load; how an error ends a command, and any on Windows."""
 
 import subprocess
 import sys
 
 import pytest
 
+from reproduce.__main__ import main
 from tests.support.command_line import environment
 
 HEAVY = ("pandas", "scipy", "numpy", "sqlalchemy", "pydantic", "yaml", "optuna", "torch", "matplotlib", "jinja2")
@@ -23,6 +24,13 @@ def imported(*arguments: str) -> tuple[str, str]:
         [sys.executable, "-c", code, *arguments], env=environment(), capture_output=True, text=True, check=True
     )
     return done.stdout, done.stderr.strip()
+
+
+def test_windows_is_told_in_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, capsys.readouterr().err.count("\n")) == (2, 1)
 
 
 def test_help_imports_no_heavy_package():

@@ -36,17 +36,3 @@ def test_ordinary_images_are_those_of_pillow(tmp_path: Path, mode: str, suffix: 
     assert (decode(path, None, as_mlrc=True) == np.asarray(expected)).all()
     if mode not in ("LA", "RGBA"):
         assert (decode(path, None) == np.asarray(expected)).all()
-
-
-@pytest.mark.parametrize("kind", ["dangling", "folder"])
-def test_what_is_no_file_is_named_or_left_out(tmp_path: Path, kind: str) -> None:
-    Image.fromarray(GREY).save(tmp_path / "good.png")
-    path = tmp_path / "odd.png"
-    if kind == "folder":
-        path.mkdir()
-    else:
-        path.symlink_to("nowhere.png")
-    names = ["good.png", "odd.png"]
-    with pytest.raises(BrokenImageError, match=r"odd\.png: cannot be decoded .*; repair or remove it"):
-        pack_files(tmp_path, names, None, tmp_path / "pack")
-    assert pack_files(tmp_path, names, None, tmp_path / "pack", skip_broken=True).skipped == ("odd.png",)

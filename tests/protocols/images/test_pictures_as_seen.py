@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageOps, features
 
 from protocols.datasets.dataset_registry import open_dataset
-from protocols.datasets.folder import SUFFIXES, list_folder
+from protocols.datasets.folder import SUFFIXES
 from protocols.images.packing import pack_files
 from tests.support.image_folders import data_request, make_cub, make_folder
 from tests.support.packs import decode
@@ -132,14 +132,3 @@ def test_every_suffix_that_pillow_decodes_counts() -> None:
     opened = {suffix for suffix, kind in Image.registered_extensions().items() if kind in Image.OPEN}
     assert opened - SUFFIXES == opened & UNREADABLE
     assert SUFFIXES.isdisjoint(UNREADABLE)
-
-
-@pytest.mark.parametrize("suffix", [".pgm", ".jfif", ".jp2", ".tga", ".PCX", ".ico", ".qoi", ".sgi"])
-def test_classes_of_any_format_are_listed_and_decoded(tmp_path: Path, suffix: str) -> None:
-    (tmp_path / "a").mkdir()
-    for number in range(2):
-        Image.fromarray(GREY if suffix == ".pgm" else COLOURS).save(tmp_path / "a" / f"{number}{suffix}")
-    listing = list_folder(tmp_path)
-    assert len(listing.names) == 2
-    assert listing.left_out == ()
-    assert decode(tmp_path / listing.names[0], None).ndim == 3

@@ -14,7 +14,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from protocols.trunks import library_trunks as torchvision_trunks
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.library_trunks import IMAGENET_FORMAT
 from protocols.trunks.trunk_registry import TRUNKS, identified_trunk
@@ -178,21 +177,3 @@ def test_addresses_and_keys_are_torchvisions(name: str) -> None:
     whole = models.get_model(name, weights=None, **arguments).state_dict()
     kept = {key: value.shape for key, value in whole.items() if not key.startswith(file.classifier)}
     assert TRUNKS[name].shapes() == kept
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_last_map_is_torchvisions(name: str) -> None:
-    models = _torchvision()
-    arguments = {**torchvision_trunks._ARGUMENTS.get(name, {})}
-    if name == "googlenet":
-        arguments["transform_input"] = True
-    network = _lively(models.get_model(name, weights=None, **arguments))
-    model = EmbeddingModel(TrunkSpec(name=name, weights="random"), None).eval()
-    model.trunk.load_state_dict({key: network.state_dict()[key] for key in model.trunk.state_dict()})
-    seen: list[Tensor] = []
-    network.avgpool.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
-    mean, std = (torch.tensor(values)[:, None, None] for values in (IMAGENET_FORMAT.mean, IMAGENET_FORMAT.std))
-    with torch.no_grad():
-        network((_images() / 255 - mean) / std)
-        assert torch.allclose(model(_images()), seen[0].mean((2, 3)), rtol=1e-4, atol=1e-5)
-    assert model.dimensions == seen[0].shape[1]

@@ -15,6 +15,8 @@ from protocols.users_code.sources import SourceError, hashed_name, known_sources
 from results.spec.source_names import SourceName
 from results.spec.training_spec import Component, MethodSpec
 
+forked = pytest.mark.usefixtures("forked_processes")
+
 LOSS = """\
 import torch
 from torch import nn
@@ -65,7 +67,7 @@ def hashed(method: MethodSpec) -> str:
     return versioned.name
 
 
-@pytest.mark.usefixtures("forked_processes")
+@forked
 @pytest.mark.parametrize("way", WAYS)
 def test_a_module_beside_the_file_or_in_its_package_counts(tmp_path: Path, way: str) -> None:
     parts, place = WAYS[way]
@@ -87,6 +89,7 @@ def test_a_module_beside_the_file_or_in_its_package_counts(tmp_path: Path, way: 
     assert hashed(method) == before
 
 
+@forked
 def test_a_file_alone_has_the_hash_of_its_bytes_in_any_folder(tmp_path: Path) -> None:
     text = "import torch, json, pandas\nfrom losses import TrainingPlugin\nx = 1\n"
     expected = f"alone.py:x (sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"
@@ -100,10 +103,11 @@ def test_a_file_alone_has_the_hash_of_its_bytes_in_any_folder(tmp_path: Path) ->
     assert hashed_name("ContrastiveLoss") == "ContrastiveLoss"
 
 
+@forked
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "helper_of_changed.py", "x = 1\n")
     write(tmp_path / "changed.py", "from helper_of_changed import x\n")
-    name = named(hashed_name(f"{tmp_path}/changed.py:x"))
+    name = named(hashed_name(f"{tmp_path}/cards/../changed.py:x"))
     assert load_source(name) == 1
     write(tmp_path / "helper_of_changed.py", "x = 2\n")
     with pytest.raises(SourceError, match=rf"changed\.py, or a module .* began with sha256 {name.digest}; undo"):
@@ -140,6 +144,7 @@ def test_a_missing_file_or_module_is_one_line(tmp_path: Path) -> None:
         hashed_name("no_package.module:A")
 
 
+@forked
 def test_modules_are_imported_by_name_with_a_hash_of_their_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,12 +169,14 @@ def test_a_neighbour_that_another_file_hides_is_refused(tmp_path: Path) -> None:
         load_source(named(f"{tmp_path}/two/mine.py:x"))
 
 
+@forked
 def test_code_that_ends_its_process_is_refused_in_one_line(tmp_path: Path) -> None:
     method = loss(tmp_path / "mine.py", construction="import os; os._exit(7)")
     with pytest.raises(MethodError, match=r"mine\.py:Mine: the code ended its process \(exit code 7\)$"):
         check_method(method)
 
 
+@forked
 def test_foreign_code_is_not_imported_into_this_process_and_asked_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +188,7 @@ def test_foreign_code_is_not_imported_into_this_process_and_asked_once(
     assert hashed(method) == first
 
 
+@forked
 def test_a_copy_serves_after_the_files_are_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "_known", {})
     source, artifacts = tmp_path / "source", tmp_path / "artifacts"

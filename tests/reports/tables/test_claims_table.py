@@ -4,10 +4,9 @@ import pytest
 
 from reports.published.claim_answers import answer_claims
 from reports.tables.claims_table import claims_table
-from reports.tables.formats import WRITERS, to_latex
+from reports.tables.formats import WRITERS
 from results.published.claims import read_claims, shipped_claims
 from tests.support.published_world import PAPER, changed, experiment, single_runs
-from tests.support.sound_latex import check_latex
 
 HEADER = "source,place,a,b,dataset,score,value_a,value_b,runs,plus_minus,plus_minus_kind,setting\n"
 ISA = "Proxy-ISA,Table 1,proxy_isa,proxy_anchor,cub200,R@1,68.1,66.6,,,,proxy_isa_table1\n"
@@ -79,4 +78,3 @@ def test_every_format_writes_the_shipped_claims():
     table = claims_table(answer_claims(shipped_claims(), []), "Main claims")
     for write in WRITERS.values():
         assert "proxy" in write(table)
-    check_latex(to_latex(table))

@@ -85,7 +85,7 @@ def test_the_quickstarts_runs_answer_own_claims(say, quickstart, mine):
     assert (elsewhere["runs"], elsewhere["experiment"]) == ("seen here too", "quickstart")
 
 
-def test_names_that_nobody_knows_are_said(say, tmp_path):
+def test_names_that_nobody_knows_are_said(say, tmp_path, quickstart):
     (tmp_path / "mine.csv").write_text("a,b,dataset,score,difference\nproxy_ancor,triplet,cub20,R@1,2\n")
     answer = say("claims", "mine.csv")
     assert answer.code == 0

@@ -9,6 +9,7 @@ from reproduce.config.open_method import load_card
 from reproduce.errors import InputError
 
 
+@pytest.mark.usefixtures("forked_processes")
 @pytest.mark.parametrize(("name", "cls"), [("my_own_loss", "MyOwnLoss"), ("_3d", "Loss3d")])
 def test_the_card_is_valid_and_the_loss_short(tmp_path: Path, name: str, cls: str) -> None:
     card, loss = write_method(name, tmp_path)

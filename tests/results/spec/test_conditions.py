@@ -1,11 +1,13 @@
-"""Conditions: gathered from an experiment file, changed for single rows, and compared."""
+"""Conditions: gathered from an experiment file, changed for single rows, and compared; the dataset and its split."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from results.spec.conditions import Conditions
+from results.spec.data_choice import DataChoice, DrawnSplit
 from results.spec.experiment_spec import Experiment
 from results.spec.trunk_spec import EmbedderSpec
 
@@ -126,3 +128,27 @@ def test_planned_looks_are_part_of_the_identity_and_the_look_that_was_reached_is
     for wrong in ({"searches": 7}, {"trials": 0}):
         with pytest.raises(ValidationError, match="until_decided looks after 3, 4, 5, 6, 8 searches"):
             searched(until_decided=True, **wrong)
+
+
+# The dataset and its split
+
+
+def data_of(**changes):
+    return Experiment.model_validate({**SETTINGS, "dataset": {"name": "folder"}, **changes})
+
+
+def test_a_published_dataset_has_its_publishers_classes():
+    with pytest.raises(ValidationError, match="dataset cub200 has its publisher's classes"):
+        DataChoice(name="cub200", split=Path("split.csv"))
+
+
+def test_the_seed_of_a_drawn_split_is_part_of_the_experiments_fingerprint():
+    three = data_of(split={"seed": 3})
+    assert len({one.fingerprint("E", "data") for one in (data_of(), three, data_of(split={"seed": 4}))}) == 3
+    assert three.split == DrawnSplit(seed=3)
+    assert Experiment.model_validate(three.model_dump(mode="json")) == three
+
+
+def test_the_path_of_a_split_is_no_part_of_the_fingerprint_since_its_content_is_part_of_the_datas():
+    chosen = data_of(dataset=DataChoice(name="folder", split=Path("a.csv"), root=Path("images")))
+    assert chosen.fingerprint("E", "data") == data_of().fingerprint("E", "data")
