@@ -29,14 +29,11 @@ class Protocol:
     known: Callable[[Study, dict[str, JsonValue]], list[tuple[FoldSpec, ...]]]
     final: bool
 
-    def _trainings_per_run(self, study: Study) -> int:
-        folds = study.setup.folds if not self.final or has_choice(study) else 0
-        return folds + self.final
-
     def trainings_of(self, study: Study) -> int:
         """Return the number of trainings for one method: of all trials and runs of its searches; less with racing."""
-        in_runs = self._trainings_per_run(study) * study.n_reproductions
-        return len(study.searches()) * (study.setup.folds * study.n_trials + in_runs)
+        folds = study.setup.folds
+        per_run = (folds if not self.final or has_choice(study) else 0) + self.final
+        return len(study.searches()) * (folds * study.n_trials + per_run * study.n_reproductions)
 
     def foreseeable(self, study: Study) -> list[FoldSpec]:
         """List the trainings that are determined now: later trials depend on the scores of earlier ones."""
