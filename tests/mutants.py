@@ -46,7 +46,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "results/spec/training_spec.py": ("tests/results/spec", "tests/results/records"),
     "results/store/check.py": ("tests/results/store",),
     "results/store/database.py": ("tests/results/store",),
-    "results/store/store.py": ("tests/results/store",),
+    "results/store/store.py": ("tests/results/store", "tests/reproduce/commands/test_lists.py"),
     "results/atomic_files.py": ("tests/results/test_atomic_files.py", "tests/faults/test_order_of_writes.py"),
     "results/statistics/intervals.py": ("tests/results/statistics/test_intervals.py",),
     "results/statistics/compare.py": ("tests/results/statistics/test_compare.py",),

@@ -223,7 +223,6 @@ class _Training:
         with self._refusals():
             self.method.plugin.on_epoch_start(self._clock(epoch))
         self.model.train()
-        self.method.loss.train()
         for _ in range(self.steps_per_epoch):
             self._step(epoch)
         self.learning_rates.after("epoch")

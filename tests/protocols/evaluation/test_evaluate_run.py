@@ -12,7 +12,7 @@ from torch import Tensor
 import losses
 from losses.plugin import Needs
 from protocols.datasets.dataset import Dataset
-from protocols.evaluation.evaluate_run import evaluate_run
+from protocols.evaluation.evaluate_run import CurveRecorder, evaluate_run
 from protocols.evaluation.test_data import TestData as DataForTesting
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.images.batch_source import EvaluationCrops
@@ -149,6 +149,8 @@ def test_a_model_that_has_seen_a_test_class_is_refused(dataset: Dataset, fold: i
     specs[fold] = specs[fold].changed(**{part: seen})
     with pytest.raises(SplitError, match=f"fold {fold}: test class 11 was used for training or validation"):
         evaluate_run(evaluation_of(*specs), weights, data)
+    with pytest.raises(SplitError, match="test class 11"):
+        CurveRecorder(specs[fold], data)
 
 
 def test_the_record_says_what_was_tested(dataset: Dataset) -> None:

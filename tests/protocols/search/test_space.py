@@ -28,6 +28,14 @@ def test_optuna_gets_the_range_on_its_scale(scale: Any, expected: BaseDistributi
 def test_optuna_gets_choices_in_their_order() -> None:
     parameter = SearchParameter(target="loss.x", scale="choice", choices=("soft", "hard", None))
     assert parameter.distribution() == CategoricalDistribution(("soft", "hard", None))
+    assert [parameter.at(position) for position in (0, 0.4, 0.99)] == parameter.grid(9) == ["soft", "hard", None]
+    assert [parameter.holds(value) for value in ("hard", None, "easy", 1)] == [True, True, False, False]
+
+
+def test_a_range_holds_its_ends_and_a_grid_has_them() -> None:
+    bins = SearchParameter(target="loss.x", scale="int", low=1, high=5)
+    assert [bins.holds(value) for value in (1, 5, 0, 6, 2.0, True)] == [True, True, False, False, False, False]
+    assert [bins.grid(points) for points in (1, 2, 3, 9)] == [[1], [1, 5], [1, 3, 5], [1, 2, 3, 4, 5]]
 
 
 def test_ranges_are_recorded_and_choices_are_not() -> None:

@@ -6,8 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from results.spec.conditions import ImageSettings, OptimizerSettings, TrainingSettings
-from results.spec.training_spec import MethodSpec, nested_components, renamed_components
+from results.spec.training_spec import Component, MethodSpec, nested_components, renamed_components
 from results.spec.trunk_spec import InputFormat, TrunkSpec
+from tests.support.sample_records import some_spec
 
 TRUNK = {"name": "bn_inception", "weights": "imagenet"}
 FORMAT = {"channels": "BGR", "mean": (1, 2, 3), "std": (1, 1, 1)}
@@ -74,6 +75,7 @@ ARGUMENTS = {
         }
     },
     "weights": {"a": 1},
+    "miners": [1, {"component": {"name": "Miner"}}],
 }
 
 
@@ -81,15 +83,29 @@ def test_components_are_found_at_every_depth():
     assert [(key, nested["name"]) for key, nested in nested_components(ARGUMENTS)] == [
         ("loss", "Wrapper"),
         ("distance", "LpDistance"),
+        ("miners", "Miner"),
     ]
     assert list(nested_components({})) == []
 
 
 def test_components_are_renamed_at_every_depth_in_a_copy():
     renamed = renamed_components(ARGUMENTS, str.upper)
-    assert [nested["name"] for _, nested in nested_components(renamed)] == ["WRAPPER", "LPDISTANCE"]
-    assert [nested["name"] for _, nested in nested_components(ARGUMENTS)] == ["Wrapper", "LpDistance"]
-    assert renamed_components(renamed, lambda name: {"WRAPPER": "Wrapper"}.get(name, "LpDistance")) == ARGUMENTS
+    assert [nested["name"] for _, nested in nested_components(renamed)] == ["WRAPPER", "LPDISTANCE", "MINER"]
+    assert [nested["name"] for _, nested in nested_components(ARGUMENTS)] == ["Wrapper", "LpDistance", "Miner"]
+    back = {"WRAPPER": "Wrapper", "LPDISTANCE": "LpDistance", "MINER": "Miner"}
+    assert Component(name="WRAPPER", arguments=renamed).renamed(back.__getitem__).arguments == ARGUMENTS
+
+
+@pytest.mark.parametrize(
+    ("embedder", "sizes", "bias"),
+    [(None, (None, None), False), ("principal_components", (4, 4), True), ("test_components", (4, None), False)],
+)
+def test_what_a_method_without_a_loss_makes_of_the_features(embedder, sizes, bias):
+    """The sizes of the embedding and of the embedder's output; a method with a loss has the experiment's."""
+    learned = some_spec().with_conditions(embedding_size=4, embedder_bias=False)
+    spec = learned.changed(method=MethodSpec(name="some", loss=None, embedder=embedder))
+    assert ((spec.embedding_size, spec.embedder_size), spec.embedder_bias) == (sizes, bias)
+    assert (learned.embedding_size, learned.embedder_size, learned.embedder_bias) == (4, 4, False)
 
 
 @pytest.mark.parametrize(
