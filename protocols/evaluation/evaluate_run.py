@@ -15,7 +15,7 @@ from losses.plugin import Normalization
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import check_metric_names, measure
-from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores, sides
+from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores
 from protocols.samples import evaluation_batches_of
 from protocols.training.build_method import RefusedError, normalization_of
 from protocols.training.principal_components import reduced_by_themselves
@@ -91,8 +91,8 @@ def _record(
 ) -> RunRecord:
     labels = torch.from_numpy(data.images.labels)
     embeddings, concatenated, several = embedded.by_model, embedded.concatenated, len(embedded.by_model) > 1
-    queries = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
-    concatenated_queries = query_scores(*sides(concatenated, labels, data.is_query)) if several else queries[0]
+    queries = [query_scores(e, labels, data.is_query) for e in embeddings]
+    concatenated_queries = query_scores(concatenated, labels, data.is_query) if several else queries[0]
     folds = [fold.mean() for fold in queries]
     last_folds = folds if last is embeddings else [_scores(e, labels, data) for e in last or ()]
     metrics = [_measured(job, e, labels, data) for e in embeddings]
@@ -198,7 +198,7 @@ def class_scores(folds: Sequence[QueryScores], joined: QueryScores, classes: Ten
 
 
 def _scores(embeddings: Tensor, labels: Tensor, data: TestData) -> Scores:
-    return query_scores(*sides(embeddings, labels, data.is_query)).mean()
+    return query_scores(embeddings, labels, data.is_query).mean()
 
 
 def _measured(job: EvaluateJob, embeddings: Tensor, labels: Tensor, data: TestData) -> dict[str, float]:
