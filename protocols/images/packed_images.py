@@ -20,6 +20,8 @@ INDEX_DTYPE = np.dtype(
 """One image of a pack: height, width and channels, those of the stored pixels, how it was decoded, whether it has a
 single colour, and its file's hash. A broken file has the shape 0 x 0.
 """
+AS_IT_IS, BROKEN, AS_SEEN = 0, 1, 2
+"""How an image was decoded: to Pillow's RGB, not at all, or to another picture, as people see it."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class PackedImages:
     def index(self) -> NDArray[np.void]:
         """One entry of `INDEX_DTYPE` for each image."""
         return np.fromfile(self.folder / INDEX, dtype=INDEX_DTYPE)
+
+    @property
+    def broken(self) -> NDArray[np.int64]:
+        """Positions of the files that cannot be decoded."""
+        return np.flatnonzero(self.index["state"] == BROKEN)
 
     @cached_property
     def _offsets(self) -> NDArray[np.int64]:

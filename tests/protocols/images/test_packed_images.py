@@ -17,7 +17,7 @@ def pixels() -> np.ndarray:
 
 @pytest.fixture
 def images(tmp_path: Path, pixels: np.ndarray) -> PackedImages:
-    return pack_arrays(pixels, tmp_path / "pack").images
+    return pack_arrays(pixels, tmp_path / "pack")
 
 
 def _selection(images: PackedImages) -> LabelledImages:
