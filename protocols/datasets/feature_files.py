@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from protocols.datasets.dataset import DataRequest, Dataset, Oddities
 from protocols.datasets.listing import DataError, ImageListing, check_listing, half_of, root_of
 from protocols.datasets.split_file import composed, table_of, with_split
-from protocols.features.feature_rows import FEATURES_FILE, LabelledFeatures, PackedFeatures
+from protocols.features.feature_rows import FEATURES_FILE, LabelledFeatures
 from protocols.images.packing import cached, equal_rows
 from protocols.progress import Progress
 from results.spec.data_choice import FEATURES
@@ -49,7 +49,7 @@ def open_features(request: DataRequest) -> Dataset:
         identity.append({"trainval_classes": listing.trainval_classes, "queries": queries})
     return Dataset(
         **vars(listing),
-        images=LabelledFeatures(PackedFeatures(folder / FEATURES_FILE), np.arange(len(rows)), listing.labels),
+        images=LabelledFeatures(folder / FEATURES_FILE, np.arange(len(rows)), listing.labels),
         fingerprint=fingerprint_of(identity),
         oddities=oddities,
     )

@@ -59,5 +59,5 @@ def extract(
         write_features(featured, folder)
     for phrase in featured.left_out:
         say(console, f"left out: {phrase}")
-    width = featured.images.features.width  # type: ignore[union-attr]
+    width = featured.images.width  # type: ignore[union-attr]
     say(console, f"{to}: {len(featured.names):,} rows of {width} features, {featured.n_classes:,} classes, from {name}")
