@@ -24,7 +24,7 @@ from .sub_losses import already_reduced
 from .wrapper import PluginWrapper, require_proxies
 
 Preset = Literal["paper", "code"]
-Spread = Literal["exp", "softplus"]
+Sigma = Literal["exp", "softplus"]
 SelfRegularization = Literal["generate", "reverse_match", "generate_and_match"]
 
 # Blocks, linear layers and width of the flow, as in the paper and as in the authors' code and run scripts. The paper
@@ -108,14 +108,14 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         clamp: float = 2.0,
         cond: Condition = "dense",
         proxy_backprop: bool = True,
-        sigma: Spread = "exp",
+        sigma: Sigma = "exp",
         temperature: float = 1.0,
         self_regularization: SelfRegularization | None = None,
         flow_lr_factor: float = 50 / 4000,
         **kwargs: Any,
     ) -> None:
         require_one_of(Preset, "preset", preset)
-        require_one_of(Spread, "sigma", sigma)
+        require_one_of(Sigma, "sigma", sigma)
         if self_regularization is not None:
             require_one_of(SelfRegularization, "self_regularization", self_regularization)
         self.self_regularization = self_regularization
