@@ -89,17 +89,15 @@ class DataRequest:
     """A dataset and how to read it.
 
     Attributes:
-        choice: Its name, and what of it counts. Its `root` is not read.
+        choice: Its name, the folder of its images, and what of it counts.
         images: Transforms of the images; `resize` is applied when the images are packed.
         cache: Folder of the packed images.
-        root: Folder of the images; None for embedded datasets.
         progress: Called with the number of packed images and the number of all images.
     """
 
     choice: DataChoice
     images: ImageSettings
     cache: Path
-    root: Path | None = None
     progress: Progress | None = None
 
 

@@ -33,7 +33,7 @@ _NORMS = 1e-12, 1e19
 def open_features(request: DataRequest) -> Dataset:
     """Open a folder of features. Every value is read; the file is copied into the cache if it is not there yet."""
     what = f"the folder with {FEATURES_FILE} and {LABELS_TABLE} or {LABELS_FILE}"
-    root = root_of(FEATURES, request.root, what).resolve()
+    root = root_of(FEATURES, request.choice.root, what).resolve()
     rows = _rows(root / FEATURES_FILE)
     given, names = _given_labels(root, len(rows))
     class_names, labels = _ranked(given)

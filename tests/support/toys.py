@@ -88,7 +88,8 @@ def toy_fold(
         "conditions": conditions(training=training or settings()),
         "seed": 1,
     }
-    return changed_spec(FoldSpec(**whole), **changes), fold_data(dataset, classes)
+    spec = FoldSpec(**whole)
+    return changed_spec(spec, **changes), fold_data(dataset, spec)
 
 
 def made_up_result(
