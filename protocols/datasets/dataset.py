@@ -140,7 +140,7 @@ def from_packing(listing: ImageListing, images: PackedImages, content: str, min_
     constant = tuple(np.flatnonzero(images.index["constant"]).tolist())
     return Dataset(
         **vars(listing),
-        images=LabelledImages(images, rows, listing.labels),
+        images=LabelledImages(rows, listing.labels, images),
         fingerprint=fingerprint_of(identity),
         oddities=Oddities(equal_rows(map(bytes, images.index["hash"])), constant).at(rows),
     )

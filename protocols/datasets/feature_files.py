@@ -49,7 +49,7 @@ def open_features(request: DataRequest) -> Dataset:
         identity.append({"trainval_classes": listing.trainval_classes, "queries": queries})
     return Dataset(
         **vars(listing),
-        images=LabelledFeatures(folder / FEATURES_FILE, np.arange(len(rows)), listing.labels),
+        images=LabelledFeatures(np.arange(len(rows)), listing.labels, folder / FEATURES_FILE),
         fingerprint=fingerprint_of(identity),
         oddities=oddities,
     )

@@ -267,6 +267,6 @@ def stand_in(name: str, counts: Publication) -> Dataset:
         labels=labels,
         trainval_classes=first,
         is_query=None if counts.queries is None else images < counts.trainval_images + counts.queries,
-        images=LabelledImages(PackedImages(Path()), images, labels),
+        images=LabelledImages(images, labels, PackedImages(Path())),
         fingerprint="stand-in",
     )

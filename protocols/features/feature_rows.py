@@ -40,8 +40,6 @@ class LabelledFeatures(Selection):
     """
 
     path: Path
-    rows: NDArray[np.int64]
-    labels: NDArray[np.int64]
 
     @property
     def width(self) -> int:

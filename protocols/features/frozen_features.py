@@ -58,7 +58,7 @@ def with_features(
     with cache_lock(folder):
         if not folder.exists():
             _compute(images, trunk, settings, folder, torch.device(device), progress)
-    features = LabelledFeatures(folder / FEATURES_FILE, np.arange(len(images)), images.labels)
+    features = LabelledFeatures(np.arange(len(images)), images.labels, folder / FEATURES_FILE)
     return replace(dataset, images=features, pictures=images)
 
 

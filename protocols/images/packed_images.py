@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,7 @@ class PackedImages:
         return int(self.index["shape"][0, 2])
 
 
+@dataclass(frozen=True)
 class Selection:
     """Some of a dataset's samples with their classes. It gives no access to others.
 
@@ -104,8 +105,7 @@ class Selection:
 
     def select(self, positions: NDArray[np.int64]) -> Self:
         """Return the samples at positions (k,) of this selection, in that order."""
-        changed_rows: Any = {"rows": self.rows[positions], "labels": self.labels[positions]}
-        return replace(self, **changed_rows)  # type: ignore[type-var]
+        return replace(self, rows=self.rows[positions], labels=self.labels[positions])
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,6 @@ class LabelledImages(Selection):
     """A selection of the images of a pack."""
 
     images: PackedImages
-    rows: NDArray[np.int64]
-    labels: NDArray[np.int64]
 
     def image(self, index: int) -> NDArray[np.uint8]:
         """Return image `index` of this selection as uint8 (height, width, channels)."""

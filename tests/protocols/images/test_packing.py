@@ -76,7 +76,7 @@ def test_enlarged_images_take_the_bytes_of_their_files_and_give_the_same_pixels(
     rows, settings = np.arange(len(sizes)), ImageSettings(resize=target, crop=14)
     crops = []
     for pack in (images, enlarged):
-        labelled = LabelledImages(pack, rows, rows)
+        labelled = LabelledImages(rows, rows, pack)
         source = BatchSource(labelled, settings, torch.device("cpu"), resident=resident)
         random = source.training_batch(rows, torch.Generator().manual_seed(0))
         crops.append(torch.cat([random, evaluation_batch(labelled, rows, settings)]))
