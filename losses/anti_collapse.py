@@ -9,10 +9,10 @@ from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 from torch.nn.functional import normalize, one_hot
 
-from .checks import FullPrecisionForward, checked_labels
+from .checks import FullPrecisionForward, checked_labels, require_one_of
 from .proxy_anchor import ProxyAnchorLoss, log_one_plus_sum
 from .sub_losses import already_reduced, of_classes
-from .wrapper import PluginWrapper
+from .wrapper import PluginWrapper, require_proxies
 
 AntiCollapseForm = Literal["batch_proxy", "all_proxy", "pair"]
 RateRatio = Literal["code", "textbook"]
@@ -129,18 +129,12 @@ class AntiCollapseLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFuncti
         **kwargs: Any,
     ) -> None:
         super().__init__(base_loss, **kwargs)
-        if form not in ("batch_proxy", "all_proxy", "pair") or ratio not in ("code", "textbook"):
-            raise ValueError(
-                f"form must be batch_proxy, all_proxy or pair, and ratio code or textbook, got {form!r} and {ratio!r}"
-            )
+        require_one_of(AntiCollapseForm, "form", form)
+        require_one_of(RateRatio, "ratio", ratio)
         if min(eps, gamma1, gamma2) <= 0:
             raise ValueError(f"eps, gamma1 and gamma2 must be positive, got {eps}, {gamma1} and {gamma2}")
-        proxies, classes = getattr(base_loss, "proxies", None), getattr(base_loss, "num_classes", None)
-        if form != "pair" and (not isinstance(proxies, Tensor) or proxies.shape != (classes, embedding_size)):
-            raise ValueError(
-                f"form {form!r} needs a base loss with one proxy per class; {type(base_loss).__name__} has none: use "
-                "form 'pair', or ProxyAnchorLoss"
-            )
+        if form != "pair":
+            require_proxies(AntiCollapseLoss, base_loss, embedding_size)
         self.embedding_size, self.form, self.ratio, self.normalize_rows = embedding_size, form, ratio, normalize_rows
         self.eps, self.gamma1, self.gamma2 = eps, gamma1, gamma2
         self.weight, self.base_weight = weight, base_weight

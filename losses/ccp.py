@@ -195,7 +195,6 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.register_buffer("stale", torch.tensor(0))
         self.register_buffer("started", torch.tensor(False))
         self.register_load_state_dict_pre_hook(_take_sizes)
-        self._context: TrainingContext | None = None
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the weighted sub-losses `proxy_loss` and `sample_loss`, both already reduced."""
@@ -228,7 +227,6 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     def bind(self, context: TrainingContext) -> None:
         """Pick the first proxies, far from the origin. A loss with loaded state keeps it and only takes the trunk."""
         super().bind(context)
-        self._context = context
         if self.started:
             return
         self.best_weights = _in_one_vector(context.trunk_parameters)

@@ -1,12 +1,16 @@
-"""Input checks shared by the losses: a clear `ValueError` instead of a wrong number or an index error."""
+"""Bases of losses, and checks of their inputs: a clear `ValueError` instead of a wrong number or an index error."""
 
 from itertools import chain
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from pytorch_metric_learning.distances import CosineSimilarity
+from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
+from pytorch_metric_learning.losses.mixins import WeightRegularizerMixin
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
+
+from .plugin import TrainingPlugin
 
 
 def at_least_float32(x: Tensor) -> Tensor:
@@ -80,6 +84,35 @@ class ByCosine(FullPrecisionForward):
         return CosineSimilarity()
 
 
+class ProxyLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
+    """Base of losses with proxies, that is, vectors of classes in the embedding space, `proxies` (C N, d).
+
+    Args:
+        num_classes: C.
+        embedding_size: d.
+        **kwargs: PML's `distance` (a similarity; default cosine), `weight_init_func` of the proxies, ...
+    """
+
+    proxies_per_class = 1
+    """N. A loss with several sets it before this constructor."""
+
+    distance: Any
+    weight_init_func: Any
+
+    def __init__(self, num_classes: int, embedding_size: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        require_similarity(self.distance)
+        self.num_classes, self.embedding_size = num_classes, embedding_size
+        self.proxies = nn.Parameter(torch.empty(num_classes * self.proxies_per_class, embedding_size))
+        self.weight_init_func(self.proxies)
+
+    def get_logits(self, embeddings: Tensor) -> Tensor:
+        """Cosines (B, C N) between embeddings (B, d) and the proxies, without any scale."""
+        embeddings = at_least_float32(embeddings)
+        similarity: Tensor = self.distance(embeddings, self.proxies.to(embeddings.dtype))
+        return similarity
+
+
 def checked_labels(
     embeddings: Tensor, labels: Tensor | None, num_classes: int | None = None, embedding_size: int | None = None
 ) -> Tensor:
@@ -112,6 +145,12 @@ def checked_labels(
     if num_classes is not None and labels.device.type == "cpu" and not 0 <= labels.min() <= labels.max() < num_classes:
         raise ValueError(f"labels must be in 0..{num_classes - 1}, got {labels.min()}..{labels.max()}")
     return labels.long()
+
+
+def require_one_of(names: Any, argument: str, value: str) -> None:
+    """Raise ValueError unless the value of an argument is one of the names of a `Literal`."""
+    if value not in (known := get_args(names)):
+        raise ValueError(f"{argument} must be one of {', '.join(known)}, got {value!r}")
 
 
 def require_similarity(distance: Any) -> None:

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from .checks import require_one_of
+
 Condition = Literal["dense", "start", "mid", "end"]
 
 # Brings atan into (-1, 1), rounded as in the framework the authors used: not exactly 2 / pi.
@@ -159,9 +161,8 @@ class CouplingFlow(nn.Module):
         super().__init__()
         if dim < 2 or n_blocks < 1 or depth < 1:
             raise ValueError(f"a flow needs dim >= 2, n_blocks >= 1, depth >= 1, got {dim}, {n_blocks}, {depth}")
+        require_one_of(Condition, "condition", condition)
         conditioned_blocks = {"dense": range(n_blocks), "start": [0], "mid": [n_blocks // 2], "end": [n_blocks - 1]}
-        if condition not in conditioned_blocks:
-            raise ValueError(f"condition must be one of {', '.join(conditioned_blocks)}, got {condition!r}")
         self.blocks = nn.ModuleList(
             CouplingBlock(
                 dim,

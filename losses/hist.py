@@ -4,18 +4,16 @@ from typing import Any
 
 import torch
 from pytorch_metric_learning.distances import CosineSimilarity
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
-from pytorch_metric_learning.losses.mixins import WeightRegularizerMixin
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .checks import ByCosine, at_least_float32, checked_labels
-from .plugin import Needs, TrainingPlugin
+from .checks import ProxyLoss, at_least_float32, checked_labels
+from .plugin import Needs
 from .sub_losses import of_samples
 
 
-class HISTLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
+class HISTLoss(ProxyLoss):
     """Distances scaled by learned variances, plus a classification of samples by their relations in the batch.
 
     With unit embeddings u_i, unit means mu_c and variances `v_c = exp(min(max(V_c, 0), 6))` per dimension::
@@ -67,8 +65,6 @@ class HISTLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossF
     sub_losses = ("distribution_loss", "network_loss")
     needs = Needs(warmup_epochs=1)
 
-    weight_init_func: Any
-
     def __init__(
         self,
         num_classes: int,
@@ -81,15 +77,12 @@ class HISTLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossF
         network_lr_factor: float = 0.01,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(num_classes, embedding_size, **kwargs)
         c_f.assert_distance_type(self, CosineSimilarity)
         if min(tau, alpha, hidden) <= 0:
             raise ValueError(f"tau, alpha and hidden must be positive, got {tau}, {alpha} and {hidden}")
-        self.num_classes, self.embedding_size = num_classes, embedding_size
         self.tau, self.alpha, self.lam, self.network_lr_factor = tau, alpha, lam, network_lr_factor
-        self.proxies = nn.Parameter(torch.empty(num_classes, embedding_size))
         self.log_variances = nn.Parameter(torch.empty(num_classes, embedding_size))
-        self.weight_init_func(self.proxies)
         nn.init.kaiming_normal_(self.log_variances, mode="fan_out")
         self.network = _HypergraphNetwork(embedding_size, hidden, num_classes)
 

@@ -3,24 +3,18 @@
 from typing import Any, Literal
 
 import torch
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
-from pytorch_metric_learning.losses.mixins import WeightRegularizerMixin
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from .checks import ByCosine, at_least_float32, checked_labels, require_similarity
-from .plugin import TrainingPlugin
+from .checks import ProxyLoss, checked_labels, require_one_of
 from .sub_losses import already_reduced, of_samples
 
 Averaging = Literal["samples", "classes"]
 
 
-class _MeanField(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
+class _MeanField(ProxyLoss):
     """One mean field per class, in `proxies` (C, d), and a regulariser that drives those of two classes apart."""
-
-    distance: Any
-    weight_init_func: Any
 
     def __init__(
         self, num_classes: int, embedding_size: int, reg_weight: float, power: float, names: tuple[str, ...], **kw: Any
@@ -28,23 +22,13 @@ class _MeanField(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLos
         self.reg_weight, self.power = reg_weight, power
         # PML's constructor asks for the names.
         self.sub_losses = (*names, "reg_loss") if reg_weight else names
-        super().__init__(**kw)
-        require_similarity(self.distance)
+        super().__init__(num_classes, embedding_size, **kw)
         if power < 1 or reg_weight < 0:
             raise ValueError(f"power must be at least 1 and reg_weight at least 0, got {power} and {reg_weight}")
-        self.num_classes, self.embedding_size = num_classes, embedding_size
-        self.proxies = torch.nn.Parameter(torch.empty(num_classes, embedding_size))
-        self.weight_init_func(self.proxies)
 
     def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
         """Normal with variance 1, as in the authors' code."""
         return c_f.TorchInitWrapper(torch.nn.init.normal_)
-
-    def get_logits(self, embeddings: Tensor) -> Tensor:
-        """Cosines (B, C) between embeddings (B, d) and the mean fields."""
-        embeddings = at_least_float32(embeddings)
-        similarity: Tensor = self.distance(embeddings, self.proxies.to(embeddings.dtype))
-        return similarity
 
     def repulsion(self, similarity: Tensor) -> Tensor:
         """What two mean fields of this similarity add to the regulariser before the power, elementwise."""
@@ -108,8 +92,7 @@ class MeanFieldContrastiveLoss(_MeanField):
         **kwargs: Any,
     ) -> None:
         super().__init__(num_classes, embedding_size, reg_weight, power, ("loss",), **kwargs)
-        if averaging not in ("samples", "classes"):
-            raise ValueError(f"averaging must be 'samples' or 'classes', got {averaging!r}")
+        require_one_of(Averaging, "averaging", averaging)
         self.pos_margin, self.neg_margin, self.averaging = pos_margin, neg_margin, averaging
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:

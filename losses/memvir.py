@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
+from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
@@ -15,7 +16,7 @@ from .plugin import Clock
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
 from .sub_losses import already_reduced
-from .wrapper import PluginWrapper
+from .wrapper import PluginWrapper, require_proxies
 
 
 class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
@@ -75,12 +76,8 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
                 "batch_size and steps must be at least 1, gap and warmup_passes at least 0, "
                 f"got {batch_size}, {steps}, {gap} and {warmup_passes}"
             )
-        classes, proxies = getattr(base_loss, "num_classes", None), getattr(base_loss, "proxies", None)
-        if not isinstance(proxies, Tensor) or tuple(proxies.shape) != (classes, embedding_size):
-            raise ValueError(
-                f"MemVirLoss needs a base loss with one proxy per class, `proxies` (num_classes, {embedding_size}); "
-                f"{type(base_loss).__name__} has none"
-            )
+        require_proxies(MemVirLoss, base_loss, embedding_size)
+        proxies: Any = base_loss.proxies
         self.num_classes, self.embedding_size, self.batch_size = len(proxies), embedding_size, batch_size
         self.steps, self.gap, self.warmup_passes = steps, gap, warmup_passes
         length = steps * (gap + 1)
@@ -99,8 +96,7 @@ class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-loss `loss`, already reduced by the base loss."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
-        if indices_tuple is not None:
-            raise ValueError("MemVirLoss takes no indices_tuple: rows of past batches have no index")
+        c_f.indices_tuple_not_supported(indices_tuple)
         if len(labels) > self.batch_size:
             raise ValueError(f"a batch of {len(labels)} is larger than the batch_size {self.batch_size} of MemVirLoss")
         unit = functional.normalize(embeddings, dim=1)

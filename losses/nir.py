@@ -14,15 +14,17 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from .checks import FullPrecisionForward, checked_labels
+from .checks import FullPrecisionForward, checked_labels, require_one_of
 from .coupling_flow import Condition, CouplingFlow
-from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
+from .plugin import Clock, Needs, TrainingPlugin
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
 from .soft_triple import SoftTripleLoss
 from .sub_losses import already_reduced
-from .wrapper import PluginWrapper
+from .wrapper import PluginWrapper, require_proxies
 
+Preset = Literal["paper", "code"]
+Sigma = Literal["exp", "softplus"]
 SelfRegularization = Literal["generate", "reverse_match", "generate_and_match"]
 
 # Blocks, linear layers and width of the flow, as in the paper and as in the authors' code and run scripts. The paper
@@ -99,32 +101,38 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         embedding_size: int,
         omega: float = 0.0075,
         *,
-        preset: Literal["paper", "code"] = "paper",
+        preset: Preset = "paper",
         n_blocks: int | None = None,
         depth: int | None = None,
         width: int | None = None,
         clamp: float = 2.0,
         cond: Condition = "dense",
         proxy_backprop: bool = True,
-        sigma: Literal["exp", "softplus"] = "exp",
+        sigma: Sigma = "exp",
         temperature: float = 1.0,
         self_regularization: SelfRegularization | None = None,
         flow_lr_factor: float = 50 / 4000,
         **kwargs: Any,
     ) -> None:
-        _check_names(preset, sigma, self_regularization)
+        require_one_of(Preset, "preset", preset)
+        require_one_of(Sigma, "sigma", sigma)
+        if self_regularization is not None:
+            require_one_of(SelfRegularization, "self_regularization", self_regularization)
         self.self_regularization = self_regularization
         # PML's constructor asks for the names.
         self.sub_losses = ("base_loss", "nir_loss", *(("self_loss",) if self_regularization else ()))
         super().__init__(base_loss, **kwargs)
-        _check_base(base_loss, embedding_size)
+        if isinstance(base_loss, TrainingPlugin) and base_loss.needs.normalization != "unit":
+            name = type(base_loss).__name__
+            raise ValueError(f"NIRLoss needs unit vectors, {name} has none; use ProxyAnchorLoss, ProxyNCALoss, ...")
+        if not hasattr(base_loss, "class_vectors"):
+            require_proxies(NIRLoss, base_loss, embedding_size)
         sizes = zip((n_blocks, depth, width), _PRESETS[preset], strict=True)
         blocks, layers, units = (preset_size if size is None else size for size, preset_size in sizes)
         self.flow = CouplingFlow(embedding_size, embedding_size, blocks, layers, units, clamp, cond)
         self.embedding_size, self.omega = embedding_size, omega
         self.sigma, self.temperature = sigma, temperature
         self.proxy_backprop, self.flow_lr_factor = proxy_backprop, flow_lr_factor
-        self._context: TrainingContext | None = None
 
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """Optimizer groups: base loss at `lr`, flow at `flow_lr_factor lr`, both without weight decay."""
@@ -132,11 +140,6 @@ class NIRLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         if isinstance(self.base_loss, TrainingPlugin):
             return [*self.base_loss.param_groups(lr, 0.0), flow]
         return [{"params": list(self.base_loss.parameters()), "lr": lr, "weight_decay": 0.0}, flow]
-
-    def bind(self, context: TrainingContext) -> None:
-        """Keep the context, to check the trunk's gradients."""
-        self._context = context
-        super().bind(context)
 
     def on_gradients(self, clock: Clock) -> bool:
         """False if a gradient of loss or trunk is not finite, as the authors' gradient scaler skips such steps."""
@@ -206,30 +209,3 @@ def _are_finite(parameters: Sequence[nn.Parameter]) -> bool:
     if gradients and gradients[0].device.type == "cpu" and nn.utils.get_total_norm(gradients).isfinite():
         return True
     return bool(nn.utils.get_total_norm(gradients, math.inf).isfinite())
-
-
-def _check_names(preset: str, sigma: str, self_regularization: str | None) -> None:
-    if preset not in _PRESETS:
-        raise ValueError(f"preset must be one of {', '.join(_PRESETS)}, got {preset!r}")
-    if sigma not in ("exp", "softplus"):
-        raise ValueError(f"sigma must be 'exp' or 'softplus', got {sigma!r}")
-    if self_regularization not in (None, "generate", "reverse_match", "generate_and_match"):
-        raise ValueError(f"unknown self_regularization {self_regularization!r}")
-
-
-def _check_base(base_loss: Any, embedding_size: int) -> None:
-    """Raise ValueError for a base loss that does not give one unit vector per class."""
-    name = type(base_loss).__name__
-    if isinstance(base_loss, TrainingPlugin) and base_loss.needs.normalization != "unit":
-        raise ValueError(f"NIRLoss needs unit vectors, {name} has none; use ProxyAnchorLoss, ProxyNCALoss, ...")
-    if hasattr(base_loss, "class_vectors"):
-        return
-    proxies = getattr(base_loss, "proxies", None)
-    if not isinstance(proxies, Tensor):
-        raise ValueError(f"{name} has no proxies to condition a flow on; use ProxyAnchorLoss, SoftTripleLoss, ...")
-    classes = getattr(base_loss, "num_classes", len(proxies))
-    if proxies.shape != (classes, embedding_size):
-        raise ValueError(
-            f"NIRLoss needs proxies ({classes}, {embedding_size}), one per class, {name} has {tuple(proxies.shape)}; "
-            "for several per class use SoftTripleLoss, or set proxies_per_class=1"
-        )

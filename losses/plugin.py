@@ -118,6 +118,8 @@ class TrainingPlugin:
 
     needs = Needs()
 
+    _context: TrainingContext | None = None
+
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """Optimizer groups of the parameters of this loss, as `torch.optim` takes them.
 
@@ -130,7 +132,8 @@ class TrainingPlugin:
         return [{"params": parameters, "lr": lr, "weight_decay": weight_decay}] if parameters else []
 
     def bind(self, context: TrainingContext) -> None:
-        """Take the context of the training. Called once before step 0."""
+        """Keep the context of the training. Called once before step 0."""
+        self._context = context
 
     def on_epoch_start(self, clock: Clock) -> None:
         """Called before the first iteration of every protocol epoch."""

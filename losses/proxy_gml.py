@@ -5,14 +5,11 @@ import warnings
 from typing import Any
 
 import torch
-from pytorch_metric_learning.losses import BaseMetricLossFunction
-from pytorch_metric_learning.losses.mixins import WeightRegularizerMixin
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 from torch.nn.functional import cross_entropy, log_softmax
 
-from .checks import ByCosine, at_least_float32, checked_labels, require_similarity
-from .plugin import TrainingPlugin
+from .checks import ProxyLoss, checked_labels
 from .sub_losses import already_reduced, of_samples
 
 _ENTRIES = 2**21
@@ -66,7 +63,7 @@ class _BlockCrossEntropy(torch.autograd.Function):
         return scale * row_gradient, scale * column_gradient, None
 
 
-class ProxyGMLLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
+class ProxyGMLLoss(ProxyLoss):
     """N proxies per class; each sample uses its k nearest proxies, those of its class first (ProxyGML, Eqs. 3-12).
 
     With S_ij the cosine of sample i and proxy j (class j // N), and I_i the k = ceil(r C N) proxies selected for i::
@@ -119,26 +116,20 @@ class ProxyGMLLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
         masked_softmax: bool = True,
         **kwargs: Any,
     ) -> None:
-        self.reg_weight = reg_weight
+        self.reg_weight, self.proxies_per_class = reg_weight, proxies_per_class
         # PML's constructor asks for the names.
         self.sub_losses = ("loss", "reg_loss") if reg_weight else ("loss",)
-        super().__init__(**kwargs)
-        require_similarity(self.distance)
+        super().__init__(num_classes, embedding_size, **kwargs)
         if not 0 < r <= 1:
             raise ValueError(f"r must be in (0, 1], got {r}")
-        self.num_classes = num_classes
-        self.embedding_size = embedding_size
-        self.proxies_per_class = proxies_per_class
         self.positive_mask = positive_mask
         self.masked_softmax = masked_softmax
-        self.k = _selection_size(r, num_classes * proxies_per_class)
+        self.k = _selection_size(r, len(self.proxies))
         if positive_mask and self.k <= proxies_per_class:
             warnings.warn(
                 f"k = {self.k} of {proxies_per_class} proxies per class: no other class is ever selected, raise r",
                 stacklevel=2,
             )
-        self.proxies = torch.nn.Parameter(torch.empty(num_classes * proxies_per_class, embedding_size))
-        self.weight_init_func(self.proxies)
 
     def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
         """Uniform in ±1/sqrt(C N): the authors' layout is (d, C N), so their fan-in is the fan-out of ours."""
@@ -202,8 +193,7 @@ class ProxyGMLLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
 
         Training puts the proxies of the own class first, so its logits differ from these.
         """
-        embeddings = at_least_float32(embeddings)
-        similarity = self.distance(embeddings, self.proxies.to(embeddings.dtype))
+        similarity = super().get_logits(embeddings)
         return self.class_sums(similarity, self.select(similarity))
 
 

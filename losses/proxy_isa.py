@@ -8,7 +8,7 @@ from pytorch_metric_learning.distances import DotProductSimilarity
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from .checks import checked_labels
+from .checks import checked_labels, require_one_of
 from .memory_queue import SummedMemoryQueue
 from .plugin import Clock, warn_without_hooks
 from .proxy_anchor import ProxyAnchorLoss, log_one_plus_sum, mined_offset
@@ -116,8 +116,7 @@ class ProxyISALoss(ProxyAnchorLoss):
             raise ValueError(f"V must be at least 1 and tau positive, got V={V} and tau={tau}")
         if not isinstance(self.distance, DotProductSimilarity):
             raise ValueError("ProxyISALoss needs cosines or dot products, which are linear in the stored embeddings")
-        if positive_penalty not in ("sigma", "v", "inverse_effective_number", "none"):
-            raise ValueError(f"unknown positive_penalty {positive_penalty!r}")
+        require_one_of(PositivePenalty, "positive_penalty", positive_penalty)
         self.V, self.k, self.lam, self.h, self.tau = V, k, lam, h, tau
         self.memory_start_pass, self.filter_start_pass = memory_start_pass, filter_start_pass
         self.positive_penalty, self.negative_penalty = positive_penalty, negative_penalty

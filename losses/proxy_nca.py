@@ -6,15 +6,12 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import torch
-from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
-from pytorch_metric_learning.losses.mixins import WeightRegularizerMixin
 from pytorch_metric_learning.utils import common_functions as c_f
 from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn import functional
 
-from .checks import ByCosine, at_least_float32, checked_labels, require_similarity
-from .plugin import TrainingPlugin
+from .checks import ProxyLoss, checked_labels, require_one_of
 from .sub_losses import of_samples
 
 ProxyNCAVariant = Literal["prob", "classic", "anchor_form"]
@@ -39,7 +36,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )
 
 
-class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLossFunction):
+class ProxyNCALoss(ProxyLoss):
     """Softmax over one proxy per class, in the form of ProxyNCA++, of Proxy-NCA, or of Proxy-Anchor.
 
     With s_ic the cosine between sample i and proxy c, and logits `l_ic = 2 softmax_scale s_ic` (which is
@@ -77,9 +74,6 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
     Proxy-NCA.
     """
 
-    distance: Any
-    weight_init_func: Any
-
     def __init__(
         self,
         num_classes: int,
@@ -94,15 +88,12 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
     ) -> None:
         if proxy_init is not None:
             kwargs["weight_init_func"] = _init_func(proxy_init, kwargs.get("weight_init_func"))
-        super().__init__(**kwargs)
-        require_similarity(self.distance)
+        super().__init__(num_classes, embedding_size, **kwargs)
         given = {"softmax_scale": softmax_scale, "alpha": alpha, "margin": margin}
         self.settings = _settings(variant, {name: value for name, value in given.items() if value is not None})
         if num_classes < 2 and variant == "classic":
             raise ValueError(f"Proxy-NCA in its form {variant!r} needs two classes, got {num_classes}")
-        self.variant, self.num_classes, self.embedding_size = variant, num_classes, embedding_size
-        self.proxies = torch.nn.Parameter(torch.empty(num_classes, embedding_size))
-        self.weight_init_func(self.proxies)
+        self.variant = variant
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: sub-loss `loss` (B,)."""
@@ -130,12 +121,6 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
         # torch's softplus is the identity above 20.
         return torch.logaddexp(positive, torch.zeros_like(positive)) + repulsion
 
-    def get_logits(self, embeddings: Tensor) -> Tensor:
-        """Cosines (B, C) between embeddings (B, d) and the proxies, without any scale."""
-        embeddings = at_least_float32(embeddings)
-        similarity: Tensor = self.distance(embeddings, self.proxies.to(embeddings.dtype))
-        return similarity
-
     def get_default_weight_init_func(self) -> Any:
         """Normal with standard deviation 1/8, as in the code of ProxyNCA++, of the port of Proxy-NCA and of NIR."""
         return _INITS["eighth"]
@@ -144,14 +129,12 @@ class ProxyNCALoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricL
 def _init_func(proxy_init: str, other: Any) -> c_f.TorchInitWrapper:
     if other is not None:
         raise ValueError("give proxy_init or weight_init_func, not both")
-    if proxy_init not in _INITS:
-        raise ValueError(f"proxy_init must be one of {', '.join(_INITS)}, got {proxy_init!r}")
+    require_one_of(ProxyNCAStart, "proxy_init", proxy_init)
     return _INITS[proxy_init]
 
 
 def _settings(variant: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    if variant not in _DEFAULTS:
-        raise ValueError(f"variant must be one of {', '.join(_DEFAULTS)}, got {variant!r}")
+    require_one_of(ProxyNCAVariant, "variant", variant)
     defaults = _DEFAULTS[variant]
     foreign = sorted(given.keys() - defaults.keys())
     if foreign:

@@ -10,7 +10,7 @@ from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
 from .checks import ByCosine, checked_labels
-from .plugin import TrainingContext, TrainingPlugin
+from .plugin import TrainingPlugin
 from .smooth_ap import smooth_steps
 
 
@@ -74,11 +74,6 @@ class RecallAtKLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
             raise ValueError(f"temperatures must be positive, got {k_temperature} and {rank_temperature}")
         self.ks, self.k_temperature, self.rank_temperature = tuple(ks), per_k, rank_temperature
         self.count_query, self.simix = count_query, simix
-        self._context: TrainingContext | None = None
-
-    def bind(self, context: TrainingContext) -> None:
-        """Keep the context, whose generator draws the mixtures."""
-        self._context = context
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: sub-loss `loss` with one value per query."""

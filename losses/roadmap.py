@@ -7,7 +7,7 @@ from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricL
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
-from .checks import ByCosine, checked_labels, require_similarity
+from .checks import ByCosine, checked_labels, require_one_of, require_similarity
 from .pair_losses import mean_margin_violations
 from .plugin import TrainingPlugin
 from .sub_losses import already_reduced, elements
@@ -88,8 +88,7 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
             raise ValueError(f"tau and delta must be positive, got {tau} and {delta}")
         if delta is None and offset is None:
             raise ValueError("delta None needs an offset, as in offset=1.44")
-        if step not in ("paper", "first_release"):
-            raise ValueError(f"step must be 'paper' or 'first_release', got {step!r}")
+        require_one_of(SupAPStep, "step", step)
         if not 0 <= lam <= 1:
             raise ValueError(f"lam must be in [0, 1], got {lam}")
         self.tau, self.rho, self.delta, self.start, self.offset, self.step = tau, rho, delta, start, offset, step
@@ -103,7 +102,7 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
         same = labels.unsqueeze(1) == labels
         supap = (1 - self.lam) * (1 - self.average_precision(similarity, same))
         pairs = ~torch.eye(len(labels), dtype=torch.bool, device=labels.device)
-        calibration = self.calibration(similarity, same & pairs, ~same)
+        calibration = mean_margin_violations(similarity, same & pairs, ~same, self.pos_margin, self.neg_margin)
         return {
             "supap_loss": elements(supap),
             **already_reduced(calibration_loss=self.lam * calibration),
@@ -138,7 +137,3 @@ class RoadmapLoss(ByCosine, TrainingPlugin, BaseMetricLossFunction):
         if self.offset is not None or self.delta is None:
             return self.offset or 0.0
         return float(torch.tensor(self.delta / self.tau, dtype=torch.float64).sigmoid()) + self.start
-
-    def calibration(self, similarity: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """L_C of similarities (B, R) with masks (B, R) of positive and negative pairs."""
-        return mean_margin_violations(similarity, positive, negative, self.pos_margin, self.neg_margin)

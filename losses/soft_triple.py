@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from .checks import FullPrecisionForward, at_least_float32, checked_labels
+from .checks import FullPrecisionForward, at_least_float32, checked_labels, require_one_of
 from .plugin import TrainingPlugin
 from .sub_losses import already_reduced, of_samples
 
@@ -139,8 +139,7 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         regularizer: SoftTripleRegularizer = "halved",
         **kwargs: Any,
     ) -> None:
-        if regularizer not in ("halved", "mean"):
-            raise ValueError(f"regularizer must be 'halved' or 'mean', got {regularizer!r}")
+        require_one_of(SoftTripleRegularizer, "regularizer", regularizer)
         if not isinstance(kwargs.get("distance", CosineSimilarity()), CosineSimilarity):
             raise ValueError("SoftTripleLoss needs CosineSimilarity")
         super().__init__(

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from pytorch_metric_learning.losses import CrossBatchMemory
-from torch import nn
+from torch import Tensor, nn
 
 from .plugin import Clock, Needs, TrainingContext, TrainingPlugin
 
@@ -24,6 +24,18 @@ def require_references(wrapper: type, base_loss: nn.Module) -> None:
         raise ValueError(
             f"{wrapper.__name__} cannot wrap {name} as it is set, which does not compare a batch with other "
             "rows; use a pair loss, for example CosineContrastiveLoss or TripletMarginLoss without swap"
+        )
+
+
+def require_proxies(wrapper: type, base_loss: nn.Module, embedding_size: int) -> None:
+    """Raise ValueError for a base loss that has not one proxy per class in `proxies` (C, d)."""
+    proxies: Any = getattr(base_loss, "proxies", None)
+    shape = tuple(proxies.shape) if isinstance(proxies, Tensor) else ()
+    expected = (getattr(base_loss, "num_classes", len(proxies) if shape else "C"), embedding_size)
+    if shape != expected:
+        raise ValueError(
+            f"{wrapper.__name__} needs a base loss with one proxy per class, {expected}; {type(base_loss).__name__} "
+            f"has {shape or 'none'}: use one such as ProxyAnchorLoss"
         )
 
 
@@ -107,6 +119,7 @@ class PluginWrapper(TrainingPlugin):
 
     def bind(self, context: TrainingContext) -> None:
         """Passed on to the base loss."""
+        super().bind(context)
         self._inner.bind(context)
 
     def on_epoch_start(self, clock: Clock) -> None:

@@ -89,10 +89,10 @@ class Setup:
         Raises:
             SplitError: The specification names a test class for training or validation.
         """
-        train, validation = from_ranges(spec.train_classes), from_ranges(spec.validation_classes)
-        if leaked := set(self.split.test) & {*train, *validation}:
+        used = (*from_ranges(spec.train_classes), *from_ranges(spec.validation_classes))
+        if leaked := set(self.split.test).intersection(used):
             raise SplitError(f"fold {spec.fold}: test class {min(leaked)} is used for training or validation")
-        return fold_data(self.dataset, FoldClasses(spec.fold, train, validation))
+        return fold_data(self.dataset, spec)
 
     def identity(self) -> dict[str, JsonValue]:
         """All that decides a study, except the method; part of the study's fingerprint."""

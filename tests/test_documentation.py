@@ -170,5 +170,5 @@ def dataset_row(name: str, entry: DatasetEntry) -> str:
     if entry.publication is None:
         classes = str(len(ALPHABET)) if name == "glyphs" else ""
         return f"| `{name}` | {what} | {classes} |  | {'embedded' if name in EMBEDDED else 'your own'} |"
-    counts = entry.publication.counts
+    counts = entry.publication
     return f"| `{name}` | {what} | {counts.classes:,} | {counts.images:,} | publisher |"

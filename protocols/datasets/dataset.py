@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.datasets.listing import ImageListing, check_listing, named, part_of, without_small_classes
-from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import Packing, pack_files
+from protocols.images.packed_images import LabelledImages, PackedImages
+from protocols.images.packing import content_hash, equal_rows, pack_files
 from protocols.progress import Progress
 from protocols.samples import Samples
 from results.spec.conditions import ImageSettings
@@ -89,17 +89,15 @@ class DataRequest:
     """A dataset and how to read it.
 
     Attributes:
-        choice: Its name, and what of it counts. Its `root` is not read.
+        choice: Its name, the folder of its images, and what of it counts.
         images: Transforms of the images; `resize` is applied when the images are packed.
         cache: Folder of the packed images.
-        root: Folder of the images; None for embedded datasets.
         progress: Called with the number of packed images and the number of all images.
     """
 
     choice: DataChoice
     images: ImageSettings
     cache: Path
-    root: Path | None = None
     progress: Progress | None = None
 
 
@@ -109,7 +107,7 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
     check_listing(listing)
     # Resolved, so that two spellings of one folder give the same pack.
     identity = [listing.name, str(listing.root.resolve()), request.images.resize]
-    packing = pack_files(
+    images = pack_files(
         listing.root,
         listing.names,
         request.images.resize,
@@ -118,7 +116,7 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
         progress=request.progress,
         as_mlrc=reads_as_mlrc(listing.name),
     )
-    return from_packing(listing, packing, request.choice.min_images)
+    return from_packing(listing, images, content_hash(images), request.choice.min_images)
 
 
 def reads_as_mlrc(dataset: str) -> bool:
@@ -126,24 +124,25 @@ def reads_as_mlrc(dataset: str) -> bool:
     return dataset not in OWN_DATA
 
 
-def from_packing(listing: ImageListing, packing: Packing, min_images: int | None = None) -> Dataset:
-    """Make a dataset of a listing whose images are packed."""
-    skipped = set(packing.skipped)
-    rows = np.asarray([row for row, image in enumerate(listing.names) if image not in skipped], dtype=np.int64)
-    phrases = [named("image(s) that cannot be decoded", packing.skipped)] if skipped else []
+def from_packing(listing: ImageListing, images: PackedImages, content: str, min_images: int | None = None) -> Dataset:
+    """Make a dataset of a listing whose images are packed; `content` is a hash of them."""
+    skipped = [listing.names[row] for row in images.broken]
+    rows = np.setdiff1d(np.arange(len(listing.names)), images.broken)
+    phrases = [named("image(s) that cannot be decoded", skipped)] if skipped else []
     listing, kept = without_small_classes(part_of(listing, rows, *phrases), min_images)
     check_listing(listing)
     rows = rows[kept]
-    identity = [listing.class_names, listing.names, listing.labels.tolist(), packing.content_hash, packing.skipped]
+    identity = [listing.class_names, listing.names, listing.labels.tolist(), content, skipped]
     if listing.is_query is not None:
         identity.append(listing.is_query.tolist())
     if listing.is_split_given:
         identity.append({"trainval_classes": listing.trainval_classes})
+    constant = tuple(np.flatnonzero(images.index["constant"]).tolist())
     return Dataset(
         **vars(listing),
-        images=LabelledImages(packing.images, rows, listing.labels),
+        images=LabelledImages(rows, listing.labels, images),
         fingerprint=fingerprint_of(identity),
-        oddities=Oddities(packing.equal_files, packing.constant).at(rows),
+        oddities=Oddities(equal_rows(map(bytes, images.index["hash"])), constant).at(rows),
     )
 
 

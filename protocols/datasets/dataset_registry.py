@@ -43,16 +43,18 @@ def _published(name: str, lister: Callable[[Path], ImageListing], description: s
     publication = PUBLICATIONS[name]
 
     def opener(request: DataRequest) -> Dataset:
-        listing = lister(root_of(name, request.root, f"the folder with {publication.place}; from {publication.page}"))
+        listing = lister(
+            root_of(name, request.choice.root, f"the folder with {publication.place}; from {publication.page}")
+        )
         if not request.choice.subset:
-            check_counts(listing, publication.counts)
+            check_counts(listing, publication)
         return from_listing(listing, request)
 
     return DatasetEntry(opener, description, lister, publication)
 
 
 def _open_folder(request: DataRequest) -> Dataset:
-    root = root_of(request.choice.name, request.root, "the folder that holds one folder of images per class")
+    root = root_of(request.choice.name, request.choice.root, "the folder that holds one folder of images per class")
     return from_listing(list_folder(root, split=request.choice.split), request)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from protocols.datasets.dataset import DataRequest, Dataset, Oddities
 from protocols.datasets.listing import DataError, ImageListing, check_listing, half_of, root_of
 from protocols.datasets.split_file import composed, table_of, with_split
-from protocols.features.feature_rows import FEATURES_FILE, LabelledFeatures, PackedFeatures
+from protocols.features.feature_rows import FEATURES_FILE, LabelledFeatures
 from protocols.images.packing import cached, equal_rows
 from protocols.progress import Progress
 from results.spec.data_choice import FEATURES
@@ -33,7 +33,7 @@ _NORMS = 1e-12, 1e19
 def open_features(request: DataRequest) -> Dataset:
     """Open a folder of features. Every value is read; the file is copied into the cache if it is not there yet."""
     what = f"the folder with {FEATURES_FILE} and {LABELS_TABLE} or {LABELS_FILE}"
-    root = root_of(FEATURES, request.root, what).resolve()
+    root = root_of(FEATURES, request.choice.root, what).resolve()
     rows = _rows(root / FEATURES_FILE)
     given, names = _given_labels(root, len(rows))
     class_names, labels = _ranked(given)
@@ -49,7 +49,7 @@ def open_features(request: DataRequest) -> Dataset:
         identity.append({"trainval_classes": listing.trainval_classes, "queries": queries})
     return Dataset(
         **vars(listing),
-        images=LabelledFeatures(PackedFeatures(folder / FEATURES_FILE), np.arange(len(rows)), listing.labels),
+        images=LabelledFeatures(np.arange(len(rows)), listing.labels, folder / FEATURES_FILE),
         fingerprint=fingerprint_of(identity),
         oddities=oddities,
     )

@@ -17,7 +17,7 @@ from PIL import Image
 from protocols.datasets.dataset import DataRequest, Dataset, from_packing
 from protocols.datasets.listing import ImageListing, half_of
 from protocols.images.packed_images import PackedImages
-from protocols.images.packing import Packing, cached, write_arrays
+from protocols.images.packing import cached, write_arrays
 
 SHEET = Path(__file__).with_name("glyphs.png")
 SIDE = 32
@@ -50,4 +50,4 @@ def open_glyphs(request: DataRequest) -> Dataset:
     class_names = [f"{code} {unicodedata.name(character)}" for code, character in zip(codes, ALPHABET, strict=True)]
     names = [f"{codes[label]}/{FACES[column]}" for label, column in zip(labels, columns, strict=True)]
     listing = ImageListing("glyphs", Path(), tuple(class_names), tuple(names), labels, half_of(len(class_names)))
-    return from_packing(listing, Packing(PackedImages(folder), (), content))
+    return from_packing(listing, PackedImages(folder), content)

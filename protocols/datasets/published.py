@@ -176,16 +176,20 @@ def _folder_with(root: Path, marker: str, unpacked: str) -> Path:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """The published counts of a dataset.
+class Publication:
+    """Where a dataset is from, and its published counts.
 
     Attributes:
+        page: Address of the publisher's page.
+        place: Layout of the unpacked files.
         trainval_classes: Number of classes that the conventional split trains on; they are the first ones.
         trainval_images: Number of their images.
         queries: Number of queries of the other classes; None if the publisher does not separate queries and gallery.
         gallery: Number of gallery images of the other classes, likewise.
     """
 
+    page: str
+    place: str
     classes: int
     images: int
     trainval_classes: int
@@ -194,47 +198,33 @@ class Counts:
     gallery: int | None = None
 
 
-@dataclass(frozen=True)
-class Publication:
-    """Where a dataset is from.
-
-    Attributes:
-        page: Address of the publisher's page.
-        place: Layout of the unpacked files.
-    """
-
-    page: str
-    place: str
-    counts: Counts
-
-
 # Sources of the counts: specification, section 1; for SOP's images per part Song et al. 2016, table 1.
 PUBLICATIONS = {
     "cub200": Publication(
         "https://data.caltech.edu/records/65de6-vp158",
         "CUB_200_2011/ with images.txt, classes.txt, image_class_labels.txt and images/",
-        Counts(200, 11_788, 100, 5_864),
+        *(200, 11_788, 100, 5_864),
     ),
     "cars196": Publication(
         "https://ai.stanford.edu/~jkrause/cars/car_dataset.html",
         "cars_annos.mat beside car_ims/; or cars_train/, cars_test/ and devkit/ with cars_train_annos.mat and "
         "cars_test_annos_withlabels.mat; or train/ and test/ with one folder per class name",
-        Counts(196, 16_185, 98, 8_054),
+        *(196, 16_185, 98, 8_054),
     ),
     "sop": Publication(
         "https://cvgl.stanford.edu/projects/lifted_struct/",
         "Stanford_Online_Products/ with Ebay_train.txt, Ebay_test.txt and the folders *_final/",
-        Counts(22_634, 120_053, 11_318, 59_551),
+        *(22_634, 120_053, 11_318, 59_551),
     ),
     "inshop": Publication(
         "https://mmlab.ie.cuhk.edu.hk/projects/DeepFashion/InShopRetrieval.html",
         "Eval/list_eval_partition.txt (or list_eval_partition.txt) and Img/img/ (or img/) with WOMEN/ and MEN/",
-        Counts(7_982, 52_712, 3_997, 25_882, queries=14_218, gallery=12_612),
+        *(7_982, 52_712, 3_997, 25_882, 14_218, 12_612),
     ),
 }
 
 
-def compare_counts(listing: ImageListing, published: Counts) -> list[tuple[str, int, int]]:
+def compare_counts(listing: ImageListing, published: Publication) -> list[tuple[str, int, int]]:
     """Return what is counted, all counts of a listing, and the published ones."""
     first, trainval = published.trainval_classes, listing.trainval_classes
     rows: list[tuple[str, int | None, int | None]] = [
@@ -250,7 +240,7 @@ def compare_counts(listing: ImageListing, published: Counts) -> list[tuple[str, 
     return [(what, found, known) for what, found, known in rows if found is not None and known is not None]
 
 
-def check_counts(listing: ImageListing, published: Counts) -> None:
+def check_counts(listing: ImageListing, published: Publication) -> None:
     """Raise DataError unless the listing has all published counts; the message names the first that differs."""
     if wrong := next((row for row in compare_counts(listing, published) if row[1] != row[2]), None):
         raise DataError(
@@ -260,7 +250,7 @@ def check_counts(listing: ImageListing, published: Counts) -> None:
         )
 
 
-def stand_in(name: str, counts: Counts) -> Dataset:
+def stand_in(name: str, counts: Publication) -> Dataset:
     """Make a dataset with the published counts and without images, to plan an experiment before the download.
 
     Images are spread evenly over the classes. Its fingerprint is `stand-in`, so that it is not taken for real data.
@@ -277,6 +267,6 @@ def stand_in(name: str, counts: Counts) -> Dataset:
         labels=labels,
         trainval_classes=first,
         is_query=None if counts.queries is None else images < counts.trainval_images + counts.queries,
-        images=LabelledImages(PackedImages(Path()), images, labels),
+        images=LabelledImages(images, labels, PackedImages(Path())),
         fingerprint="stand-in",
     )

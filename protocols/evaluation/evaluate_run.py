@@ -15,7 +15,7 @@ from losses.plugin import Normalization
 from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import check_metric_names, measure
-from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores, sides
+from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores
 from protocols.samples import evaluation_batches_of
 from protocols.training.build_method import RefusedError, normalization_of
 from protocols.training.principal_components import reduced_by_themselves
@@ -91,10 +91,10 @@ def _record(
 ) -> RunRecord:
     labels = torch.from_numpy(data.images.labels)
     embeddings, concatenated, several = embedded.by_model, embedded.concatenated, len(embedded.by_model) > 1
-    queries = [query_scores(*sides(e, labels, data.is_query)) for e in embeddings]
-    concatenated_queries = query_scores(*sides(concatenated, labels, data.is_query)) if several else queries[0]
+    queries = [query_scores(e, labels, data.is_query) for e in embeddings]
+    concatenated_queries = query_scores(concatenated, labels, data.is_query) if several else queries[0]
     folds = [fold.mean() for fold in queries]
-    last_folds = folds if last is embeddings else [_scores(e, labels, data) for e in last or ()]
+    last_folds = folds if last is embeddings else [query_scores(e, labels, data.is_query).mean() for e in last or ()]
     metrics = [_measured(job, e, labels, data) for e in embeddings]
     concatenated_metrics = _measured(job, concatenated, labels, data) if several else metrics[0]
     return RunRecord(
@@ -197,10 +197,6 @@ def class_scores(folds: Sequence[QueryScores], joined: QueryScores, classes: Ten
     )
 
 
-def _scores(embeddings: Tensor, labels: Tensor, data: TestData) -> Scores:
-    return query_scores(*sides(embeddings, labels, data.is_query)).mean()
-
-
 def _measured(job: EvaluateJob, embeddings: Tensor, labels: Tensor, data: TestData) -> dict[str, float]:
     try:
         return measure(job.metrics, embeddings, labels, data.is_query)
@@ -237,7 +233,7 @@ class CurveRecorder:
         """Add a point to the curve. There is none for embeddings that are not finite; they end the training anyway."""
         embeddings = embed_crops(model, self.crops)
         if torch.isfinite(embeddings).all():
-            scores = _scores(normalized(embeddings, self.normalization), self.labels, self.data)
+            scores = query_scores(normalized(embeddings, self.normalization), self.labels, self.data.is_query).mean()
             self.points.append(TestPoint(iteration=iteration, scores=scores))
 
     def curve(self) -> TestCurve:

@@ -5,8 +5,8 @@ training if they are few.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,53 +25,35 @@ MEMORY_BYTES = 512 * 2**20
 """Largest size in bytes of features that a training keeps in memory as float32; larger ones are read for each batch."""
 
 
-@dataclass(frozen=True)
-class PackedFeatures:
-    """A file of features in the cache, one row per image. Only the path is pickled; a worker opens the same file.
-
-    Attributes:
-        path: An .npy file, float16 or float32 (n, c). It is never written again.
-    """
-
-    path: Path
-
-    @cached_property
-    def _rows(self) -> NDArray[Any]:
-        rows: NDArray[Any] = np.load(self.path, mmap_mode="r")
-        return rows
-
-    def __getstate__(self) -> dict[str, object]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @property
-    def width(self) -> int:
-        """Number of features c of a row."""
-        return int(self._rows.shape[1])
-
-    def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Copy rows (k,) of the file; returns float32 (k, c)."""
-        return np.asarray(self._rows[rows], dtype=np.float32)
+@cache
+def _mapped(path: Path) -> NDArray[Any]:
+    rows: NDArray[Any] = np.load(path, mmap_mode="r")
+    return rows
 
 
 @dataclass(frozen=True)
 class LabelledFeatures(Selection):
-    """A selection of the rows of a file of features."""
+    """A selection of the rows of a file of features. Only the path is pickled; a worker opens the same file.
 
-    features: PackedFeatures
-    rows: NDArray[np.int64]
-    labels: NDArray[np.int64]
+    Attributes:
+        path: An .npy file in the cache, float16 or float32 (n, c). It is never written again.
+    """
+
+    path: Path
+
+    @property
+    def width(self) -> int:
+        """Number of features c of a row."""
+        return int(_mapped(self.path).shape[1])
 
     @property
     def n_bytes(self) -> int:
         """Size of the rows as float32, in bytes."""
-        return 4 * len(self.rows) * self.features.width
+        return 4 * len(self.rows) * self.width
 
     def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         """Copy the features at positions (k,) of this selection; returns float32 (k, c)."""
-        return self.features.take(self.rows[positions])
+        return np.asarray(_mapped(self.path)[self.rows[positions]], dtype=np.float32)
 
 
 class FeatureSource:
@@ -98,7 +80,7 @@ class FeatureSource:
         if self._kept is not None:
             yield self._kept
             return
-        part = max(1, MEMORY_BYTES // 8 // (4 * self._features.features.width))
+        part = max(1, MEMORY_BYTES // 8 // (4 * self._features.width))
         for first in range(0, len(self._features), part):
             rows = np.arange(first, min(first + part, len(self._features)))
             yield torch.from_numpy(self._features.take(rows)).to(self._device)

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from protocols.datasets.dataset import Dataset
-from protocols.features.feature_rows import FEATURES_FILE, LabelledFeatures, PackedFeatures
+from protocols.features.feature_rows import FEATURES_FILE, LabelledFeatures
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import cache_lock
 from protocols.progress import Progress
@@ -58,7 +58,7 @@ def with_features(
     with cache_lock(folder):
         if not folder.exists():
             _compute(images, trunk, settings, folder, torch.device(device), progress)
-    features = LabelledFeatures(PackedFeatures(folder / FEATURES_FILE), np.arange(len(images)), images.labels)
+    features = LabelledFeatures(np.arange(len(images)), images.labels, folder / FEATURES_FILE)
     return replace(dataset, images=features, pictures=images)
 
 
@@ -71,7 +71,7 @@ def write_features(dataset: Dataset, to: Path) -> None:
     assert isinstance(features, LabelledFeatures)
     classes = [dataset.class_names[label] for label in features.labels]
     with atomic_folder(to) as partial:
-        shutil.copyfile(features.features.path, partial / FEATURES_FILE)
+        shutil.copyfile(features.path, partial / FEATURES_FILE)
         _write_table(partial / "labels.csv", ("file", "label"), zip(dataset.names, classes, strict=True))
         if dataset.is_split_given:
             trains = features.labels < (dataset.trainval_classes or 0)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ INDEX_DTYPE = np.dtype(
 """One image of a pack: height, width and channels, those of the stored pixels, how it was decoded, whether it has a
 single colour, and its file's hash. A broken file has the shape 0 x 0.
 """
+AS_IT_IS, BROKEN, AS_SEEN = 0, 1, 2
+"""How an image was decoded: to Pillow's RGB, not at all, or to another picture, as people see it."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class PackedImages:
     def index(self) -> NDArray[np.void]:
         """One entry of `INDEX_DTYPE` for each image."""
         return np.fromfile(self.folder / INDEX, dtype=INDEX_DTYPE)
+
+    @property
+    def broken(self) -> NDArray[np.int64]:
+        """Positions of the files that cannot be decoded."""
+        return np.flatnonzero(self.index["state"] == BROKEN)
 
     @cached_property
     def _offsets(self) -> NDArray[np.int64]:
@@ -77,6 +84,7 @@ class PackedImages:
         return int(self.index["shape"][0, 2])
 
 
+@dataclass(frozen=True)
 class Selection:
     """Some of a dataset's samples with their classes. It gives no access to others.
 
@@ -97,8 +105,7 @@ class Selection:
 
     def select(self, positions: NDArray[np.int64]) -> Self:
         """Return the samples at positions (k,) of this selection, in that order."""
-        changed_rows: Any = {"rows": self.rows[positions], "labels": self.labels[positions]}
-        return replace(self, **changed_rows)  # type: ignore[type-var]
+        return replace(self, rows=self.rows[positions], labels=self.labels[positions])
 
 
 @dataclass(frozen=True)
@@ -106,8 +113,6 @@ class LabelledImages(Selection):
     """A selection of the images of a pack."""
 
     images: PackedImages
-    rows: NDArray[np.int64]
-    labels: NDArray[np.int64]
 
     def image(self, index: int) -> NDArray[np.uint8]:
         """Return image `index` of this selection as uint8 (height, width, channels)."""

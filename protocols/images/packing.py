@@ -23,7 +23,7 @@ from PIL import Image
 
 from protocols.images.crops import size_after
 from protocols.images.decoding import BrokenImageError, decoded, is_constant
-from protocols.images.packed_images import INDEX, INDEX_DTYPE, PIXELS, PackedImages
+from protocols.images.packed_images import AS_IT_IS, AS_SEEN, BROKEN, INDEX, INDEX_DTYPE, PIXELS, PackedImages
 from protocols.progress import Progress
 from results.atomic_files import atomic_folder, make_folder
 from results.records.provenance import granted_cores
@@ -36,25 +36,6 @@ _BATCH = 256
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _NO_HASH = bytes(32)
-_AS_IT_IS, _BROKEN, _AS_SEEN = 0, 1, 2
-
-
-@dataclass(frozen=True)
-class Packing:
-    """A pack of images.
-
-    Attributes:
-        skipped: Names of the files that are left out because they cannot be decoded.
-        content_hash: Hash of the content of the other files.
-        equal_files: Groups of positions of files with equal content.
-        constant: Positions of pictures of a single colour.
-    """
-
-    images: PackedImages
-    skipped: tuple[str, ...]
-    content_hash: str
-    equal_files: tuple[tuple[int, ...], ...] = ()
-    constant: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,9 +64,9 @@ class _Files:
         except BrokenImageError:
             if not skip_broken:
                 raise
-            entry["state"], entry["shape"], entry["stored"] = _BROKEN, (0, 0, 3), (0, 0, 3)
+            entry["state"], entry["shape"], entry["stored"] = BROKEN, (0, 0, 3), (0, 0, 3)
             return entry, np.empty(0, dtype=np.uint8)
-        entry["state"] = _AS_SEEN if is_altered else _AS_IT_IS
+        entry["state"] = AS_SEEN if is_altered else AS_IT_IS
         entry["constant"] = is_constant(picture)
         width, height = picture.size if self.resize is None else size_after(picture.size, self.resize)
         entry["shape"] = (height, width, 3)
@@ -105,7 +86,7 @@ def pack_files(
     skip_broken: bool = False,
     progress: Progress | None = None,
     as_mlrc: bool = False,
-) -> Packing:
+) -> PackedImages:
     """Decode image files as RGB, resize them and pack them.
 
     An existing pack of the same files is opened instead. The files are known by their names, sizes and times of change.
@@ -120,14 +101,12 @@ def pack_files(
     files = _Files(root, names, resize, as_mlrc)
     pack = folder.with_name(f"{folder.name}-{files.stamp()}")
     images = PackedImages(cached(pack, lambda partial: _write(files, partial, skip_broken, progress)))
-    states, hashes = images.index["state"], [entry.tobytes() for entry in images.index["hash"]]
-    skipped = tuple(names[row] for row in np.flatnonzero(states == _BROKEN).tolist())
-    if skipped and not skip_broken:
+    if len(images.broken) and not skip_broken:
         raise BrokenImageError(
-            f"{root / skipped[0]}: cannot be decoded; repair or remove it, or leave it out with --skip-broken-images"
+            f"{root / names[images.broken[0]]}: cannot be decoded; repair or remove it, or leave it out with "
+            "--skip-broken-images"
         )
-    constant = tuple(np.flatnonzero(images.index["constant"]).tolist())
-    return Packing(images, skipped, _content_hash(hashes, states.tolist()), equal_rows(hashes), constant)
+    return images
 
 
 def write_arrays(images: NDArray[np.uint8], folder: Path) -> None:
@@ -190,10 +169,10 @@ def _write(files: _Files, folder: Path, skip_broken: bool, progress: Progress | 
                 progress(done, len(rows))
 
 
-def _content_hash(hashes: Sequence[bytes], states: Sequence[int]) -> str:
+def content_hash(images: PackedImages) -> str:
     """Hash of the decoded files. One that became another picture than Pillow's RGB counts as another file."""
     digest = hashlib.sha256()
-    for content, state in zip(hashes, states, strict=True):
-        if state != _BROKEN:
-            digest.update(hashlib.sha256(b"as seen" + content).digest() if state == _AS_SEEN else content)
+    for content, state in zip(map(bytes, images.index["hash"]), images.index["state"].tolist(), strict=True):
+        if state != BROKEN:
+            digest.update(hashlib.sha256(b"as seen" + content).digest() if state == AS_SEEN else content)
     return digest.hexdigest()

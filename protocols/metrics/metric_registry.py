@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.metrics.clustering import nmi
-from protocols.metrics.retrieval import query_scores, sides
+from protocols.metrics.retrieval import query_scores
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
 from protocols.training.torch_state import exact_products
 from protocols.users_code.checks import try_metric, value_of_source
@@ -71,9 +71,7 @@ def measure(
             measured[name] = value_of_source(source, embeddings, labels)
     if recall_at or map_at:
         scores = query_scores(
-            *sides(embeddings, labels, is_query),
-            recall_at=tuple(recall_at.values()),
-            map_at=tuple(map_at.values()),
+            embeddings, labels, is_query, recall_at=tuple(recall_at.values()), map_at=tuple(map_at.values())
         )
         measured |= {name: scores.recall_at[k].mean().item() for name, k in recall_at.items()}
         measured |= {name: scores.map_at[k].mean().item() for name, k in map_at.items()}

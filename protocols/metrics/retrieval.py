@@ -90,10 +90,9 @@ def is_collapsed(embeddings: Tensor) -> bool:
 
 
 def query_scores(
-    queries: Tensor,
-    query_labels: Tensor,
-    references: Tensor | None = None,
-    reference_labels: Tensor | None = None,
+    embeddings: Tensor,
+    labels: Tensor,
+    is_query: NDArray[np.bool_] | None = None,
     *,
     recall_at: Sequence[int] = (),
     map_at: Sequence[int] = (),
@@ -101,29 +100,31 @@ def query_scores(
     """Compute retrieval metrics of each query that has a correct reference.
 
     Args:
-        queries: (q, d), normalised.
-        query_labels: (q,) int64.
-        references: (r, d), normalised; None compares the queries with one another.
-        reference_labels: (r,) int64; None exactly if `references` is None.
+        embeddings: (n, d), normalised.
+        labels: (n,) int64.
+        is_query: (n,), whether an image is a query; the others are the references, the gallery. None compares all
+            images with one another.
         recall_at: The K of recall@K. A K above the number of references counts as that number.
         map_at: The K of mAP@K, likewise.
 
     Raises:
-        ValueError: An embedding is not finite, no query has a correct reference, or only one of `references` and
-            `reference_labels` is given.
+        ValueError: An embedding is not finite, there is no query or no gallery image, or no query has a correct
+            reference.
     """
-    if (references is None) != (reference_labels is None):
-        raise ValueError("give references and reference_labels together, or neither")
-    single_set = references is None
-    queries = checked(queries)
-    references = queries if references is None else checked(references)
-    reference_labels = query_labels if reference_labels is None else reference_labels
-    query_labels, reference_labels = query_labels.cpu(), reference_labels.cpu()
+    embeddings, labels, single_set = checked(embeddings), labels.cpu(), is_query is None
+    queries, references, query_labels, reference_labels = embeddings, embeddings, labels, labels
+    if is_query is not None:
+        if is_query.all() or not is_query.any():
+            raise ValueError("the test images need both queries and a gallery")
+        asks = torch.from_numpy(is_query)
+        there = asks.to(embeddings.device)
+        queries, references = embeddings[there], embeddings[~there]
+        query_labels, reference_labels = labels[asks], labels[~asks]
     class_sizes = _class_sizes(query_labels, reference_labels)
     relevant = class_sizes - int(single_set)
     if not (relevant > 0).any():
         raise ValueError("no query has another image of its class among the references")
-    if is_collapsed(torch.cat([queries, references])):
+    if is_collapsed(embeddings):
         return _nothing_found(query_labels[relevant > 0], recall_at, map_at)
     # R differs from class to class, and few neighbours are found sooner than many.
     depths = relevant.clamp_min(max([0, *recall_at, *map_at])).clamp_max(len(references) - int(single_set))
@@ -140,32 +141,6 @@ def query_scores(
             parts.append(_scored(correct, labels, relevant[rows], class_sizes[rows], recall_at, map_at))
         order.append(query_rows)
     return _joined(parts, torch.cat(order).argsort())
-
-
-def sides(
-    embeddings: Tensor, labels: Tensor, is_query: NDArray[np.bool_] | None
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Split embeddings into queries and gallery.
-
-    Args:
-        embeddings: (n, d).
-        labels: (n,).
-        is_query: (n,), whether an image is a query; the others are the gallery. None compares all images with one
-            another.
-
-    Returns:
-        The first four arguments of `query_scores`: queries, their labels, gallery, its labels.
-
-    Raises:
-        ValueError: There is no query or no gallery image.
-    """
-    if is_query is None:
-        return embeddings, labels, None, None
-    if is_query.all() or not is_query.any():
-        raise ValueError("the test images need both queries and a gallery")
-    query_mask = torch.from_numpy(is_query)
-    device_mask = query_mask.to(embeddings.device)
-    return embeddings[device_mask], labels[query_mask], embeddings[~device_mask], labels[~query_mask]
 
 
 def _nothing_found(labels: Tensor, recall_at: Sequence[int], map_at: Sequence[int]) -> QueryScores:

@@ -25,7 +25,6 @@ from protocols.users_code.sources import SourceError, place_of, words_of
 from results.spec.source_names import SourceName
 from results.spec.training_spec import Component, FoldSpec, MethodSpec, nested_components
 
-_PLACEHOLDERS = ("$num_classes", "$embedding_size", "$training_images", "$batch_size", "$class_counts")
 _SMALL = {"num_classes": 16, "embedding_size": 4, "training_images": 64, "batch_size": 32, "class_counts": [4] * 16}
 """The sizes with which a component is built on trial."""
 
@@ -138,8 +137,8 @@ def build_component(
 def _value(value: JsonValue, sizes: dict[str, Any]) -> Any:
     """Replace a placeholder by its size and a nested {"component": {kind, name, arguments}} by its instance."""
     if isinstance(value, str) and value.startswith("$"):
-        if value not in _PLACEHOLDERS:
-            raise MethodError(f"there is no placeholder {value}; known are {', '.join(_PLACEHOLDERS)}")
+        if value[1:] not in sizes:
+            raise MethodError(f"there is no placeholder {value}; known are {', '.join(f'${name}' for name in sizes)}")
         return sizes[value[1:]]
     if isinstance(value, list):
         return [_value(one, sizes) for one in value]

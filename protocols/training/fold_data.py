@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from protocols.datasets.dataset import Dataset
 from protocols.samples import Samples
-from protocols.splits import FoldClasses, SplitError, from_ranges
+from protocols.splits import SplitError, from_ranges
 from results.spec.training_spec import FoldSpec
 
 
@@ -38,6 +38,9 @@ class FoldData:
         return np.searchsorted(np.unique(self.train.labels), self.train.labels).astype(np.int64)
 
 
-def fold_data(dataset: Dataset, classes: FoldClasses) -> FoldData:
-    """Select the images of a fold's training and validation classes."""
-    return FoldData(dataset.images.of_classes(classes.train), dataset.images.of_classes(classes.validation))
+def fold_data(dataset: Dataset, spec: FoldSpec) -> FoldData:
+    """Select the images of a training's classes."""
+    train, validation = (
+        dataset.images.of_classes(from_ranges(x)) for x in (spec.train_classes, spec.validation_classes)
+    )
+    return FoldData(train, validation)

@@ -37,7 +37,7 @@ def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
         trunk.load_state_dict(entry.packaged())
     elif entry.file:
         shapes = {key: value.shape for key, value in trunk.state_dict().items()}
-        trunk.load_state_dict(read_weights(entry.file, spec.weights, shapes))
+        trunk.load_state_dict(read_weights(entry.file, spec.weights, shapes)[1])
     return trunk
 
 

@@ -80,17 +80,7 @@ def identify_weights(file: WeightFile, weights: str, shapes: Shapes) -> str:
             torch.hub.download_url_to_file(file.url, str(path), file.sha256, progress=sys.stderr.isatty())
         except (OSError, HTTPException, RuntimeError) as error:
             raise TrunkError(_missing(file, path, f"; {file.url} cannot be fetched ({error})")) from error
-    identity, _ = _read(file, None if weights == IMAGENET else weights, shapes)
-    return identity
-
-
-def read_weights(file: WeightFile, weights: str, shapes: Shapes) -> dict[str, Tensor]:
-    """Read the weights that `identify_weights` has identified.
-
-    The counters `num_batches_tracked` can be missing, because files from before PyTorch 0.4 do not have them. torch
-    then starts them at 0.
-    """
-    return _read(file, weights, shapes)[1]
+    return read_weights(file, None if weights == IMAGENET else weights, shapes)[0]
 
 
 def _weight_path(file: WeightFile) -> Path:
@@ -110,8 +100,12 @@ def _missing(file: WeightFile, path: Path, reason: str = "") -> str:
     )
 
 
-def _read(file: WeightFile, wanted: str | None, shapes: Shapes) -> tuple[str, dict[str, Tensor]]:
-    """Return the identity of the weights, which must be the wanted one if there is one, and their tensors."""
+def read_weights(file: WeightFile, wanted: str | None, shapes: Shapes) -> tuple[str, dict[str, Tensor]]:
+    """Return the identity of the weights, which must be the wanted one if there is one, and their tensors.
+
+    The counters `num_batches_tracked` can be missing, because files from before PyTorch 0.4 do not have them. torch
+    then starts them at 0.
+    """
     path = _weight_path(file)
     if not path.is_file():
         raise TrunkError(_missing(file, path))

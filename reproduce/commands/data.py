@@ -65,7 +65,7 @@ def check(
             return say(console, f"{name} is embedded; there is nothing to check")
         try:
             if name == FEATURES:
-                opened = open_dataset(DataRequest(DataChoice(name=name), ImageSettings(), CACHE, data))
+                opened = open_dataset(DataRequest(DataChoice(name=name, root=data), ImageSettings(), CACHE))
                 _check_features(opened, console)
                 return say(console, f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
             if data is None:
@@ -100,7 +100,7 @@ def _faults(
     assert entry.lister is not None
     listing = entry.lister(folder)
     if entry.publication is not None:
-        counts = compare_counts(listing, entry.publication.counts)
+        counts = compare_counts(listing, entry.publication)
         rows = [(what, f"{here:,}", f"{there:,}") for what, here, there in counts]
         show_rows(name, ("", "found", "published"), rows, right={"found", "published"}, console=console)
         differing = [what for what, here, there in counts if here != there]

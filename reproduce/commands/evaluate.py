@@ -46,8 +46,8 @@ def evaluate(
     exported = None if model is None else ExportedModel.read(model)
     images, folder = exported.images if exported else ImageSettings(), storage_paths(STORE, cache=cache).cache
     with as_input_errors(), Bars(console) as bars:
-        choice = DataChoice(name=name, subset=True)
-        dataset = open_dataset(DataRequest(choice, images, folder, data, bars.of("reading images")))
+        choice = DataChoice(name=name, root=data, subset=True)
+        dataset = open_dataset(DataRequest(choice, images, folder, bars.of("reading images")))
         if trunk is not None:
             found = identified_trunk(TrunkSpec(name=trunk, frozen=True), weights)
             computing = bars.of("computing the features of the trunk")

@@ -48,16 +48,16 @@ def extract(
         raise InputError(f"--crop {crop} is larger than --resize {resize}; make it smaller, or give a larger --resize")
     name = trunk if trunk in TRUNKS or ":" in trunk else f"timm:{trunk}"
     images = ImageSettings(resize=resize, crop=crop)
-    choice = DataChoice(name=FOLDER, skip_broken_images=skip_broken_images)
+    choice = DataChoice(name=FOLDER, root=data, skip_broken_images=skip_broken_images)
     where = check_device(device)
     with new_folder(to) as folder, as_input_errors(), Bars(console) as bars:
         spec = identified_trunk(TrunkSpec(name=name, frozen=True), weights)
         check_images_fit(spec, crop)
-        dataset = open_dataset(DataRequest(choice, images, cache, data, bars.of("decoding images")))
+        dataset = open_dataset(DataRequest(choice, images, cache, bars.of("decoding images")))
         use_gpu(where)
         featured = with_features(dataset, spec, images, cache, where, bars.of("computing features"))
         write_features(featured, folder)
     for phrase in featured.left_out:
         say(console, f"left out: {phrase}")
-    width = featured.images.features.width  # type: ignore[union-attr]
+    width = featured.images.width  # type: ignore[union-attr]
     say(console, f"{to}: {len(featured.names):,} rows of {width} features, {featured.n_classes:,} classes, from {name}")

@@ -56,7 +56,7 @@ def datasets() -> None:
 
     rows = []
     for name, entry in DATASETS.items():
-        counts = entry.publication.counts if entry.publication else None
+        counts = entry.publication
         size = (f"{counts.classes:,}", f"{counts.images:,}") if counts else ("-", "-")
         rows.append((name, entry.description, *size, "nothing" if name in EMBEDDED else "--data FOLDER"))
     columns = ("dataset", "what", "classes", "images", "needs")

@@ -11,7 +11,7 @@ from torch.export.passes import move_to_device_pass
 
 from protocols.datasets.dataset import Dataset
 from protocols.evaluation.test_data import TestData, test_data
-from protocols.metrics.retrieval import normalized, query_scores, sides
+from protocols.metrics.retrieval import normalized, query_scores
 from protocols.samples import evaluation_batches_of
 from protocols.splits import SplitError, named_split
 from protocols.training.torch_state import use_precision
@@ -86,7 +86,7 @@ def scores(embeddings: Tensor, data: TestData) -> dict[str, Interval]:
     """
     use_precision("float32")
     labels = torch.from_numpy(data.images.labels)
-    counts, means = query_scores(*sides(embeddings, labels, data.is_query)).of_classes(labels.unique())
+    counts, means = query_scores(embeddings, labels, data.is_query).of_classes(labels.unique())
     asked = counts > 0
     counts, means = counts[asked].double()[:, None], means[asked].double()
     mean = (counts * means).sum(0) / counts.sum()

@@ -9,7 +9,7 @@ from pickle import UnpicklingError
 import torch
 from torch import Tensor
 
-from protocols.splits import FoldClasses, SplitError, from_ranges
+from protocols.splits import SplitError
 from protocols.training.build_method import MethodError
 from protocols.training.check_method import with_versions
 from protocols.training.fold_data import fold_data
@@ -110,8 +110,7 @@ def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> 
     spec = training.result.spec
     dataset = data.of_training(spec, training.settings, f"of {training.called}")
     with as_input_errors():
-        classes = FoldClasses(spec.fold, from_ranges(spec.train_classes), from_ranges(spec.validation_classes))
-        images = fold_data(dataset, classes)
+        images = fold_data(dataset, spec)
     try:
         again = train_fold(spec, images, device=data.device)
     except (MethodError, SplitError, SourceError, TrunkError, OSError, RuntimeError) as error:

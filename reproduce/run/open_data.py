@@ -53,10 +53,10 @@ class OpenedData:
         key = (row.dataset, row.conditions.images.resize)
         if key not in self._opened:
             if self.outline and needs_folder(row) and (publication := DATASETS[row.dataset.name].publication):
-                self._opened[key] = stand_in(row.dataset.name, publication.counts)
+                self._opened[key] = stand_in(row.dataset.name, publication)
             else:
                 images, reading = row.conditions.images, self.bar("reading images")
-                request = DataRequest(row.dataset, images, self.where.cache, row.dataset.root, reading)
+                request = DataRequest(row.dataset, images, self.where.cache, reading)
                 self._opened[key] = open_dataset(request)
         return self._opened[key]
 

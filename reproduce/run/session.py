@@ -218,7 +218,7 @@ def _check_search(search: SearchSettings, methods: Mapping[str, MethodTemplate])
 def _with_width(experiment: Experiment, dataset: Dataset) -> Experiment:
     """Write the number of features of a row, which is part of the trainings' specifications, into the experiment."""
     assert isinstance(dataset.images, LabelledFeatures)
-    trunk = experiment.conditions.trunk.model_copy(update={"width": dataset.images.features.width})
+    trunk = experiment.conditions.trunk.model_copy(update={"width": dataset.images.width})
     return experiment.with_conditions(trunk=trunk)
 
 

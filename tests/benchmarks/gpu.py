@@ -68,7 +68,7 @@ class Bench:
     def dataset(self, resize: int) -> Dataset:
         """The images as the suite reads them; packed once."""
         settings = ImageSettings(resize=resize)
-        return open_dataset(DataRequest(DataChoice(name="folder"), settings, self.work / "cache", self.images))
+        return open_dataset(DataRequest(DataChoice(name="folder", root=self.images), settings, self.work / "cache"))
 
     def side(self, pixels: int) -> int:
         return 32 if self.smoke else pixels

@@ -34,7 +34,7 @@ MARGIN = SearchParameter(target="loss.margin", scale="log", low=0.01, high=1.0)
 def without_images(name: str, classes: int, fingerprint: str) -> Dataset:
     """A dataset with only those properties that fingerprints of trainings depend on."""
     nothing = np.empty(0, dtype=np.int64)
-    images = LabelledImages(PackedImages(Path(".")), nothing, nothing)
+    images = LabelledImages(nothing, nothing, PackedImages(Path(".")))
     names = tuple(str(rank) for rank in range(classes))
     return Dataset(
         name=name, root=Path(), class_names=names, names=(), labels=nothing, images=images, fingerprint=fingerprint

@@ -48,7 +48,7 @@ def loaded() -> dict[str, Experiment]:
 
 @cache
 def dataset(name: str) -> Dataset:
-    return stand_in(name, PUBLICATIONS[name].counts)
+    return stand_in(name, PUBLICATIONS[name])
 
 
 @cache

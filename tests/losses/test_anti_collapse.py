@@ -69,7 +69,7 @@ def test_any_base_loss_serves_the_pair_form_only() -> None:
     loss = AntiCollapseLoss(pml.TripletMarginLoss(), 4, "pair", base_weight=1.0, weight=2.0)
     term = 2 * torch.exp(-loss.rate(embeddings, labels))
     torch.testing.assert_close(loss(embeddings, labels), pml.TripletMarginLoss()(embeddings, labels) + term)
-    with pytest.raises(ValueError, match="needs a base loss with one proxy per class; TripletMarginLoss has none"):
+    with pytest.raises(ValueError, match=r"needs a base loss with one proxy per class, .*; TripletMarginLoss has none"):
         AntiCollapseLoss(pml.TripletMarginLoss(), 4)
-    with pytest.raises(ValueError, match="form must be batch_proxy, all_proxy or pair"):
+    with pytest.raises(ValueError, match="form must be one of batch_proxy, all_proxy, pair"):
         AntiCollapseLoss(ProxyAnchorLoss(3, 4), 4, "proxy")  # type: ignore[arg-type]

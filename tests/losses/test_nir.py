@@ -248,5 +248,7 @@ def test_a_base_with_one_row_per_class_is_accepted_whatever_its_class() -> None:
 
 @pytest.mark.parametrize("base", [ProxyGMLLoss(3, 4, proxies_per_class=2, r=0.9), pml_losses.ProxyAnchorLoss(3, 5)])
 def test_a_base_with_several_rows_per_class_or_longer_ones_is_refused(base: nn.Module) -> None:
-    with pytest.raises(ValueError, match=r"NIRLoss needs proxies \(3, 4\), one per class, Proxy.* has \("):
+    with pytest.raises(
+        ValueError, match=r"NIRLoss needs a base loss with one proxy per class, \(3, 4\); Proxy.* has \("
+    ):
         small(base)

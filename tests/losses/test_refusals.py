@@ -26,11 +26,11 @@ REFUSED: dict[str, Callable[[], object]] = {
     "batch_size and steps must be at least 1": lambda: losses.MemVirLoss(losses.ProxyAnchorLoss(3, 4), 4, 0),
     "needs a base loss with one proxy per class": lambda: losses.MemVirLoss(pml.TripletMarginLoss(), 4, 8),
     "preset must be one of paper, code": lambda: nir(preset="thesis"),
-    "sigma must be 'exp' or 'softplus'": lambda: nir(sigma="tanh"),
-    "unknown self_regularization 'match'": lambda: nir(self_regularization="match"),
+    "sigma must be one of exp, softplus": lambda: nir(sigma="tanh"),
+    "self_regularization must be one of generate": lambda: nir(self_regularization="match"),
     "condition must be one of dense, start, mid, end": lambda: nir(cond="all"),
-    "one per class, ProxyGMLLoss has": lambda: nir(losses.ProxyGMLLoss(3, 4, proxies_per_class=3, r=0.9)),
-    "has no proxies to condition a flow on": lambda: nir(pml.TripletMarginLoss()),
+    "one proxy per class, .* ProxyGMLLoss has": lambda: nir(losses.ProxyGMLLoss(3, 4, proxies_per_class=3, r=0.9)),
+    "TripletMarginLoss has none: use one such as": lambda: nir(pml.TripletMarginLoss()),
     "needs unit vectors, CCPLoss has none": lambda: nir(losses.CCPLoss(pml.TripletMarginLoss(distance=BALL), 3, 4)),
     "got 'proxy_nca'; .* NIRLoss.from_card": lambda: nir("proxy_nca"),
     "r must be in .* got 1.01": lambda: losses.ProxyGMLLoss(4, 2, r=1.01),
@@ -38,7 +38,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "V must be at least 1 and tau positive, got V=0.5": lambda: losses.ProxyISALoss(3, 4, V=0.5),
     "V must be at least 1 and tau positive, .* tau=0": lambda: losses.ProxyISALoss(3, 4, tau=0),
     "needs cosines or dot products": lambda: losses.ProxyISALoss(3, 4, distance=BaseDistance(is_inverted=True)),
-    "unknown positive_penalty 'w'": lambda: losses.ProxyISALoss(3, 4, positive_penalty="w"),  # type: ignore[arg-type]
+    "positive_penalty must be one of sigma, v": lambda: losses.ProxyISALoss(3, 4, positive_penalty="w"),  # type: ignore[arg-type]
     "takes softmax_scale, not alpha": lambda: losses.ProxyNCALoss(3, 4, alpha=32.0),
     "variant must be one of prob": lambda: losses.ProxyNCALoss(3, 4, "probability"),  # type: ignore[arg-type]
     "needs two classes, got 1": lambda: losses.ProxyNCALoss(1, 4, "classic"),
@@ -53,7 +53,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "lam must be in": lambda: losses.RoadmapLoss(lam=2),
     "indices_tuple is not supported": lambda: losses.RoadmapLoss()(ROWS, LABELS, PAIRS),
     "temperature must be positive, got 0": lambda: losses.SmoothAPLoss(0),
-    "'halved' or 'mean', got 'doubled'": lambda: losses.SoftTripleLoss(3, 6, regularizer="doubled"),  # type: ignore[arg-type]
+    "regularizer must be one of halved, mean": lambda: losses.SoftTripleLoss(3, 6, regularizer="doubled"),  # type: ignore[arg-type]
     "SoftTripleLoss needs CosineSimilarity": lambda: losses.SoftTripleLoss(4, 8, distance=LpDistance()),
     "got 'c1'; .* XBMLoss.from_card": lambda: losses.XBMLoss("c1", 4, 12),  # type: ignore[arg-type]
     "no use for distance": lambda: losses.XBMLoss(losses.CosineContrastiveLoss(), 4, 12, distance=BALL),

@@ -31,7 +31,7 @@ def write_features(folder: Path, features: np.ndarray, labels: Any) -> Path:
 
 
 def opened_features(folder: Path, cache: Path) -> Dataset:
-    return open_features(DataRequest(DataChoice(name="features"), ImageSettings(), cache, folder))
+    return open_features(DataRequest(DataChoice(name="features", root=folder), ImageSettings(), cache))
 
 
 def feature_setup(folder: Path, **changes: Any) -> Setup:

@@ -48,7 +48,7 @@ def make_cub(root: Path, classes: int = 8, per_class: int = 2) -> Path:
 
 def data_request(root: Path | None, cache: Path, name: str = "folder", **changes: Any) -> DataRequest:
     images = changes.pop("images", SETTINGS)
-    return DataRequest(DataChoice(**{"name": name, "subset": True, **changes}), images, cache, root)
+    return DataRequest(DataChoice(**{"name": name, "root": root, "subset": True, **changes}), images, cache)
 
 
 def assert_said(caught: pytest.ExceptionInfo[Exception], *words: str) -> None:

@@ -14,19 +14,19 @@ from protocols.datasets.dataset import Dataset, from_packing
 from protocols.datasets.listing import ImageListing, half_of
 from protocols.images.crops import cut_crops, random_cuts, size_after
 from protocols.images.decoding import decoded
-from protocols.images.packed_images import LabelledImages, PackedImages
-from protocols.images.packing import Packing, write_arrays
+from protocols.images.packed_images import PIXELS, LabelledImages, PackedImages
+from protocols.images.packing import write_arrays
 from results.spec.conditions import ImageSettings
 
 
-def pack_arrays(images: NDArray[np.uint8], folder: Path) -> Packing:
+def pack_arrays(images: NDArray[np.uint8], folder: Path) -> PackedImages:
     """Pack images of equal size, uint8 (N, height, width, channels), in a folder with a hash of them in the name."""
     content = hashlib.sha256(np.ascontiguousarray(images).data).hexdigest()
     place = folder.with_name(f"{folder.name}-{len(images)}-{content[:16]}")
     if not place.exists():
         place.mkdir(parents=True)
         write_arrays(images, place)
-    return Packing(PackedImages(place), (), content)
+    return PackedImages(place)
 
 
 def decode(path: Path, resize: int | None, *, as_mlrc: bool = False) -> NDArray[np.uint8]:
@@ -45,8 +45,8 @@ def training_batch(
 
 
 def packed_dataset(
-    name: str, class_names: Sequence[str], names: Sequence[str], labels: NDArray[np.int64], packing: Packing
+    name: str, class_names: Sequence[str], names: Sequence[str], labels: NDArray[np.int64], images: PackedImages
 ) -> Dataset:
     """Make a dataset of packed images, with their class ranks (n,); the first half of the classes is for training."""
     listing = ImageListing(name, Path(), tuple(class_names), tuple(names), labels, half_of(len(class_names)))
-    return from_packing(listing, packing)
+    return from_packing(listing, images, hashlib.sha256((images.folder / PIXELS).read_bytes()).hexdigest())

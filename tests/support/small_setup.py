@@ -21,9 +21,9 @@ def small_setup(cache: Path, **changes: Any) -> Setup:
     labels = np.repeat(np.arange(CLASSES), PER_CLASS)
     stripes = (np.arange(SIDE)[None, :] * (labels[:, None] + 1)) % SIDE * (200 // SIDE)
     images = np.broadcast_to(stripes[:, None, :], (len(labels), SIDE, SIDE)) + noise.integers(0, 40, (64, SIDE, SIDE))
-    packing = pack_arrays(images.astype(np.uint8)[..., None], cache / "stripes")
+    packed = pack_arrays(images.astype(np.uint8)[..., None], cache / "stripes")
     names = [f"{row:02}" for row in range(len(labels))]
-    dataset = packed_dataset("stripes", tuple(f"class {c}" for c in range(CLASSES)), names, labels, packing)
+    dataset = packed_dataset("stripes", tuple(f"class {c}" for c in range(CLASSES)), names, labels, packed)
     training = TrainingSettings(
         batch_size=8,
         iterations_per_epoch=3,

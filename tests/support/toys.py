@@ -44,10 +44,10 @@ def patterns(classes: int, per_class: int, side: int) -> NDArray[np.uint8]:
 
 def pattern_dataset(folder: Path, classes: int = 16, per_class: int = 4, side: int = 8) -> Dataset:
     """A dataset of `patterns`, packed below `folder`."""
-    packing = pack_arrays(patterns(classes, per_class, side), folder / f"patterns_{classes}_{per_class}_{side}")
+    images = pack_arrays(patterns(classes, per_class, side), folder / f"patterns_{classes}_{per_class}_{side}")
     labels = np.arange(classes).repeat(per_class)
     names = tuple(f"{label}/{i}" for i, label in enumerate(labels))
-    return packed_dataset("patterns", tuple(f"class {c}" for c in range(classes)), names, labels, packing)
+    return packed_dataset("patterns", tuple(f"class {c}" for c in range(classes)), names, labels, images)
 
 
 def settings(lr: float = 1e-2, **changes: Any) -> TrainingSettings:
@@ -88,7 +88,8 @@ def toy_fold(
         "conditions": conditions(training=training or settings()),
         "seed": 1,
     }
-    return changed_spec(FoldSpec(**whole), **changes), fold_data(dataset, classes)
+    spec = FoldSpec(**whole)
+    return changed_spec(spec, **changes), fold_data(dataset, spec)
 
 
 def made_up_result(

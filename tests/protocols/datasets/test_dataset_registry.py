@@ -25,7 +25,7 @@ def test_an_unknown_name(tmp_path: Path) -> None:
 
 def test_published_counts_add_up() -> None:
     """The numbers of the specification, section 1, each in two ways."""
-    counts = {name: entry.publication.counts for name, entry in DATASETS.items() if entry.publication}
+    counts = {name: entry.publication for name, entry in DATASETS.items() if entry.publication}
     assert set(counts) == {"cub200", "cars196", "sop", "inshop"}
     of = {name: (c.classes, c.images, c.trainval_classes) for name, c in counts.items()}
     assert of["cub200"] == (200, 5_864 + 5_924, 100)

@@ -9,7 +9,7 @@ import pytest
 
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
 from protocols.datasets.listing import DataError, ImageListing
-from protocols.datasets.published import Counts, check_counts, list_cars196, list_cub200, list_inshop, list_sop
+from protocols.datasets.published import Publication, check_counts, list_cars196, list_cub200, list_inshop, list_sop
 from tests.support.image_folders import assert_said, data_request, make_cub
 from tests.support.published_layouts import cars_annotated, cars_devkit, cars_folders, inshop, sop
 
@@ -21,15 +21,15 @@ class Layout:
     name: str
     make: Callable[[Path], Path]
     lister: Callable[[Path], ImageListing]
-    counts: Counts
+    counts: Publication
     needs: tuple[str, ...]
     lists: tuple[str, ...] = ()
 
 
-CARS = Counts(10, 30, 5, 15)
+CARS = Publication("", "", 10, 30, 5, 15)
 LAYOUTS = {
     "cub200": Layout(
-        *("cub200", make_cub, list_cub200, Counts(8, 16, 4, 8)),
+        *("cub200", make_cub, list_cub200, Publication("", "", 8, 16, 4, 8)),
         ("images.txt", "classes.txt", "image_class_labels.txt", "images"),
         ("images.txt", "classes.txt", "image_class_labels.txt"),
     ),
@@ -42,12 +42,12 @@ LAYOUTS = {
         *("cars196", cars_folders, list_cars196, CARS), ("car_data/car_data/test", "car_data/car_data/train")
     ),
     "sop": Layout(
-        *("sop", sop, list_sop, Counts(9, 18, 5, 10)),
+        *("sop", sop, list_sop, Publication("", "", 9, 18, 5, 10)),
         ("Ebay_train.txt", "Ebay_test.txt"),
         ("Ebay_train.txt", "Ebay_test.txt"),
     ),
     "inshop": Layout(
-        *("inshop", inshop, list_inshop, Counts(9, 22, 5, 10, queries=4, gallery=8)),
+        *("inshop", inshop, list_inshop, Publication("", "", 9, 22, 5, 10, queries=4, gallery=8)),
         ("Eval/list_eval_partition.txt", "Img"),
         ("Eval/list_eval_partition.txt",),
     ),
@@ -94,9 +94,7 @@ def test_the_counts_are_checked(layout: Layout, root: Path, tmp_path: Path) -> N
     assert publication is not None
     with pytest.raises(DataError) as caught:
         open_dataset(data_request(root, tmp_path / "cache", layout.name, subset=False))
-    assert_said(
-        caught, f"{counts.images} images of {counts.classes} classes", str(publication.counts.images), "--subset"
-    )
+    assert_said(caught, f"{counts.images} images of {counts.classes} classes", str(publication.images), "--subset")
 
 
 def test_what_is_missing_is_named(layout: Layout, root: Path, tmp_path: Path) -> None:

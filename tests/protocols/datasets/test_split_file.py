@@ -11,7 +11,7 @@ from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.folder import list_folder
 from protocols.datasets.listing import DataError
 from protocols.evaluation.test_data import test_data as data_for_testing
-from protocols.metrics.retrieval import normalized, query_scores, sides
+from protocols.metrics.retrieval import normalized, query_scores
 from protocols.splits import named_split
 from results.spec.conditions import ImageSettings
 from tests.support.documentation import ROOT, blocks
@@ -161,10 +161,10 @@ def test_the_recipe_for_queries_and_gallery(shop: Path, tmp_path: Path, monkeypa
     assert (len(data.images), int(data.is_query.sum())) == (20, 4)
     labels = torch.from_numpy(data.images.labels)
     embeddings = normalized(torch.randn(20, 3, generator=torch.Generator().manual_seed(0)))
-    scores = query_scores(*sides(embeddings, labels, data.is_query))
+    scores = query_scores(embeddings, labels, data.is_query)
     assert scores.of_classes(labels.unique())[0].tolist() == [1, 1, 1, 1, 0]
     right = torch.nn.functional.one_hot(labels).float()
-    assert query_scores(*sides(right, labels, data.is_query)).mean().map_at_r == 1
+    assert query_scores(right, labels, data.is_query).mean().map_at_r == 1
 
 
 def test_the_classes_of_files_replace_their_folders(folder: Path, tmp_path: Path) -> None:

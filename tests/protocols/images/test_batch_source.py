@@ -19,9 +19,9 @@ SETTINGS = ImageSettings(crop=24)
 @pytest.fixture(params=[1, 3], ids=["grey", "colour"])
 def images(tmp_path: Path, request: pytest.FixtureRequest) -> LabelledImages:
     pixels = np.random.default_rng(1).integers(0, 256, (9, 61, 47, request.param), dtype=np.uint8)
-    packed = pack_arrays(pixels, tmp_path / "pack").images
+    packed = pack_arrays(pixels, tmp_path / "pack")
     # Some images of the pack, not in its order.
-    return LabelledImages(packed, np.array([7, 2, 3, 8, 0, 5]), np.zeros(6, dtype=np.int64))
+    return LabelledImages(np.array([7, 2, 3, 8, 0, 5]), np.zeros(6, dtype=np.int64), packed)
 
 
 def _reference(images: LabelledImages) -> list[torch.Tensor]:

@@ -21,8 +21,8 @@ Box = tuple[int, int, int, int]
 
 def _images(folder: Path, height: int, width: int, channels: int = 3, count: int = 4) -> LabelledImages:
     pixels = np.random.default_rng(1).integers(0, 256, (count, height, width, channels), dtype=np.uint8)
-    packed = pack_arrays(pixels, folder / f"pack_{height}_{width}_{channels}").images
-    return LabelledImages(packed, np.arange(count), np.zeros(count, dtype=np.int64))
+    packed = pack_arrays(pixels, folder / f"pack_{height}_{width}_{channels}")
+    return LabelledImages(np.arange(count), np.zeros(count, dtype=np.int64), packed)
 
 
 def _pillow(image: np.ndarray) -> Image.Image:
@@ -117,7 +117,7 @@ def test_where_no_box_fits_it_is_the_largest_centred_one(height: int, width: int
 
 def test_half_of_the_crops_are_flipped(tmp_path: Path) -> None:
     ramp = np.arange(8, dtype=np.uint8)[None, None, :, None].repeat(8, axis=1)
-    images = LabelledImages(pack_arrays(ramp, tmp_path / "pack").images, np.zeros(1, np.int64), np.zeros(1, np.int64))
+    images = LabelledImages(np.zeros(1, np.int64), np.zeros(1, np.int64), pack_arrays(ramp, tmp_path / "pack"))
     whole = {"resize": None, "crop": 8, "area": (1.0, 1.0), "ratio": (1.0, 1.0)}
     many = np.zeros(2000, dtype=np.int64)
     crops = training_batch(images, many, ImageSettings(**whole), torch.Generator().manual_seed(0))
@@ -165,8 +165,8 @@ def test_a_resize_before_the_centre_crop_is_that_of_packing(tmp_path: Path, heig
         ImageSettings(resize=None, crop=56, evaluation_resize=64),
         ImageSettings(resize=64, crop=56, evaluation_resize=64),
     ):
-        packed = pack_files(tmp_path, ["image.png"], settings.resize, tmp_path / f"pack_{settings.resize}").images
-        images = LabelledImages(packed, np.zeros(1, np.int64), np.zeros(1, np.int64))
+        packed = pack_files(tmp_path, ["image.png"], settings.resize, tmp_path / f"pack_{settings.resize}")
+        images = LabelledImages(np.zeros(1, np.int64), np.zeros(1, np.int64), packed)
         batches.append(evaluation_batch(images, np.zeros(1, np.int64), settings))
     assert batches[0].shape == (1, 3, 56, 56)
     assert torch.equal(batches[1], batches[0])

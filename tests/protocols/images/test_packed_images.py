@@ -17,11 +17,11 @@ def pixels() -> np.ndarray:
 
 @pytest.fixture
 def images(tmp_path: Path, pixels: np.ndarray) -> PackedImages:
-    return pack_arrays(pixels, tmp_path / "pack").images
+    return pack_arrays(pixels, tmp_path / "pack")
 
 
 def _selection(images: PackedImages) -> LabelledImages:
-    return LabelledImages(images, np.array([9, 2, 4, 7]), np.array([5, 3, 5, 8]))
+    return LabelledImages(np.array([9, 2, 4, 7]), np.array([5, 3, 5, 8]), images)
 
 
 def test_images_are_read_only_views_of_the_map(images: PackedImages, pixels: np.ndarray) -> None:

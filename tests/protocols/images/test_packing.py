@@ -17,7 +17,7 @@ from protocols.images.batch_source import BatchSource
 from protocols.images.crops import evaluation_batch
 from protocols.images.decoding import BrokenImageError, decoded
 from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import pack_files
+from protocols.images.packing import content_hash, pack_files
 from results.spec.conditions import ImageSettings
 from tests.support.image_folders import assert_said
 from tests.support.packs import decode
@@ -62,7 +62,7 @@ def test_enlarged_images_take_the_bytes_of_their_files_and_give_the_same_pixels(
     for number, size in enumerate(sizes):
         _picture("RGB", *size, seed=number).save(tmp_path / f"{number}.png")
     names = [f"{number}.png" for number in range(len(sizes))]
-    images = pack_files(tmp_path, names, target, tmp_path / "pack").images
+    images = pack_files(tmp_path, names, target, tmp_path / "pack")
     expected = [_resized_by_hand(tmp_path / name, target) for name in names]
     assert (images.folder / "pixels.bin").stat().st_size == 3 * (12 * 9 + 9 * 20 + 21 * 16 + 16 * 16)
     for number, pixels in enumerate(expected):
@@ -72,11 +72,11 @@ def test_enlarged_images_take_the_bytes_of_their_files_and_give_the_same_pixels(
     (tmp_path / "enlarged").mkdir()
     for name, pixels in zip(names, expected, strict=True):
         Image.fromarray(pixels).save(tmp_path / "enlarged" / name)
-    enlarged = pack_files(tmp_path / "enlarged", names, None, tmp_path / "pack").images
+    enlarged = pack_files(tmp_path / "enlarged", names, None, tmp_path / "pack")
     rows, settings = np.arange(len(sizes)), ImageSettings(resize=target, crop=14)
     crops = []
     for pack in (images, enlarged):
-        labelled = LabelledImages(pack, rows, rows)
+        labelled = LabelledImages(rows, rows, pack)
         source = BatchSource(labelled, settings, torch.device("cpu"), resident=resident)
         random = source.training_batch(rows, torch.Generator().manual_seed(0))
         crops.append(torch.cat([random, evaluation_batch(labelled, rows, settings)]))
@@ -90,7 +90,7 @@ def test_enlarged_images_take_the_bytes_of_their_files_and_give_the_same_pixels(
 def test_pixels_are_those_of_pillow(tmp_path: Path, size: tuple[int, int], mode: str, target: int) -> None:
     path = tmp_path / "image.png"
     _picture(mode, *size).save(path)
-    packed = pack_files(tmp_path, [path.name], target, tmp_path / "pack", as_mlrc=True).images
+    packed = pack_files(tmp_path, [path.name], target, tmp_path / "pack", as_mlrc=True)
     expected = _resized_by_hand(path, target)
     assert min(expected.shape[:2]) == target
     assert packed.image(0).shape == expected.shape
@@ -101,13 +101,13 @@ def test_a_pack_holds_all_files_in_order(pictures: tuple[Path, list[str]], tmp_p
     root, names = pictures
     seen: list[tuple[int, int]] = []
     packed = pack_files(root, names, 8, tmp_path / "pack", progress=lambda done, total: seen.append((done, total)))
-    assert len(packed.images) == 10
-    assert packed.images.channels == 3
-    assert packed.skipped == ()
+    assert len(packed) == 10
+    assert packed.channels == 3
+    assert packed.broken.tolist() == []
     for i, name in enumerate(names):
-        assert (packed.images.image(i) == decode(root / name, 8)).all()
+        assert (packed.image(i) == decode(root / name, 8)).all()
     assert seen[-1] == (10, 10)
-    assert packs_in(tmp_path) == [packed.images.folder]
+    assert packs_in(tmp_path) == [packed.folder]
 
 
 def packs_in(folder: Path) -> list[Path]:
@@ -149,11 +149,11 @@ def test_an_interrupted_packing_leaves_nothing_behind(
     with pytest.raises(KeyboardInterrupt):
         pack_files(root, names, 8, tmp_path / "pack")
     assert packs_in(tmp_path) == []
-    stamp = uninterrupted.images.folder.name.removeprefix("whole")
+    stamp = uninterrupted.folder.name.removeprefix("whole")
     (tmp_path / f".pack{stamp}.{0:032x}.partial").mkdir()  # As after a kill.
     _counting(monkeypatch)
     again = pack_files(root, names, 8, tmp_path / "pack")
-    assert again.content_hash == uninterrupted.content_hash
+    assert content_hash(again) == content_hash(uninterrupted)
     assert not list(tmp_path.glob(".*.partial"))
 
 
@@ -176,11 +176,11 @@ def test_a_changed_dataset_is_packed_anew(pictures: tuple[Path, list[str]], tmp_
     else:
         names = names[:7] if change == "files" else names[::-1]
     after = pack_files(root, names, size, tmp_path / "pack")
-    assert len(after.images) == len(names)
+    assert len(after) == len(names)
     for i, name in enumerate(names):
-        assert (after.images.image(i) == decode(root / name, size)).all()
+        assert (after.image(i) == decode(root / name, size)).all()
     # The hash is of the files' contents, which a resize leaves alone.
-    assert (after.content_hash == before.content_hash) == (change == "resize")
+    assert (content_hash(after) == content_hash(before)) == (change == "resize")
 
 
 def _break(path: Path, how: str) -> None:
@@ -203,11 +203,11 @@ def test_a_broken_image_can_be_left_out(pictures: tuple[Path, list[str]], tmp_pa
     assert_said(caught, said, "; repair or remove it, or leave it out with --skip-broken-images")
     assert packs_in(tmp_path) == []
     packed = pack_files(root, names, 8, tmp_path / "pack", skip_broken=True)
-    assert packed.skipped == ("4.png",)
-    assert packed.content_hash != whole.content_hash
+    assert packed.broken.tolist() == [names.index("4.png")]
+    assert content_hash(packed) != content_hash(whole)
     for i, name in enumerate(names):
         if name != "4.png":
-            assert (packed.images.image(i) == decode(root / name, 8)).all()
+            assert (packed.image(i) == decode(root / name, 8)).all()
     assert pack_files(root, names, 8, tmp_path / "pack", skip_broken=True) == packed
     with pytest.raises(BrokenImageError, match=r"4\.png"):
         pack_files(root, names, 8, tmp_path / "pack")
@@ -218,13 +218,13 @@ def test_two_processes_that_pack_the_same_folder_both_find_it_whole(pictures: tu
     arguments = [(root, names, 8, root.parent / "pack")] * 2
     with get_context("fork").Pool(2) as pool:
         first, second = pool.starmap(pack_files, arguments)
-    assert first.content_hash == second.content_hash
-    np.testing.assert_array_equal(first.images.image(3), second.images.image(3))
+    assert content_hash(first) == content_hash(second)
+    np.testing.assert_array_equal(first.image(3), second.image(3))
 
 
 def test_a_run_keeps_its_pack_if_the_images_change(pictures: tuple[Path, list[str]], tmp_path: Path) -> None:
     root, names = pictures
-    running = pack_files(root, names, 8, tmp_path / "pack").images
+    running = pack_files(root, names, 8, tmp_path / "pack")
     before = running.image(0).copy()
     changed = root / "0.png"
     status = changed.stat()
@@ -233,7 +233,7 @@ def test_a_run_keeps_its_pack_if_the_images_change(pictures: tuple[Path, list[st
     # Neither the size nor the time of the last change gives it away.
     changed.write_bytes(changed.read_bytes().ljust(len(content), b"\0"))
     os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns))
-    other = pack_files(root, names, 8, tmp_path / "pack").images
+    other = pack_files(root, names, 8, tmp_path / "pack")
     assert (pickle.loads(pickle.dumps(running)).image(0) == before).all()
     assert (other.image(0) == decode(root / "0.png", 8)).all()
     assert (other.image(0) != before).any()

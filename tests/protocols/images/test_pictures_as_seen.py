@@ -10,7 +10,7 @@ from PIL import Image, ImageOps, features
 
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.folder import SUFFIXES
-from protocols.images.packing import pack_files
+from protocols.images.packing import content_hash, pack_files
 from tests.support.image_folders import data_request, make_cub, make_folder
 from tests.support.packs import decode
 
@@ -86,7 +86,7 @@ def test_pictures_are_turned_upright(tmp_path: Path, suffix: str, value: int) ->
     expected = np.asarray(ImageOps.exif_transpose(Image.open(path)).convert("RGB"))
     assert expected.shape == ((9, 14, 3) if value < 5 else (14, 9, 3))
     for resize in (None, 6, 20):
-        packed = pack_files(tmp_path, [path.name], resize, tmp_path / f"pack{resize}").images
+        packed = pack_files(tmp_path, [path.name], resize, tmp_path / f"pack{resize}")
         assert (packed.image(0) == decode(path, resize)).all()
     assert (decode(path, None) == expected).all()
     if suffix != "tif":  # Pillow turns TIFF files itself.
@@ -102,10 +102,10 @@ def test_only_a_picture_that_becomes_another_one_gets_another_content_hash(tmp_p
     for name in ("plain.png", "opaque.png", "transparent.png", "upright.jpg", "turned.jpg"):
         before = hashlib.sha256(hashlib.sha256((tmp_path / name).read_bytes()).digest()).hexdigest()
         packing = pack_files(tmp_path, [name], None, tmp_path / "packs" / name)
-        assert (packing.content_hash != before) == (name in ("transparent.png", "turned.jpg"))
+        assert (content_hash(packing) != before) == (name in ("transparent.png", "turned.jpg"))
         as_mlrc = pack_files(tmp_path, [name], None, tmp_path / "packs" / name, as_mlrc=True)
-        assert as_mlrc.content_hash == before
-        assert as_mlrc.images.folder != packing.images.folder
+        assert content_hash(as_mlrc) == before
+        assert as_mlrc.folder != packing.folder
 
 
 @pytest.mark.parametrize("name", ["folder", "cub200"])

@@ -17,7 +17,6 @@ from protocols.metrics.retrieval import (
     is_collapsed,
     normalized,
     query_scores,
-    sides,
 )
 from results.records.records import Scores
 
@@ -112,7 +111,11 @@ def test_queries_against_a_gallery_agree_with_the_definitions(
     asked = {"recall_at": (1, 3), "map_at": (2, 40)}
     expected = _naive(queries, labels, references, reference_labels, **asked)
     assume(expected)
-    _assert_close(query_scores(queries, labels, references, reference_labels, **asked), expected, 1e-12)
+    both, of_both = torch.cat([queries, references]), torch.cat([labels, reference_labels])
+    # Queries and gallery may stand in any order.
+    order = torch.randperm(n + m, generator=torch.Generator().manual_seed(seed))
+    scores = query_scores(both[order], of_both[order], (order < n).numpy(), **asked)
+    _assert_close(scores, expected, 1e-12)
 
 
 @many
@@ -256,12 +259,15 @@ def test_parts_of_queries_do_not_matter(
     labels[5] = 4
     embeddings = (16 * embeddings).round()
     embeddings += torch.arange(41, dtype=dtype)[:, None] * 8
-    others = (embeddings[::2] + 3, labels[::2]) if gallery else ()
-    whole = query_scores(embeddings, labels, *others, recall_at=(2,), map_at=(9,))
+    is_query = None
+    if gallery:
+        is_query = np.arange(62) < 41
+        embeddings, labels = torch.cat([embeddings, embeddings[::2] + 3]), torch.cat([labels, labels[::2]])
+    whole = query_scores(embeddings, labels, is_query, recall_at=(2,), map_at=(9,))
     monkeypatch.setattr(neighbours, "CHUNK_ELEMENTS", elements)
     monkeypatch.setattr(neighbours, "LEAST_ROWS", 1)
     monkeypatch.setattr(retrieval, "SCORED_ELEMENTS", elements)
-    parts = query_scores(embeddings, labels, *others, recall_at=(2,), map_at=(9,))
+    parts = query_scores(embeddings, labels, is_query, recall_at=(2,), map_at=(9,))
     assert torch.equal(parts.labels, whole.labels)
     assert torch.allclose(parts.mlrc, whole.mlrc, atol=1e-12, rtol=0)
     assert torch.equal(parts.recall_at[2], whole.recall_at[2])
@@ -272,18 +278,17 @@ def test_parts_of_queries_do_not_matter(
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 @pytest.mark.parametrize("where", ["queries", "references"])
 def test_embeddings_that_are_not_finite_are_refused(bad: float, where: str) -> None:
-    queries, labels = _sample(10, 3, 2, 0)
-    references = queries.clone()
-    (queries if where == "queries" else references)[4, 1] = bad
+    embeddings, labels = _sample(20, 3, 2, 0)
+    embeddings[4 if where == "queries" else 14, 1] = bad
     with pytest.raises(ValueError, match="not finite"):
-        query_scores(queries, labels, references, labels)
+        query_scores(embeddings, labels, np.arange(20) < 10)
 
 
 def test_without_any_pair_there_is_no_score() -> None:
     with pytest.raises(ValueError, match="no query has another image"):
         query_scores(torch.eye(4), torch.arange(4))
     with pytest.raises(ValueError, match="no query has another image"):
-        query_scores(torch.eye(2), torch.tensor([0, 1]), torch.eye(2), torch.tensor([5, 6]))
+        query_scores(torch.eye(4), torch.tensor([0, 1, 5, 6]), np.arange(4) < 2)
 
 
 @pytest.mark.parametrize("k", [0, 5])
@@ -295,7 +300,8 @@ def test_too_many_neighbours_are_refused(k: int) -> None:
 def test_map_at_1000_of_a_perfect_ranking_counts_the_query_as_its_authors_do() -> None:
     embeddings, labels = torch.eye(3).repeat_interleave(5, dim=0), torch.arange(3).repeat_interleave(5)
     assert query_scores(embeddings, labels, map_at=(1000,)).map_at[1000].mean().item() == pytest.approx(0.8, abs=1e-12)
-    whole = query_scores(embeddings, labels, embeddings, labels, map_at=(1000,)).map_at[1000].mean().item()
+    both, of_both = embeddings.repeat(2, 1), labels.repeat(2)
+    whole = query_scores(both, of_both, np.arange(30) < 15, map_at=(1000,)).map_at[1000].mean().item()
     assert whole == pytest.approx(1, abs=1e-12)
 
 
@@ -328,15 +334,7 @@ def test_a_class_can_have_one_query_or_none() -> None:
     assert (counts.tolist(), means.tolist()) == ([0, 1], [[0, 0, 0], [1, 0.5, 0.25]])
 
 
-def test_images_are_queries_or_gallery_or_both() -> None:
-    rows, labels = torch.eye(3), torch.tensor([4, 5, 6])
-    assert sides(rows, labels, None) == (rows, labels, None, None)
-    queries, of_queries, gallery, of_gallery = sides(rows, labels, np.array([True, False, True]))
-    assert torch.equal(torch.cat([queries, gallery]), rows[[0, 2, 1]])
-    assert (of_queries.tolist(), of_gallery.tolist()) == ([4, 6], [5])
-
-
 @pytest.mark.parametrize("all_are", [True, False])
 def test_queries_without_a_gallery_are_refused(all_are: bool) -> None:
     with pytest.raises(ValueError, match="both queries and a gallery"):
-        sides(torch.eye(4), torch.tensor([0, 0, 1, 1]), np.full(4, all_are))
+        query_scores(torch.eye(4), torch.tensor([0, 0, 1, 1]), np.full(4, all_are))

@@ -21,7 +21,7 @@ WHOLE = IMAGES.model_copy(update={"area": (1.0, 1.0), "ratio": (1.0, 1.0), "flip
 def images(tmp_path: Path) -> LabelledImages:
     dataset = pattern_dataset(tmp_path, classes=8, per_class=4)
     # Classes of 4, 4 and 3 images, not in order.
-    return LabelledImages(dataset.images.images, np.array([9, 0, 4, 1, 5, 2, 6, 3, 7, 8, 10]), np.zeros(11, np.int64))
+    return LabelledImages(np.array([9, 0, 4, 1, 5, 2, 6, 3, 7, 8, 10]), np.zeros(11, np.int64), dataset.images.images)
 
 
 TARGETS = np.array([2, 0, 1, 0, 1, 0, 1, 0, 1, 2, 2])

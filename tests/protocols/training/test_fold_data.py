@@ -8,14 +8,14 @@ import pytest
 from protocols.datasets.dataset import Dataset
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.splits import SplitError, mlrc_split
-from protocols.training.fold_data import FoldData, fold_data
+from protocols.training.fold_data import FoldData
 from tests.support.toys import toy_fold
 
 
 @pytest.mark.parametrize("fold", range(4))
 def test_a_fold_holds_its_own_classes_only(dataset: Dataset, fold: int) -> None:
     split = mlrc_split(16)
-    data = fold_data(dataset, split.folds[fold])
+    _, data = toy_fold(dataset, fold=fold)
     assert set(data.train.labels.tolist()) == set(split.folds[fold].train)
     assert set(data.validation.labels.tolist()) == set(split.folds[fold].validation)
     assert len(data.train) + len(data.validation) == 8 * 4
@@ -28,7 +28,7 @@ def test_a_fold_holds_its_own_classes_only(dataset: Dataset, fold: int) -> None:
 
 def test_targets_count_from_0_in_rank_order(dataset: Dataset) -> None:
     # Fold 2 trains on ranks 4 to 7, 0 and 1.
-    data = fold_data(dataset, mlrc_split(16).folds[2])
+    _, data = toy_fold(dataset, fold=2)
     target_of = dict(zip(data.train.labels.tolist(), data.train_targets.tolist(), strict=True))
     assert target_of == {0: 0, 1: 1, 4: 2, 5: 3, 6: 4, 7: 5}
     assert data.train_targets.dtype == np.int64

@@ -68,7 +68,7 @@ def test_untrained_scores_on_real_photographs(tmp_path: Path) -> None:
     if not root:
         pytest.skip("CUB100 names no folder with 100 classes of CUB-200-2011")
     settings = ImageSettings(resize=None, crop=227)
-    dataset = open_dataset(DataRequest(DataChoice(name="cub200", subset=True), settings, tmp_path, Path(root)))
+    dataset = open_dataset(DataRequest(DataChoice(name="cub200", root=Path(root), subset=True), settings, tmp_path))
     assert dataset.n_classes == 100
     half = dataset.images.of_classes(tuple(range(50, 100)))
     embeddings = embed_crops(_model(size=None), EvaluationCrops(half, settings, torch.device("cpu")))

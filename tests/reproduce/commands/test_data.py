@@ -4,26 +4,13 @@ import re
 import shutil
 from dataclasses import replace
 
-import pytest
-
 from protocols.datasets.dataset_registry import DATASETS
-from protocols.datasets.published import Counts
+from protocols.datasets.published import Publication
 from tests.support import image_folders, published_layouts
 from tests.support.command_line import refused
 from tests.support.feature_files import some_features, write_features
 
-CUB = Counts(8, 16, 4, 8)
-
-
-@pytest.fixture
-def publish(monkeypatch):
-    """A function that replaces a dataset's publication."""
-
-    def change(name, **changes):
-        entry = DATASETS[name]
-        monkeypatch.setitem(DATASETS, name, replace(entry, publication=replace(entry.publication, **changes)))
-
-    return change
+CUB = Publication("", "", 8, 16, 4, 8)
 
 
 def row(answer, what):
@@ -32,14 +19,14 @@ def row(answer, what):
     return [int(figure.replace(",", "")) for figure in re.findall(r"│ +([\d,]+) ", line)]
 
 
-def test_counts_are_shown_beside_the_published_counts(say, tmp_path, publish):
+def test_counts_are_shown_beside_the_published_counts(say, tmp_path, monkeypatch):
     image_folders.make_cub(tmp_path / "birds")
     answer = say("data", "check", "cub200", "--data", "birds")
     refused(answer, "the number of classes, images, ", "differs from the published one", "--subset")
     assert row(answer, "images") == [16, 11_788]
     assert row(answer, "classes") == [8, 200]
     assert row(answer, "images of the first 100 classes") == [16, 5_864]
-    publish("cub200", counts=CUB)
+    monkeypatch.setitem(DATASETS, "cub200", replace(DATASETS["cub200"], publication=CUB))
     whole = say("data", "check", "cub200", "--data", "birds")
     assert (whole.code, whole.err) == (0, "")
     assert "birds: usable" in whole.out

@@ -131,7 +131,7 @@ def test_the_training_gets_every_class_and_no_test_takes_its_model(finished, say
     assert (classes, validation) == (set(range(16)), 0)
     stored = find_runs(store_of(finished), "mine", "proxy_anchor", 0, 0)[0].trainings[0].spec
     assert stored.train_classes != spec.train_classes
-    dataset = open_dataset(DataRequest(DataChoice(name="features"), ImageSettings(), tmp_path, finished / "rows"))
+    dataset = open_dataset(DataRequest(DataChoice(name="features", root=finished / "rows"), ImageSettings(), tmp_path))
     tested = data_for_testing(dataset, named_split("mlrc", 16, None))
     tested.check_unseen(stored)
     with pytest.raises(SplitError):
