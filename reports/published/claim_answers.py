@@ -155,7 +155,7 @@ def _rank(answer: ExperimentAnswer, claim: Claim) -> tuple[bool, bool, int, int]
     sides = [comparison.values[key] for key in (pair.a, pair.b)]
     searches = [len(side.units) for side in sides if not side.constant] if comparison.unit == "search" else [1]
     own_dataset = answer.dataset == claim.dataset
-    return own_dataset, answer.differences == (), min(searches, default=1), min(pair.runs_a, pair.runs_b)
+    return own_dataset, answer.differences == (), min(searches, default=1), min(pair.of_a.runs, pair.of_b.runs)
 
 
 def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnswer | None:

@@ -83,14 +83,14 @@ def _answer_cells(claim: Claim, answer: ExperimentAnswer | None) -> list[Cell]:
     if answer is None:
         return [Cell()] * len(_OF_RUNS)
     pair = answer.pair
-    counts = dict.fromkeys((pair.units_a, pair.units_b))
+    counts = [len(side.units) for side in (pair.of_a, pair.of_b)]
     return [
         Cell(pair.untested or size_words(pair, answer.comparison.margin)),
         _difference(pair),
         Cell(pair.claimed_size(claim.points / 100) if answer.dataset == claim.dataset else None),
         Cell(pair.p_better, form=P_VALUE),
         Cell(pair.smallest, form=DISTANCE),
-        Cell(pair.units_a, written=f"{', '.join(map(str, counts))} {plural(_unit(answer))}"),
+        Cell(counts[0], written=f"{', '.join(map(str, dict.fromkeys(counts)))} {plural(_unit(answer))}"),
         Cell(answer.experiment),
     ]
 

@@ -25,7 +25,8 @@ from tests.benchmarks.board_calibration import FILE, consistent, simulate
 
 def on_dataset(difference, error=None, degrees=10.0, untested=None):
     half_width = None if error is None else stats.t.ppf(0.975, degrees) * error
-    return ComparedPair("a", "b", difference, 3, 3, 3, 3, untested, half_width, degrees)
+    a, b = MethodValues((difference,), 3), MethodValues((0.0,), 3)
+    return ComparedPair("a", "b", a, b, untested, half_width, degrees)
 
 
 def pair(differences, errors):
