@@ -199,8 +199,7 @@ def _differences(claim: Claim, stored: StoredExperiment) -> tuple[str, ...] | No
         reasons.append(f"not the settings of {table.name}")
         stored = replace(stored, deviations=())
     for row, cell in cells:
-        run = stored.runs(row.key or "")[0]
-        reasons += objections(table, row, cell, stored, len(run.fold_fingerprints), run.dimensions)
+        reasons += objections(table, row, cell, stored)
     reasons += [f"the paper quotes the value of {method} from {source}" for method, source in _quoted(claim).items()]
     return tuple(dict.fromkeys(reasons))
 

@@ -147,11 +147,6 @@ class ComparisonResult:
         return tuple(name for name, values in self.values.items() if values.units)
 
     @cached_property
-    def means(self) -> dict[str, float]:
-        """Means of the methods with values."""
-        return {name: self.values[name].mean for name in self.methods}
-
-    @cached_property
     def _by_names(self) -> dict[frozenset[str], ComparedPair]:
         return {frozenset((pair.a, pair.b)): pair for pair in self.pairs}
 
@@ -168,7 +163,7 @@ class ComparisonResult:
     @property
     def best_first(self) -> list[str]:
         """The methods from the highest mean to the lowest; those whose mean is not a number come last."""
-        return sorted(self.methods, key=lambda name: (math.isnan(self.means[name]), -self.means[name]))
+        return sorted(self.methods, key=lambda name: (math.isnan(self.values[name].mean), -self.values[name].mean))
 
     @property
     def highest(self) -> str:
@@ -215,7 +210,7 @@ class ComparisonResult:
     def rank_intervals(self) -> dict[str, tuple[int, int]]:
         """The places that each method can have by the claims: at 95 %, all of them at once hold the true ranks.
 
-        Empty unless all pairs are compared and some were tested. While searches are missing, ranks can change.
+        Empty unless all pairs are compared and some were tested. While searches are missing, they can change.
         """
         if self.compare != "all" or not self.tested:
             return {}
@@ -223,8 +218,13 @@ class ComparisonResult:
         better = Counter(pair.better for pair in self.pairs)
         return {name: (1 + worse[name], len(self.values) - better[name]) for name in self.methods}
 
+    @property
+    def final_ranks(self) -> dict[str, tuple[int, int]]:
+        """The same; empty while searches or runs are missing."""
+        return {} if self.interim else self.rank_intervals
 
-def rank_words(places: tuple[int, int]) -> str:
-    """Write the places that a method can have: `rank 2`, or `rank 1 to 3`."""
+
+def place_words(places: tuple[int, int]) -> str:
+    """Write the places that a method can have: `2`, or `1 to 3`."""
     low, high = places
-    return f"rank {low}" if low == high else f"rank {low} to {high}"
+    return f"{low}" if low == high else f"{low} to {high}"

@@ -286,9 +286,8 @@ def tuning(number: int, methods: int, searches: int, gain: float, tables: int) -
     default = 0.5 * generator.standard_normal((tables, methods, 5))
     errors, seen, keys = 0, 0.0, [str(number) for number in range(methods)]
     for own, given in zip(tuned, default, strict=True):
-        both = zip(own, given, strict=True)
-        pairs = [(MethodValues(tuple(means), searches), MethodValues(tuple(runs), 5)) for means, runs in both]
-        found = gains(dict(zip(keys, pairs, strict=True)))
+        values = [[MethodValues(tuple(one), len(one)) for one in kind] for kind in (own, given)]
+        found = gains(dict(zip(keys, zip(*values, strict=True), strict=True)))
         claimed = np.array([one.p < ALPHA for one in found])
         errors += int(claimed[truth == 0].any())
         seen += float(claimed[1::2].mean())

@@ -12,7 +12,7 @@ from scipy import stats
 
 from results.spec.search_settings import LOOKS
 from results.statistics.compare import compare_at_looks, compare_methods, mean_half_widths, power_words
-from results.statistics.comparison import ComparedPair, MethodValues, rank_words
+from results.statistics.comparison import ComparedPair, MethodValues, place_words
 from results.statistics.deviations import SearchDeviation
 from results.statistics.pair_tests import adjusted as adjusted_of
 from results.statistics.pair_tests import adjusted_in_one_step, least_factor
@@ -286,7 +286,7 @@ def test_ranks_follow_from_the_claims():
     values = table(3, D=(30, 0.04), A=(40, 0.04), B=(39.6, 0.04), C=(39.2, 0.04))
     ranks = compare_methods(values, margin=0.5).rank_intervals
     assert ranks == {"A": (1, 2), "B": (1, 3), "C": (2, 3), "D": (4, 4)}
-    assert (rank_words(ranks["B"]), rank_words(ranks["D"])) == ("rank 1 to 3", "rank 4")
+    assert (place_words(ranks["B"]), place_words(ranks["D"])) == ("1 to 3", "4")
     assert compare_methods(values, margin=0.5, compare="best").rank_intervals == {}
 
 

@@ -44,7 +44,7 @@ def test_a_file_asks_for_score_margin_and_comparisons():
     result = primary_comparison(measured)
     assert [(pair.a, pair.b) for pair in result.pairs] == [("poor", "good"), ("poor", "near")]
     assert (result.margin, result.alpha) == (pytest.approx(0.02), ALPHA)
-    assert result.means["good"] == 1.0
+    assert result.values["good"].mean == 1.0
 
 
 def test_further_scores_share_a_second_level():
