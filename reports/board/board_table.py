@@ -45,10 +45,11 @@ def ranking_table(board: Board) -> Table:
         worse, better = (sum(pair[of] == key for pair in on_all) for of in (1, 0))
         over = (Cell(mean_rank, form=NumberFormat(digits=1)), Cell(place_words((1 + worse, count - better))))
         rows.append(Row(board.methods[key], (*cells, *over), key))
+    titles = joined([one.title for one in board.datasets])
     over_columns = (Column("mean rank"), Column("rank on all"))
     common = joined([f"{key} {text}" for key, text in board.conditions.items() if key != "score"])
     return Table(
-        title=f"{counted(count, 'method')} on {len(board.datasets)} datasets: {_datasets(board)}",
+        title=f"{counted(count, 'method')} on {len(board.datasets)} datasets: {titles}",
         caption=f"{board.score.embeddings.capitalize()} {_metric(board)} in percent, the best mean rank first. Rank: "
         "the places that a method can have by the dataset's comparison, for all methods together at 95 %. On all: by "
         f"what every dataset shows. In common: {common}.",
@@ -113,10 +114,6 @@ def board_page(board: Board, compare: str = "all", made: str = "") -> str:
 
 def _metric(board: Board) -> str:
     return HEADLINE_METRICS[board.score.metric]
-
-
-def _datasets(board: Board) -> str:
-    return joined([one.title for one in board.datasets])
 
 
 def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:

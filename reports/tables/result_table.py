@@ -13,7 +13,6 @@ from reports.tables.table import (
     Sheet,
     Table,
     Value,
-    mean_and_half_width,
     measured_cell,
 )
 from results.records.experiment_summary import ExperimentSummary, LeftOut
@@ -203,7 +202,7 @@ def _values(
     for one in scores:
         if interval := one.intervals.get(own[0].method):
             size = dimensions * (models if one.variant == "concatenated" else 1)
-            numbers = (*mean_and_half_width(interval), interval.n, unit, len(own))
+            numbers = (interval.mean, interval.half_width, interval.n, unit, len(own))
             is_primary = (one.variant, one.metric) == (primary.embeddings, primary.metric)
             yield (own[0].method, one.variant, one.metric, size, *numbers, *(ranks if is_primary else (None, None)))
 

@@ -51,27 +51,27 @@ def pooled_variance(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
     return (squares / degrees if degrees else 0.0), degrees
 
 
-def run_deviation(settings: Iterable[Sequence[float]]) -> float | None:
-    """Return the standard deviation between runs of one setting, pooled over settings; None if no runs differ."""
-    variance, degrees = pooled_variance(runs for runs in settings if len(runs) > 1 and np.ptp(runs) > 0)
-    return float(np.sqrt(variance)) if degrees else None
-
-
 @dataclass(frozen=True)
 class SearchDeviation:
-    """The standard deviation between the means of searches.
+    """The standard deviation between the means of searches, or between runs of one setting.
 
     Attributes:
         deviation: In the unit of the values. The part of the runs stays in it.
         degrees: Its degrees of freedom.
-        record: Name of the kept record that it is from; empty for the experiment's own.
+        record: Name of the kept record that it is from, if it is assumed.
         setting: The record's setting as a phrase.
     """
 
     deviation: float
     degrees: int
-    record: str = ""
+    record: str = "this experiment"
     setting: str = ""
+
+
+def run_deviation(settings: Iterable[Sequence[float]]) -> SearchDeviation | None:
+    """Return the deviation between runs of one setting, pooled over settings; None if no runs differ."""
+    variance, degrees = pooled_variance(runs for runs in settings if len(runs) > 1 and np.ptp(runs) > 0)
+    return SearchDeviation(float(np.sqrt(variance)), degrees) if degrees else None
 
 
 def search_deviation(measured: MeasuredExperiment, score: PrimaryScore) -> SearchDeviation | None:
