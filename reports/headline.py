@@ -137,7 +137,7 @@ def _given(comparison: ComparisonResult) -> str:
 def _means(comparison: ComparisonResult, titles: dict[str, str]) -> str:
     first = [key for key in comparison.methods if key == comparison.reference]
     keys = [*first, *(key for key in comparison.best_first if key not in first)]
-    means = [f"{titles[key]} {100 * comparison.means[key]:.1f}" for key in keys]
+    means = [f"{titles[key]} {100 * comparison.values[key].mean:.1f}" for key in keys]
     if len(means) <= NAMED:
         return joined(means)
     return f"{joined(means[:2])} and {counted(len(means) - 2, 'other')}"

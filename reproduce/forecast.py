@@ -7,8 +7,9 @@ from statistics import fmean
 from protocols.setup import Setup
 from protocols.splits import from_ranges
 from reproduce.run.session import Session
+from results.records.records import FoldResult
 from results.spec.training_spec import FoldSpec
-from results.store.store import Store, Timing
+from results.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -50,15 +51,16 @@ class MethodPlan:
         return self.to_do * fmean(self.measured) if self.measured else None
 
 
-def plan(session: Session, store: Store | None, timings: Sequence[Timing] = ()) -> list[MethodPlan]:
+def plan(session: Session, store: Store | None, trained: Sequence[FoldResult] = ()) -> list[MethodPlan]:
     """Plan each method of an opened experiment. The store is only read; None where there is none yet."""
     plans = []
     for key, study in session.studies(store.searches if store else None).items():
         setup = study.setup
         specs = [] if store is None else session.protocol.foreseeable(study)
         kinds = session.protocol.kinds(study)
-        alike = [timing for timing in timings if any(_conditions(timing.spec) == _conditions(kind) for kind in kinds)]
-        own = [timing for timing in alike if timing.spec.method.name == key]
+        conditions = [(kind.dataset, kind.conditions) for kind in kinds]
+        alike = [one for one in trained if (one.spec.dataset, one.spec.conditions) in conditions]
+        own = [one for one in alike if one.spec.method.name == key]
         steps = max(_steps(setup, kind) for kind in kinds)
         plans.append(
             MethodPlan(
@@ -67,7 +69,7 @@ def plan(session: Session, store: Store | None, timings: Sequence[Timing] = ()) 
                 in_store=0 if store is None else len(store.finished_folds([spec.fingerprint for spec in specs])),
                 steps=steps,
                 images=steps * setup.conditions.training.batch_size,
-                measured=tuple(timing.seconds for timing in own or alike if timing.iterations),
+                measured=tuple(one.wall_time for one in own or alike if one.iterations),
             )
         )
     return plans
@@ -78,10 +80,6 @@ def seconds_to_do(plans: Sequence[MethodPlan], workers: int, rate: float | None 
     each = [method.seconds(rate) for method in plans]
     known = [seconds for seconds in each if seconds is not None]
     return sum(known) / workers if len(known) == len(each) else None
-
-
-def _conditions(spec: FoldSpec) -> tuple[object, ...]:
-    return spec.dataset, spec.conditions
 
 
 def _steps(setup: Setup, spec: FoldSpec) -> int:

@@ -18,7 +18,7 @@ from results.statistics.across_datasets import (
     PairOverDatasets,
     surviving,
 )
-from results.statistics.comparison import rank_words
+from results.statistics.comparison import place_words
 from results.statistics.deviations import WIDENING
 from results.statistics.finding import origin_findings
 from results.statistics.intervals import Interval
@@ -41,14 +41,15 @@ def ranking_table(board: Board) -> Table:
         for dataset in board.datasets:
             own = dataset.values[key]
             cells += [measured_cell(Interval(own.mean, None, len(own.units)), PERCENT)]
-            cells += [Cell(_places(dataset.comparison.rank_intervals.get(key, (1, count))))]
+            cells += [Cell(place_words(dataset.comparison.rank_intervals.get(key, (1, count))))]
         worse, better = (sum(pair[of] == key for pair in on_all) for of in (1, 0))
-        over = (Cell(mean_rank, form=NumberFormat(digits=1)), Cell(_places((1 + worse, count - better))))
+        over = (Cell(mean_rank, form=NumberFormat(digits=1)), Cell(place_words((1 + worse, count - better))))
         rows.append(Row(board.methods[key], (*cells, *over), key))
+    titles = joined([one.title for one in board.datasets])
     over_columns = (Column("mean rank"), Column("rank on all"))
     common = joined([f"{key} {text}" for key, text in board.conditions.items() if key != "score"])
     return Table(
-        title=f"{counted(count, 'method')} on {len(board.datasets)} datasets: {_datasets(board)}",
+        title=f"{counted(count, 'method')} on {len(board.datasets)} datasets: {titles}",
         caption=f"{board.score.embeddings.capitalize()} {_metric(board)} in percent, the best mean rank first. Rank: "
         "the places that a method can have by the dataset's comparison, for all methods together at 95 %. On all: by "
         f"what every dataset shows. In common: {common}.",
@@ -115,14 +116,6 @@ def _metric(board: Board) -> str:
     return HEADLINE_METRICS[board.score.metric]
 
 
-def _datasets(board: Board) -> str:
-    return joined([one.title for one in board.datasets])
-
-
-def _places(places: tuple[int, int]) -> str:
-    return rank_words(places).removeprefix("rank ")
-
-
 def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:
     cells = [
         Cell(one.difference, one.half_width, form=POINTS, kind="measured", note=one.untested or "") for one in pair.on
@@ -186,15 +179,16 @@ def _limits(board: Board) -> Iterator[str]:
 
 
 def _unit_words(dataset: BoardDataset) -> str:
-    if dataset.unit == "search":
+    unit, assumed = dataset.comparison.unit, dataset.comparison.assumed
+    if unit == "search":
         return "the intervals are over complete searches."
-    if dataset.unit == "run":
+    if unit == "run":
         return "nothing was searched; the intervals are over runs of the given settings."
-    if dataset.assumed is None:
+    if assumed is None:
         return "one search of each method, and how far two differ is not known, so there are no intervals."
     return (
-        f"one search of each method; the intervals take {WIDENING:g} times the {100 * dataset.assumed.deviation:.2f} "
-        f"points by which searches differ in {dataset.assumed.record}."
+        f"one search of each method; the intervals take {WIDENING:g} times the {100 * assumed.deviation:.2f} "
+        f"points by which searches differ in {assumed.record}."
     )
 
 

@@ -23,8 +23,8 @@ from results.statistics.across_datasets import (
     same_order,
 )
 from results.statistics.compare import compare_methods
-from results.statistics.comparison import ComparisonResult, MethodValues, Unit
-from results.statistics.deviations import SearchDeviation, nearest_search_deviation
+from results.statistics.comparison import ComparisonResult, MethodValues
+from results.statistics.deviations import nearest_search_deviation
 from results.statistics.primary_comparison import method_values, primary_score, resolution, unit_of
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, distinct
@@ -137,23 +137,13 @@ class BoardDataset:
     source: Source
     values: Mapping[str, MethodValues]
 
-    @property
-    def unit(self) -> Unit:
-        """What the methods are compared by."""
-        return unit_of(self.source.measured.summary.experiment)
-
-    @cached_property
-    def assumed(self) -> SearchDeviation | None:
-        """The assumed deviation of a search, if each method was searched once."""
-        if self.unit != "single search":
-            return None
-        return nearest_search_deviation(self.source.measured.summary.experiment, self.source.score)
-
     @cached_property
     def comparison(self) -> ComparisonResult:
         """All pairs of the methods on the board."""
-        step = resolution(self.source.measured, self.source.score)
-        return compare_methods(self.values, self.unit, resolution=step, assumed=self.assumed)
+        score, experiment = self.source.score, self.source.measured.summary.experiment
+        unit, step = unit_of(experiment), resolution(self.source.measured, score)
+        assumed = nearest_search_deviation(experiment, score) if unit == "single search" else None
+        return compare_methods(self.values, unit, resolution=step, assumed=assumed)
 
     def claims(self) -> set[tuple[str, str]]:
         """The pairs of a better and a worse method, as the dataset's comparison claims them."""

@@ -1,6 +1,6 @@
 """Figure of scores against iterations, with one panel per method: validation scores, or recorded test scores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -19,6 +19,7 @@ from reports.figures.style import (
     new_figure,
     styled,
 )
+from results.wording import counted
 
 CAPTION = (
     "Reproduction 0 of each method, one line per fold. Mean and band end where the first fold stops. The scores in the "
@@ -35,53 +36,35 @@ class FoldCurve:
     """Scores during one training.
 
     Attributes:
-        iterations: Number of iterations before each score.
-        values: Scores as fractions of 1.
+        scores: Fractions of 1, by the number of iterations before each, in order.
         best: Iteration of the kept checkpoint.
     """
 
-    iterations: tuple[int, ...]
-    values: tuple[float, ...]
+    scores: Mapping[int, float]
     best: int
 
 
-@dataclass(frozen=True)
-class MethodCurves:
-    """The curves of one method, one per training."""
-
-    name: str
-    folds: tuple[FoldCurve, ...]
-
-    @property
-    def common(self) -> tuple[tuple[int, ...], np.ndarray]:
-        """Iterations at which every fold was validated, and the scores (folds x iterations).
-
-        They end where the first fold stopped, because a mean over fewer folds is a different quantity.
-        """
-        shared = sorted(set.intersection(*(set(fold.iterations) for fold in self.folds)))
-        tables = [dict(zip(fold.iterations, fold.values, strict=True)) for fold in self.folds]
-        return tuple(shared), np.array([[table[iteration] for iteration in shared] for table in tables])
-
-
 @styled
-def score_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@R", unit: str = "fold") -> Figure:
+def score_curves(
+    methods: Mapping[str, Sequence[FoldCurve]], metric: str = "validation MAP@R", unit: str = "fold"
+) -> Figure:
     """Draw each fold as a thin line with its kept checkpoint, the mean over folds, and the band of all folds.
 
     All panels have the same axes. Mean and band end where the first fold stopped.
 
     Args:
+        methods: The curves of each method's trainings, by its title.
         unit: What a line belongs to: `fold`, or `run` where each run has one training.
     """
-    if not methods or not all(method.folds for method in methods):
-        raise FigureError("curves need at least one method, and at least one fold of each method")
+    if not methods:
+        raise FigureError("curves need at least one method")
     columns = min(2, len(methods))
     rows = ceil(len(methods) / columns)
     figure = new_figure(0.8 + 2.0 * rows, width=min(PAGE_WIDTH, max(3.8, 2.4 * columns)))
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
-    for panel, method in zip(panels, methods, strict=False):
-        _draw(panel, method, unit)
-        lines = f"{len(method.folds)} {unit}" + "s" * (len(method.folds) > 1)
-        panel.set_title(f"{method.name} ({lines})", loc="left", fontsize=9)
+    for panel, (name, folds) in zip(panels, methods.items(), strict=False):
+        _draw(panel, folds, unit)
+        panel.set_title(f"{name} ({counted(len(folds), unit)})", loc="left", fontsize=9)
         panel.grid()
     for empty in panels[len(methods) :]:
         empty.set_axis_off()
@@ -94,13 +77,15 @@ def score_curves(methods: Sequence[MethodCurves], metric: str = "validation MAP@
     return figure
 
 
-def _draw(axes: Axes, method: MethodCurves, unit: str) -> None:
-    iterations, scores = method.common
+def _draw(axes: Axes, folds: Sequence[FoldCurve], unit: str) -> None:
+    # Mean and band end where the first fold stopped, because a mean over fewer folds is a different quantity.
+    iterations = sorted(set.intersection(*(set(fold.scores) for fold in folds)))
+    scores = np.array([[fold.scores[iteration] for iteration in iterations] for fold in folds])
     band: Look = {"color": BLUE, "alpha": 0.18, "linewidth": 0, "label": f"lowest to highest {unit}"}
     axes.fill_between(iterations, 100 * scores.min(axis=0), 100 * scores.max(axis=0), **band)
-    for fold in method.folds:
-        axes.plot(fold.iterations, 100 * np.asarray(fold.values), color=BLUE, linewidth=0.7, alpha=0.7, label=unit)
-        score = 100 * fold.values[fold.iterations.index(fold.best)]
+    for fold in folds:
+        values = [100 * score for score in fold.scores.values()]
+        axes.plot(list(fold.scores), values, color=BLUE, linewidth=0.7, alpha=0.7, label=unit)
         look: Look = {"color": ORANGE, "markersize": 4.5, "markerfacecolor": "white", "linestyle": "", "zorder": 5}
-        axes.plot(fold.best, score, marker="D", label="kept checkpoint", **look)
+        axes.plot(fold.best, 100 * fold.scores[fold.best], marker="D", label="kept checkpoint", **look)
     axes.plot(iterations, 100 * scores.mean(axis=0), color=INK, linewidth=2, label=f"mean of all {unit}s", zorder=4)

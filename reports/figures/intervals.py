@@ -1,7 +1,6 @@
 """Figure of methods side by side: searches or runs, mean and interval."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Literal
 
@@ -14,7 +13,6 @@ from reports.figures.style import (
     GREY,
     INK,
     PAGE_WIDTH,
-    FigureError,
     Look,
     legend_keys,
     new_figure,
@@ -29,37 +27,24 @@ _LONG_NAME, _WIDE_NAME = 26, 16
 """Numbers of characters after which a name wraps, and leaves the axis too narrow for its label."""
 
 
-@dataclass(frozen=True)
-class MethodRuns:
-    """Scores of one method, as fractions of 1.
-
-    Attributes:
-        values: Means of the searches where they are repeated, else scores of the runs.
-        interval: Mean and interval; None without values.
-    """
-
-    name: str
-    values: tuple[float, ...]
-    interval: Interval | None
+MethodRuns = tuple[Sequence[float], Interval]
+"""Means of a method's searches where they are repeated, else scores of its runs, fractions of 1; and its interval."""
 
 
 @styled
-def interval_plot(methods: Sequence[MethodRuns], metric: str, unit: IntervalUnit = "run") -> Figure:
-    """Draw mean and 95 % interval of each method, and its searches or runs as points.
+def interval_plot(methods: Mapping[str, MethodRuns], metric: str, unit: IntervalUnit = "run") -> Figure:
+    """Draw mean and 95 % interval of each method by its title, and its searches or runs as points.
 
     A method with one value is a point without interval. The axis is in percent and does not always start at 0.
     """
-    shown = [(method, method.interval) for method in methods if method.interval is not None]
-    if not shown:
-        raise FigureError("the interval plot needs at least one method with a run")
-    figure = new_figure(1.35 + 0.33 * len(shown), PAGE_WIDTH)
+    figure = new_figure(1.35 + 0.33 * len(methods), PAGE_WIDTH)
     axes = figure.add_subplot()
-    for row, (method, interval) in enumerate(shown):
-        _draw(axes, row, method, interval, f"single {unit}")
+    for row, (values, interval) in enumerate(methods.values()):
+        _draw(axes, row, values, interval, f"single {unit}")
     # A long name wraps, but not inside its number of runs.
-    names = [fill(f"{method.name}  (n\u00a0=\u00a0{len(method.values)})", _LONG_NAME) for method, _ in shown]
-    axes.set_yticks(range(len(shown)), names)
-    axes.set_ylim(len(shown) - 0.4, -0.6)
+    names = [fill(f"{name}  (n\u00a0=\u00a0{len(values)})", _LONG_NAME) for name, (values, _) in methods.items()]
+    axes.set_yticks(range(len(methods)), names)
+    axes.set_ylim(len(methods) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="both")
     over = "searches" if unit == "search" else "runs of a setting"
@@ -71,12 +56,12 @@ def interval_plot(methods: Sequence[MethodRuns], metric: str, unit: IntervalUnit
     return figure
 
 
-def _draw(axes: Axes, row: int, method: MethodRuns, interval: Interval, point: str) -> None:
-    values = 100 * np.asarray(method.values)
+def _draw(axes: Axes, row: int, values: Sequence[float], interval: Interval, point: str) -> None:
+    percent = 100 * np.asarray(values)
     if interval.half_width is not None:
         bar: Look = {"color": INK, "elinewidth": 1.6, "capsize": 4, "capthick": 1.6, "linestyle": ""}
         axes.errorbar(100 * interval.mean, row, xerr=100 * interval.half_width, label="95 % interval", **bar)
-    axes.plot(values, np.full(len(values), row + 0.24), ".", color=GREY, markersize=5, alpha=0.8, label=point)
+    axes.plot(percent, np.full(len(percent), row + 0.24), ".", color=GREY, markersize=5, alpha=0.8, label=point)
     axes.plot(100 * interval.mean, row, "o", color=BLUE, markersize=6.5, label="mean")
 
 

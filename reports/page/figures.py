@@ -16,8 +16,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from reports.figures import curves, embedding_map, gallery, intervals, search, spectrum
-from reports.figures.curves import FoldCurve, MethodCurves
-from reports.figures.intervals import MethodRuns
+from reports.figures.curves import FoldCurve
 from reports.figures.style import PAGE_WIDTH, FigureError, UndrawableError, files_of
 from reports.page.material import Material
 from reports.page.sweeps import sweeps_of
@@ -102,10 +101,7 @@ def _drawn(name: str, title: str, draw: Callable[[], Figure], caption: str, fold
 
 def _intervals(material: Material) -> Iterator[Drawn]:
     unit = material.unit
-    rows = [
-        MethodRuns(material.titles[key], values.units, material.intervals[key])
-        for key, values in material.values.items()
-    ]
+    rows = {material.titles[key]: (values.units, material.intervals[key]) for key, values in material.values.items()}
     draw = partial(intervals.interval_plot, rows, material.score_name, unit)
     return _drawn("intervals", f"{capitalized(material.score_name)} by method", draw, intervals.caption(unit))
 
@@ -144,18 +140,15 @@ def _test_curves(material: Material) -> Iterator[Drawn]:
 
 def _curves(
     material: Material, shown: dict[str, list[RunRecord]], scores_of: Callable[[str], dict[int, float]]
-) -> list[MethodCurves]:
-    """The curves of the methods' trainings. Those of one score, such as an untrained trunk's, are left out."""
-    found = []
+) -> dict[str, list[FoldCurve]]:
+    """The curves of trainings by the method's title. Those of one score, such as an untrained trunk's, are left out."""
+    found: dict[str, list[FoldCurve]] = {}
     for key, records in shown.items():
-        lines = []
         for name in (name for record in records for name in record.fold_fingerprints):
             scores = scores_of(name) if name in material.measured.trainings else {}
             best = material.measured.trainings[name].best_iteration if scores else 0
             if len(scores) > 1 and best in scores:
-                lines.append(FoldCurve(tuple(scores), tuple(scores.values()), best))
-        if lines:
-            found.append(MethodCurves(material.titles[key], tuple(lines)))
+                found.setdefault(material.titles[key], []).append(FoldCurve(scores, best))
     return found
 
 

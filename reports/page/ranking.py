@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from reports.page.material import Material
 from reports.tables.differences import leading
 from reports.tables.result_table import is_by_search
-from results.statistics.comparison import ComparisonResult, rank_words
+from results.statistics.comparison import place_words
 from results.statistics.findings import missing_units
 from results.statistics.intervals import Interval
 from results.wording import counted, plural
@@ -71,7 +71,7 @@ def ranking(material: Material) -> Ranking | None:
     left_out, intervals = material.measured.summary.left_out, material.intervals
     points = {key: own.units for key, own in material.values.items()}
     axis = _axis(list(intervals.values()), [value for own in points.values() for value in own])
-    ranks, leaders = _ranks(material.comparison), leading(material.comparison)
+    ranks, leaders = material.comparison.final_ranks if material.comparison else {}, leading(material.comparison)
     missing = missing_units(material.measured)
     rows = [
         RankedRow(
@@ -80,7 +80,7 @@ def ranking(material: Material) -> Ranking | None:
             spread="" if (half := intervals[key].half_width) is None else f"± {100 * half:.2f}",
             count=missing[key].rpartition(" ")[0] if key in missing else _count(material, key),
             drawn=_drawn(intervals[key], points[key], axis) if math.isfinite(intervals[key].mean) else None,
-            rank=ranks.get(key, ""),
+            rank=place_words(ranks[key]) if key in ranks else "",
             sign=left_out[key].sign if key in left_out else "",
             leads=key in leaders,
             detail=_detail(material.titles[key], points[key], intervals[key], material.unit),
@@ -97,12 +97,6 @@ def _count(material: Material, key: str) -> str:
     if material.unit == "run" or is_by_search(material.measured, key):
         return str(count)
     return counted(count, "run")
-
-
-def _ranks(comparison: ComparisonResult | None) -> dict[str, str]:
-    if comparison is None or comparison.interim:
-        return {}
-    return {key: rank_words(places).removeprefix("rank ") for key, places in comparison.rank_intervals.items()}
 
 
 def _axis(intervals: Sequence[Interval], values: Sequence[float]) -> tuple[float, float]:

@@ -155,7 +155,7 @@ def _rank(answer: ExperimentAnswer, claim: Claim) -> tuple[bool, bool, int, int]
     sides = [comparison.values[key] for key in (pair.a, pair.b)]
     searches = [len(side.units) for side in sides if not side.constant] if comparison.unit == "search" else [1]
     own_dataset = answer.dataset == claim.dataset
-    return own_dataset, answer.differences == (), min(searches, default=1), min(pair.runs_a, pair.runs_b)
+    return own_dataset, answer.differences == (), min(searches, default=1), min(pair.of_a.runs, pair.of_b.runs)
 
 
 def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnswer | None:
@@ -199,8 +199,7 @@ def _differences(claim: Claim, stored: StoredExperiment) -> tuple[str, ...] | No
         reasons.append(f"not the settings of {table.name}")
         stored = replace(stored, deviations=())
     for row, cell in cells:
-        run = stored.runs(row.key or "")[0]
-        reasons += objections(table, row, cell, stored, len(run.fold_fingerprints), run.dimensions)
+        reasons += objections(table, row, cell, stored)
     reasons += [f"the paper quotes the value of {method} from {source}" for method, source in _quoted(claim).items()]
     return tuple(dict.fromkeys(reasons))
 

@@ -62,24 +62,18 @@ def concerns(table: PublishedTable, name: str, summary: ExperimentSummary) -> bo
     return name == table.name or name.startswith(f"{table.name}/")
 
 
-def objections(
-    table: PublishedTable,
-    row: PublishedRow,
-    cell: PublishedCell,
-    stored: StoredExperiment,
-    models: int,
-    dimensions: int,
-) -> list[str]:
-    """Why an experiment's runs of the row's method cannot fill a cell.
-
-    Args:
-        models: How many models a run tests; `dimensions` are those of one of them.
+def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: StoredExperiment) -> list[str]:
+    """Why an experiment's runs of the row's method, or those that it plans, cannot fill a cell.
 
     Returns:
         Reasons as phrases; empty if the runs can fill the cell.
     """
     experiment = stored.measured.summary.experiment.for_row(row.key or "")
     trunk = experiment.conditions.trunk
+    models = 1 if experiment.protocol == "standard" else experiment.folds
+    dimensions = experiment.conditions.embedding_size
+    for run in stored.runs(row.key or "")[:1]:
+        models, dimensions = len(run.fold_fingerprints), run.dimensions
     reasons = list(stored.deviations)
     if row.key not in (*experiment.methods, *(variant.key for variant in experiment.variants)):
         reasons.append("a method card of its own")
@@ -109,8 +103,8 @@ def objections_to_runs(
     table: PublishedTable, row: PublishedRow, cell: PublishedCell, stored: StoredExperiment
 ) -> list[str] | None:
     """The objections to what an experiment has run of a cell's method; None if it has no runs of it on the dataset."""
-    runs = stored.runs(row.key) if row.key and stored.dataset == cell.column.dataset else []
-    return objections(table, row, cell, stored, len(runs[0].fold_fingerprints), runs[0].dimensions) if runs else None
+    was_run = row.key and stored.dataset == cell.column.dataset and stored.runs(row.key)
+    return objections(table, row, cell, stored) if was_run else None
 
 
 def published_image_size(row: PublishedRow, cell: PublishedCell) -> int:

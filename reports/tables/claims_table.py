@@ -10,7 +10,6 @@ from reports.tables.differences import DISTANCE, P_VALUE, size_words
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table
 from results.published.claims import Claim
 from results.published.print_alone import PrintVerdict
-from results.statistics.comparison import ComparedPair
 from results.wording import counted, listed, plural
 
 _CAPTION = (
@@ -54,10 +53,6 @@ def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
     )
 
 
-def _difference(pair: ComparedPair) -> Cell:
-    return Cell(pair.difference, pair.half_width, form=POINTS, kind="measured")
-
-
 def _head(one: AnsweredClaim) -> str:
     claim = one.claim
     origin = ", ".join(part for part in (claim.source, claim.place) if part)
@@ -83,14 +78,14 @@ def _answer_cells(claim: Claim, answer: ExperimentAnswer | None) -> list[Cell]:
     if answer is None:
         return [Cell()] * len(_OF_RUNS)
     pair = answer.pair
-    counts = dict.fromkeys((pair.units_a, pair.units_b))
+    counts = [len(side.units) for side in (pair.of_a, pair.of_b)]
     return [
         Cell(pair.untested or size_words(pair, answer.comparison.margin)),
-        _difference(pair),
+        Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
         Cell(pair.claimed_size(claim.points / 100) if answer.dataset == claim.dataset else None),
         Cell(pair.p_better, form=P_VALUE),
         Cell(pair.smallest, form=DISTANCE),
-        Cell(pair.units_a, written=f"{', '.join(map(str, counts))} {plural(_unit(answer))}"),
+        Cell(counts[0], written=f"{', '.join(map(str, dict.fromkeys(counts)))} {plural(_unit(answer))}"),
         Cell(answer.experiment),
     ]
 

@@ -12,14 +12,15 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.compare import power_words
 from results.statistics.comparison import ComparedPair, ComparisonResult
 from results.statistics.findings import findings_of
+from results.statistics.intervals import Interval
 from results.statistics.primary_comparison import primary_comparison, primary_score
 from results.store.experiment_results import MeasuredExperiment
 
-_NUMBERS = (
-    *("difference", "low", "high", "units_a", "units_b", "runs_a", "runs_b", "degrees", "p", "p_better", "p_beyond"),
-    *("p_equal", "smallest", "direction", "size", "untested"),
+_OF_TEST = ("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "direction", "size", "untested")
+_HEADER = (
+    *("a", "b", "metric", "variant", "unit", "difference", "low", "high", "units_a", "units_b", "runs_a", "runs_b"),
+    *(*_OF_TEST, "settings_direction"),
 )
-_HEADER = ("a", "b", "metric", "variant", "unit", *_NUMBERS, "settings_direction")
 DISTANCE = NumberFormat(digits=2, scale=100)
 P_VALUE = NumberFormat(digits=3, smallest=0.001)
 
@@ -128,7 +129,8 @@ def _columns(comparison: ComparisonResult) -> tuple[Column, ...]:
 
 
 def _cells(comparison: ComparisonResult, pair: ComparedPair, titles: Mapping[str, str]) -> list[Cell]:
-    count = Cell(pair.units_a, written="" if pair.units_a == pair.units_b else f"{pair.units_a}, {pair.units_b}")
+    units_a, units_b = len(pair.of_a.units), len(pair.of_b.units)
+    count = Cell(units_a, written="" if units_a == units_b else f"{units_a}, {units_b}")
     cells = [
         Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
         Cell(f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction),
@@ -153,6 +155,9 @@ def _of_settings(comparison: ComparisonResult, pair: ComparedPair) -> ComparedPa
 
 def _values(comparison: ComparisonResult, pair: ComparedPair, score: PrimaryScore) -> tuple[Value, ...]:
     settings = _of_settings(comparison, pair)
-    numbers = (getattr(pair, name) for name in _NUMBERS)
+    interval = Interval(pair.difference, pair.half_width, len(pair.of_a.units))
     named = (pair.a, pair.b, score.metric, score.embeddings, comparison.unit)
-    return (*named, *numbers, settings.direction if settings else None)
+    ends = (interval.mean, interval.low, interval.high)
+    counts = (len(pair.of_a.units), len(pair.of_b.units), pair.of_a.runs, pair.of_b.runs)
+    of_test = (getattr(pair, name) for name in _OF_TEST)
+    return (*named, *ends, *counts, *of_test, settings.direction if settings else None)

@@ -13,7 +13,6 @@ from reports.tables.table import (
     Sheet,
     Table,
     Value,
-    mean_and_half_width,
     measured_cell,
 )
 from results.records.experiment_summary import ExperimentSummary, LeftOut
@@ -22,7 +21,7 @@ from results.spec.data_choice import samples_word
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.source_names import SourceName
-from results.statistics.comparison import ComparisonResult, MethodValues, rank_words
+from results.statistics.comparison import ComparisonResult, MethodValues, place_words
 from results.statistics.findings import findings_of
 from results.statistics.intervals import Interval
 from results.statistics.primary_comparison import (
@@ -96,6 +95,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
     titles, findings, units = measured.summary.methods, findings_of(measured), _units(measured)
     further = _further_titles(records)
     scores = [*_headline_scores(measured), *_last_epoch_scores(measured), *_further_scores(measured, further)]
+    ranks = comparison.final_ranks if comparison else {}
     last_epoch = any(one.variant == "last_epoch" for one in scores)
     rows: list[Row] = []
     left_out: dict[LeftOut, list[str]] = {}
@@ -112,7 +112,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
         rows.append(Row(titles[key] + suffix, (_count(measured, key, units[key]), *cells), key, sign + flagged))
         if reason:
             left_out.setdefault(reason, []).append(rows[-1].head)
-        values += _values(measured, own, scores, _ranks(comparison).get(key, (None, None)))
+        values += _values(measured, own, scores, ranks.get(key, (None, None)))
     count = "searches × runs" if unit_of(summary.experiment) == "search" else "n"
     return Table(
         title=summary.title,
@@ -126,7 +126,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
             *_single_searches(measured, comparison),
         ),
         remarks=(
-            *_reading(measured, last_epoch=last_epoch),
+            *_reading(measured, ranked=bool(ranks), last_epoch=last_epoch),
             *_about_further(further),
             *(finding.sentences for finding in findings if finding.level == "note"),
         ),
@@ -181,8 +181,8 @@ def _score_cell(
     """A mean with its interval; in the column of the primary score with the method's rank, bold if it leads."""
     key, primary, note = own[0].method, primary_score(measured), ""
     is_primary = (scores.variant, scores.metric) == (primary.embeddings, primary.metric)
-    if is_primary and (places := _ranks(comparison).get(key)):
-        note = rank_words(places)
+    if is_primary and comparison and (places := comparison.final_ranks.get(key)):
+        note = f"rank {place_words(places)}"
     if scores.variant == "last_epoch":
         known = sum(run.last_epoch is not None for run in own)
         note = f"({known} of {len(own)} runs)" if 0 < known < len(own) else ""
@@ -202,14 +202,9 @@ def _values(
     for one in scores:
         if interval := one.intervals.get(own[0].method):
             size = dimensions * (models if one.variant == "concatenated" else 1)
-            numbers = (*mean_and_half_width(interval), interval.n, unit, len(own))
+            numbers = (interval.mean, interval.half_width, interval.n, unit, len(own))
             is_primary = (one.variant, one.metric) == (primary.embeddings, primary.metric)
             yield (own[0].method, one.variant, one.metric, size, *numbers, *(ranks if is_primary else (None, None)))
-
-
-def _ranks(comparison: ComparisonResult | None) -> dict[str, tuple[int, int]]:
-    """The places that methods can have; none while searches or runs are missing."""
-    return {} if comparison is None or comparison.interim else comparison.rank_intervals
 
 
 def _units(measured: MeasuredExperiment) -> dict[str, MethodValues]:
@@ -257,7 +252,7 @@ def _units_words(summary: ExperimentSummary) -> str:
             return "n runs"
 
 
-def _reading(measured: MeasuredExperiment, *, last_epoch: bool) -> list[str]:
+def _reading(measured: MeasuredExperiment, *, ranked: bool, last_epoch: bool) -> list[str]:
     """How to read the columns and the intervals, and where the settings come from."""
     if not measured.records:
         return []
@@ -276,7 +271,7 @@ def _reading(measured: MeasuredExperiment, *, last_epoch: bool) -> list[str]:
             "An interval takes the mean of a search's runs as one value. Its variance is pooled over the methods, or "
             "the method's own if that is larger."
         )
-    if _ranks(primary_comparison(measured)):
+    if ranked:
         sentences.append("Rank: the places that a method can have by this comparison, all of them at once at 95 %.")
     if last_epoch:
         sentences.append("Last epoch: the same trainings at their end, without a choice of the epoch.")

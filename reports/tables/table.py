@@ -206,11 +206,6 @@ def measured_cell(interval: Interval | None, form: NumberFormat, *, leads: bool 
     return Cell(interval.mean, interval.half_width, leads, note, form, kind="measured")
 
 
-def mean_and_half_width(interval: Interval | None) -> tuple[float | None, float | None]:
-    """Return the two numbers of an interval for a sheet; None for those that there are not."""
-    return (None, None) if interval is None else (interval.mean, interval.half_width)
-
-
 def cell_text(cell: Cell) -> str:
     """Return the value with its half width, without mark and note. The text of an empty cell is empty."""
     return " ".join(part for part in (value_text(cell), half_width_text(cell)) if part)

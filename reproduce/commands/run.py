@@ -38,11 +38,11 @@ def say_what_is_to_do(session: Session, workers: int, console: Console) -> None:
     from reproduce.forecast import plan, seconds_to_do
 
     store = session.store
-    # All timings of a large store take seconds to read, so they are read only if something is left to do.
+    # All trainings of a large store take seconds to read, so they are read only if something is left to do.
     to_do = sum(method.to_do for method in plan(session, store))
     if not to_do:
         return
-    seconds = seconds_to_do(plan(session, store, store.timings()), workers)
+    seconds = seconds_to_do(plan(session, store, store.trainings()), workers)
     upper = "at most " if session.experiment.search.racing else ""
     known = f"about {in_words(seconds)} by the trainings in the store"
     expected = "how long they take is not known yet" if seconds is None else known

@@ -80,12 +80,9 @@ def _status(
         return "source unclear", origin.evidence
     reasons: list[list[str]] = [["no shipped experiment has this row"]]
     for stored in shipped:
-        experiment = stored.measured.summary.experiment
-        if stored.dataset != cell.column.dataset or row.key not in experiment.rows:
+        if stored.dataset != cell.column.dataset or row.key not in stored.measured.summary.experiment.rows:
             continue
-        of_row = experiment.for_row(row.key)
-        models = 1 if of_row.protocol == "standard" else of_row.folds
-        against = objections(table, row, cell, stored, models, of_row.conditions.embedding_size)
+        against = objections(table, row, cell, stored)
         if not against:
             return "runnable", stored.name
         reasons.append([f"{stored.name}: {reason}" for reason in against])

@@ -82,11 +82,14 @@ def compare_methods(
         else:
             differences = mean_errors(values, tested, resolution).pairs()
         verdicts = _verdicts(tested, differences, compare, len(values), alpha, margin, one_step=unit == "single search")
-    pairs = tuple(_pair(values, a, b, named, verdicts) for a, b in _asked(ordered, compare))
+    pairs = []
+    for a, b in _asked(ordered, compare):
+        found = verdicts.get((a, b)) or {"untested": named[a] or named[b]}
+        pairs.append(ComparedPair(a, b, values[a], values[b], **found))
     settings = None
     if unit == "single search":
         settings = compare_methods(values, "run", compare, alpha, margin, resolution)
-    return ComparisonResult(values, pairs, compare, unit, alpha, margin, assumed, settings)
+    return ComparisonResult(values, tuple(pairs), compare, unit, alpha, margin, assumed, settings)
 
 
 def compare_at_looks(
@@ -253,24 +256,3 @@ def corrected_level(compare: str, methods: int, alpha: float = ALPHA) -> float:
     """Return the level of "better" for the smallest p value of a family."""
     factor = least_factor(methods) if compare == "best" else family(compare, methods)
     return SHARE_OF_BETTER * alpha / factor
-
-
-def _pair(
-    values: Mapping[str, MethodValues],
-    a: str,
-    b: str,
-    untested: Mapping[str, Untested | None],
-    verdicts: Mapping[tuple[str, str], Mapping[str, Any]],
-) -> ComparedPair:
-    one, other = values[a], values[b]
-    return ComparedPair(
-        a,
-        b,
-        one.mean - other.mean,
-        units_a=len(one.units),
-        units_b=len(other.units),
-        runs_a=one.runs,
-        runs_b=other.runs,
-        untested=None if (a, b) in verdicts else untested[a] or untested[b],
-        **verdicts.get((a, b), {}),
-    )

@@ -42,7 +42,7 @@ class MethodValues:
     constant: bool = False
     missing: Missing | None = None
 
-    @property
+    @cached_property
     def mean(self) -> float:
         """Mean of the units; NaN without any."""
         return float(np.mean(self.units)) if self.units else math.nan
@@ -53,7 +53,7 @@ class ComparedPair:
     """Method a compared with method b. Differences are in the unit of the values.
 
     Attributes:
-        difference: Mean of a minus mean of b.
+        of_a: Values of a; likewise `of_b`.
         untested: Why there is no verdict; then all numbers up to `smallest` are None.
         half_width: Half the width of the difference's own 95 % interval, which is not corrected for other pairs.
         p: Two-sided p value of the hypothesis that there is no difference, for this pair alone.
@@ -61,18 +61,14 @@ class ComparedPair:
         p_beyond: p value of "beyond the margin", adjusted likewise.
         p_equal: p value of "within the margin", adjusted likewise.
         smallest: Smallest true difference that would be called better with a probability of 80 %.
-        units_a: Number of a's searches, or of its runs if nothing was searched; likewise `units_b`.
         direction: Which method is better, as far as the data can tell.
         size: Whether the difference is beyond the margin or within it, as far as they can tell.
     """
 
     a: str
     b: str
-    difference: float
-    units_a: int
-    units_b: int
-    runs_a: int
-    runs_b: int
+    of_a: MethodValues
+    of_b: MethodValues
     untested: Untested | None = None
     half_width: float | None = None
     degrees: float | None = None
@@ -85,14 +81,9 @@ class ComparedPair:
     size: Size = "cannot tell"
 
     @property
-    def low(self) -> float | None:
-        """Lower end of the difference's interval, or None."""
-        return None if self.half_width is None else self.difference - self.half_width
-
-    @property
-    def high(self) -> float | None:
-        """Upper end of the difference's interval, or None."""
-        return None if self.half_width is None else self.difference + self.half_width
+    def difference(self) -> float:
+        """Mean of a minus mean of b."""
+        return self.of_a.mean - self.of_b.mean
 
     @property
     def better(self) -> str | None:
@@ -111,11 +102,8 @@ class ComparedPair:
             self,
             a=self.b,
             b=self.a,
-            difference=-self.difference,
-            units_a=self.units_b,
-            units_b=self.units_a,
-            runs_a=self.runs_b,
-            runs_b=self.runs_a,
+            of_a=self.of_b,
+            of_b=self.of_a,
             direction=turned.get(self.direction, "cannot tell"),
         )
 
@@ -159,11 +147,6 @@ class ComparisonResult:
         return tuple(name for name, values in self.values.items() if values.units)
 
     @cached_property
-    def means(self) -> dict[str, float]:
-        """Means of the methods with values."""
-        return {name: self.values[name].mean for name in self.methods}
-
-    @cached_property
     def _by_names(self) -> dict[frozenset[str], ComparedPair]:
         return {frozenset((pair.a, pair.b)): pair for pair in self.pairs}
 
@@ -180,7 +163,7 @@ class ComparisonResult:
     @property
     def best_first(self) -> list[str]:
         """The methods from the highest mean to the lowest; those whose mean is not a number come last."""
-        return sorted(self.methods, key=lambda name: (math.isnan(self.means[name]), -self.means[name]))
+        return sorted(self.methods, key=lambda name: (math.isnan(self.values[name].mean), -self.values[name].mean))
 
     @property
     def highest(self) -> str:
@@ -227,7 +210,7 @@ class ComparisonResult:
     def rank_intervals(self) -> dict[str, tuple[int, int]]:
         """The places that each method can have by the claims: at 95 %, all of them at once hold the true ranks.
 
-        Empty unless all pairs are compared and some were tested. While searches are missing, ranks can change.
+        Empty unless all pairs are compared and some were tested. While searches are missing, they can change.
         """
         if self.compare != "all" or not self.tested:
             return {}
@@ -235,8 +218,13 @@ class ComparisonResult:
         better = Counter(pair.better for pair in self.pairs)
         return {name: (1 + worse[name], len(self.values) - better[name]) for name in self.methods}
 
+    @property
+    def final_ranks(self) -> dict[str, tuple[int, int]]:
+        """The same; empty while searches or runs are missing."""
+        return {} if self.interim else self.rank_intervals
 
-def rank_words(places: tuple[int, int]) -> str:
-    """Write the places that a method can have: `rank 2`, or `rank 1 to 3`."""
+
+def place_words(places: tuple[int, int]) -> str:
+    """Write the places that a method can have: `2`, or `1 to 3`."""
     low, high = places
-    return f"rank {low}" if low == high else f"rank {low} to {high}"
+    return f"{low}" if low == high else f"{low} to {high}"

@@ -51,44 +51,36 @@ def pooled_variance(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
     return (squares / degrees if degrees else 0.0), degrees
 
 
-def run_deviation(settings: Iterable[Sequence[float]]) -> float | None:
-    """Return the standard deviation between runs of one setting, pooled over settings; None if no runs differ."""
-    variance, degrees = pooled_variance(runs for runs in settings if len(runs) > 1 and np.ptp(runs) > 0)
-    return float(np.sqrt(variance)) if degrees else None
-
-
 @dataclass(frozen=True)
 class SearchDeviation:
-    """The standard deviation between the means of searches.
+    """The standard deviation between the means of searches, or between runs of one setting.
 
     Attributes:
         deviation: In the unit of the values. The part of the runs stays in it.
         degrees: Its degrees of freedom.
-        record: Name of the record.
-        trials: Trials of each search in the record.
+        record: Name of the kept record that it is from, if it is assumed.
         setting: The record's setting as a phrase.
     """
 
     deviation: float
     degrees: int
-    record: str = ""
-    trials: int = 0
+    record: str = "this experiment"
     setting: str = ""
 
 
-def search_deviation(measured: MeasuredExperiment, score: PrimaryScore, name: str = "") -> SearchDeviation | None:
-    """Compute the deviation between the searches of a record, pooled over its methods; None if none was repeated.
+def run_deviation(settings: Iterable[Sequence[float]]) -> SearchDeviation | None:
+    """Return the deviation between runs of one setting, pooled over settings; None if no runs differ."""
+    variance, degrees = pooled_variance(runs for runs in settings if len(runs) > 1 and np.ptp(runs) > 0)
+    return SearchDeviation(float(np.sqrt(variance)), degrees) if degrees else None
 
-    Args:
-        measured: The record.
-        score: The score of the means.
-        name: Name of the record.
-    """
+
+def search_deviation(measured: MeasuredExperiment, score: PrimaryScore) -> SearchDeviation | None:
+    """Compute the deviation between an experiment's searches, pooled over its methods; None if none was repeated."""
     means = repeated_searches(measured, score)
     if not means:
         return None
     variance, degrees = pooled_variance(means.values())
-    return SearchDeviation(float(np.sqrt(variance)), degrees, name, measured.summary.trials, setting_phrase(measured))
+    return SearchDeviation(float(np.sqrt(variance)), degrees)
 
 
 def repeated_searches(measured: MeasuredExperiment, score: PrimaryScore) -> dict[str, list[float]]:
@@ -126,7 +118,7 @@ def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> Sea
     deviation, length = float(line["deviation"]), int(line["trials"])
     if trials < length:
         deviation *= float(line["shorter"].split()[trials - FEWEST_TRIALS])
-    return SearchDeviation(deviation, int(line["degrees"]), line["record"], length, line["setting"])
+    return SearchDeviation(deviation, int(line["degrees"]), line["record"], line["setting"])
 
 
 def training_kind(conditions: Conditions) -> str:

@@ -63,33 +63,32 @@ def detectable(
     """
     unit, margin = unit_of(experiment), score.margin / 100
     units = experiment.reproductions if unit == "run" else experiment.search.searches
-    deviation, source, assumed = _deviation(experiment, score, unit, measured)
-    if deviation is None:
-        return Detectable(unit, methods, units, None, None, None, None, margin, source)
-
+    found = _deviation(experiment, score, unit, measured)
+    if found is None:
+        return Detectable(unit, methods, units, None, None, None, None, margin, "")
+    deviation = found.deviation
     alpha = ALPHA * units / sum(LOOKS) if experiment.search.until_decided else ALPHA
 
     def smallest(count: int) -> float | None:
         if count > 1:
             return deviation * smallest_difference(methods, count, score.compare, alpha)
-        return None if assumed is None else smallest_of_one_search(assumed, methods, score.compare)
+        return smallest_of_one_search(found, methods, score.compare) if unit == "single search" else None
 
     needed = units_for(methods, margin / deviation, score.compare)
-    return Detectable(unit, methods, units, deviation, smallest(units), smallest(units + 1), needed, margin, source)
+    return Detectable(
+        unit, methods, units, deviation, smallest(units), smallest(units + 1), needed, margin, found.record
+    )
 
 
 def _deviation(
     experiment: Experiment, score: PrimaryScore, unit: Unit, measured: MeasuredExperiment | None
-) -> tuple[float | None, str, SearchDeviation | None]:
-    own = "this experiment"
+) -> SearchDeviation | None:
+    """The deviation of what an experiment compares: its own, or that of a record."""
     if unit == "run":
         values = measured.values(score.metric, score.embeddings) if measured else {}
-        return run_deviation(runs for own in values.values() for runs in own.values()), own, None
+        return run_deviation(runs for own in values.values() for runs in own.values())
     found = search_deviation(measured, score) if measured and unit == "search" else None
-    if found is not None and found.deviation > 0:
-        return found.deviation, own, None
-    assumed = nearest_search_deviation(experiment, score)
-    return (None, "", None) if assumed is None else (assumed.deviation, assumed.record, assumed)
+    return found if found is not None and found.deviation > 0 else nearest_search_deviation(experiment, score)
 
 
 def smallest_of_one_search(assumed: SearchDeviation, methods: int, compare: str = "all") -> float:

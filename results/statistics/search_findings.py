@@ -19,8 +19,8 @@ from results.statistics.comparison import ComparisonResult
 from results.statistics.deviations import search_deviation
 from results.statistics.finding import Finding
 from results.statistics.planning import units_for
-from results.statistics.primary_comparison import primary_score, resolution, unit_of, unit_values
-from results.statistics.tuning import Gain, gains
+from results.statistics.primary_comparison import primary_score, unit_of
+from results.statistics.tuning import gains_over
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, joined, listed
 
@@ -98,22 +98,6 @@ def _looks(measured: MeasuredExperiment, comparison: ComparisonResult, level: fl
             f"probability of {power_words(score.compare)} takes {needed} searches of each."
         )
     return Finding("note", f"{outcome} after {searches} searches of each method; {planned}.", "search", detail)
-
-
-def gains_over(tuned: MeasuredExperiment, default: MeasuredExperiment, rows: Mapping[str, str]) -> list[Gain]:
-    """Return what searches gained over runs of default settings, of methods with two of each or more.
-
-    The defaults may be those of another experiment. `rows` has the method of each row of defaults, by its key.
-    """
-    score = primary_score(tuned)
-    own, theirs = (unit_values(one, one.values(score.metric, score.embeddings)) for one in (tuned, default))
-    both = {
-        method: (own[method].units, theirs[row].units)
-        for row, method in rows.items()
-        if method in own and not any(one.missing or len(one.units) < 2 for one in (own[method], theirs[row]))
-    }
-    searches, runs = ({key: pair[place] for key, pair in both.items()} for place in (0, 1))
-    return gains(searches, runs, resolution(tuned, score)) if both else []
 
 
 def _tuning(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:

@@ -1,13 +1,15 @@
 """What tuning buys: the methods' searches beside runs of their default settings."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from results.statistics.compare import mean_errors
 from results.statistics.comparison import MethodValues
 from results.statistics.pair_tests import holm, pairs_of
+from results.statistics.primary_comparison import primary_score, resolution, unit_values
+from results.store.experiment_results import MeasuredExperiment
 
 
 @dataclass(frozen=True)
@@ -29,28 +31,38 @@ class Gain:
     searches: int
 
 
-def gains(
-    tuned: Mapping[str, Sequence[float]], default: Mapping[str, Sequence[float]], resolution: float = 0.0
-) -> list[Gain]:
-    """Compute the gains of methods from the means of their searches and the runs of their defaults, two each or more.
+def gains_over(tuned: MeasuredExperiment, default: MeasuredExperiment, rows: Mapping[str, str]) -> list[Gain]:
+    """Return what searches gained over runs of default settings, of methods with two of each or more.
+
+    The defaults may be those of another experiment. `rows` has the method of each row of defaults, by its key.
+    """
+    score = primary_score(tuned)
+    own, theirs = (unit_values(one, one.values(score.metric, score.embeddings)) for one in (tuned, default))
+    both = {method: (own[method], theirs[row]) for row, method in rows.items() if method in own}
+    whole = {key: pair for key, pair in both.items() if not any(one.missing or len(one.units) < 2 for one in pair)}
+    return gains(whole, resolution(tuned, score)) if whole else []
+
+
+def gains(pairs: Mapping[str, tuple[MethodValues, MethodValues]], step: float = 0.0) -> list[Gain]:
+    """Compute the gains of methods from their searches and the runs of their defaults, two each or more.
 
     The variances are those of the comparison: searches pool theirs, and so do runs of defaults, or a method takes its
     own if that is larger. Between the two the degrees of freedom are Satterthwaite's.
     """
-    values = {f"tuned {key}": MethodValues(tuple(own), len(own)) for key, own in tuned.items()}
-    values |= {f"default {key}": MethodValues(tuple(default[key]), len(default[key]), searched=False) for key in tuned}
-    pairs = mean_errors(values, list(values), resolution).pairs()
+    values = {f"tuned {key}": replace(tuned, searched=True) for key, (tuned, _) in pairs.items()}
+    values |= {f"default {key}": replace(default, searched=False) for key, (_, default) in pairs.items()}
+    differences = mean_errors(values, list(values), step).pairs()
     first, second = pairs_of(len(values))
-    own = np.flatnonzero(second - first == len(tuned))
-    adjusted, half_widths = holm(pairs.p[own]), pairs.half_width()[own]
+    own = np.flatnonzero(second - first == len(pairs))
+    adjusted, half_widths = holm(differences.p[own]), differences.half_width()[own]
     return [
         Gain(
             key,
-            float(pairs.difference[own[place]]),
+            float(differences.difference[own[place]]),
             float(half_widths[place]),
             float(adjusted[place]),
-            sum(one < float(np.mean(default[key])) for one in units),
-            len(units),
+            sum(one < default.mean for one in tuned.units),
+            len(tuned.units),
         )
-        for place, (key, units) in enumerate(tuned.items())
+        for place, (key, (tuned, default)) in enumerate(pairs.items())
     ]

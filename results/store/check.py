@@ -48,7 +48,7 @@ class CheckedRecords:
     """The outcome of a check.
 
     Attributes:
-        findings: What is not as it should be.
+        faults: What is not as it should be.
         specs: The specifications of the whole trainings, by fingerprint.
         runs: The whole test evaluations, by fingerprint.
         rows: Number of rows that were read.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord, TestCurve
@@ -22,8 +22,6 @@ Values = Mapping[str, Mapping[int, list[float]]]
 
 
 class _SearchRecord(Record):
-    model_config = ConfigDict(extra="ignore")  # The records in `results/measured` have the lengths of trainings too.
-
     method: str
     search: int
     trial_scores: tuple[float, ...]

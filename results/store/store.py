@@ -4,18 +4,17 @@ One SQLite file holds everything; weights are files in the artifact folder. Each
 crash loses no finished training. Threads and processes can use one store at the same time.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import pandas as pd
 
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
-from results.spec.training_spec import FoldSpec
 from results.store import StoreError
 from results.store.database import AnyRecord, Database
 from results.store.frame import (
@@ -39,14 +38,6 @@ _LISTED = """
     WHERE listed.study IS searched.study AND experiment = ?
     ORDER BY method, search, run
 """
-
-
-class Timing(NamedTuple):
-    """A finished training, its number of iterations, and its duration in seconds."""
-
-    spec: FoldSpec
-    iterations: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -112,9 +103,9 @@ class Store:
         """Return the fingerprints of those trainings that have a stored result."""
         return {row["fingerprint"] for row in self.database.rows("SELECT fingerprint FROM trainings")} & {*fingerprints}
 
-    def timings(self) -> list[Timing]:
-        """Return the specs, iterations and durations of all finished trainings."""
-        return [Timing(one.spec, one.iterations, one.wall_time) for one in self._trainings()]
+    def trainings(self) -> list[FoldResult]:
+        """Return the results of all finished trainings."""
+        return [result for _, result in self.database.records(FoldResult, "trainings")]
 
     def put_fold(self, result: FoldResult) -> None:
         """Store the result of a finished training. If the training has a stored result, that one stays."""
@@ -222,9 +213,9 @@ class Store:
             case "runs":
                 return runs_table(self._exported_runs())
             case "folds":
-                return folds_table(self._trainings())
+                return folds_table(self.trainings())
             case "curves":
-                return curves_table(self._trainings())
+                return curves_table(self.trainings())
             case "test_points":
                 return test_points_table(self.test_curves().values())
             case "class_scores":
@@ -241,9 +232,6 @@ class Store:
             runs += [ExportedRun(record, *about) for record in self.experiment_runs(start.fingerprint)]
         known = {run.record.fingerprint for run in runs}
         return runs + [ExportedRun(record) for record in self._runs() if record.fingerprint not in known]
-
-    def _trainings(self) -> Iterator[FoldResult]:
-        return (result for _, result in self.database.records(FoldResult, "trainings"))
 
     def _runs(self) -> list[RunRecord]:
         records = (record for _, record in self.database.records(RunRecord, "runs"))

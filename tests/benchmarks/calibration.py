@@ -22,6 +22,7 @@ from results.atomic_files import write_atomically
 from results.records.provenance import provenance
 from results.spec.search_settings import LOOKS
 from results.statistics.compare import ALPHA
+from results.statistics.comparison import MethodValues
 from results.statistics.deviations import WIDENING
 from results.statistics.pair_tests import (
     SHARE_OF_BETTER,
@@ -285,7 +286,8 @@ def tuning(number: int, methods: int, searches: int, gain: float, tables: int) -
     default = 0.5 * generator.standard_normal((tables, methods, 5))
     errors, seen, keys = 0, 0.0, [str(number) for number in range(methods)]
     for own, given in zip(tuned, default, strict=True):
-        found = gains(dict(zip(keys, own, strict=True)), dict(zip(keys, given, strict=True)))
+        values = [[MethodValues(tuple(one), len(one)) for one in kind] for kind in (own, given)]
+        found = gains(dict(zip(keys, zip(*values, strict=True), strict=True)))
         claimed = np.array([one.p < ALPHA for one in found])
         errors += int(claimed[truth == 0].any())
         seen += float(claimed[1::2].mean())

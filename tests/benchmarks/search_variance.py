@@ -25,6 +25,7 @@ from results.statistics.deviations import (
     pooled_variance,
     repeated_searches,
     search_deviation,
+    setting_phrase,
     training_kind,
 )
 from results.statistics.primary_comparison import Metric
@@ -56,18 +57,18 @@ def kept_deviations() -> pd.DataFrame:
 
 
 def _deviation_line(name: str, kept: MeasuredExperiment, score: PrimaryScore) -> dict[str, Any] | None:
-    found, experiment = search_deviation(kept, score, name), kept.summary.experiment
+    found, experiment = search_deviation(kept, score), kept.summary.experiment
     if found is None or found.degrees < FEWEST_DEGREES or found.deviation == 0:
         return None
     return {
         "record": name,
-        "setting": found.setting,
+        "setting": setting_phrase(kept),
         "dataset": kept.summary.dataset,
         "trunk": experiment.conditions.trunk.name,
         "training": training_kind(experiment.conditions),
         "metric": score.metric,
         "embeddings": score.embeddings,
-        "trials": found.trials,
+        "trials": kept.summary.trials,
         "degrees": found.degrees,
         "deviation": found.deviation,
         "shorter": " ".join(map(repr, _shorter(kept, list(repeated_searches(kept, score))))),

@@ -4,7 +4,6 @@ import math
 
 import pandas as pd
 
-from reports.figures.intervals import MethodRuns
 from results.statistics.intervals import student_t_interval
 
 
@@ -21,8 +20,8 @@ RUNS = (0.50, 0.54, 0.61)
 HALF = 4.302652729911275 * math.sqrt(0.0031) / math.sqrt(3)
 
 
-def method_runs(name, values):
-    return MethodRuns(name, values, student_t_interval(values) if values else None)
+def method_runs(values):
+    return values, student_t_interval(values)
 
 
 def points(line, values, published=None, panel="CUB", unit="run"):

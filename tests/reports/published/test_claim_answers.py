@@ -143,7 +143,7 @@ def test_repeated_searches_answer_before_many_runs():
     )
     once = of_paper(HIGH * 3, LOW * 3, name="once", search={"trials": 20})
     answer = answered(once, repeated, setting="").runs
-    assert (answer.experiment, answer.pair.units_a, answer.pair.runs_a) == ("mine", 2, 6)
+    assert (answer.experiment, len(answer.pair.of_a.units), answer.pair.of_a.runs) == ("mine", 2, 6)
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,9 @@ def test_differences_are_those_of_the_experiments_comparison():
     measured = world(SEARCHES, trials=10, searches=3)
     frame, expected = read(differences(measured)), primary_comparison(measured).pairs
     assert list(zip(frame["a"], frame["b"], strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
-    for column in ("difference", "low", "high", "degrees", "p", "p_better", "p_beyond", "p_equal", "smallest"):
+    for column in ("difference", "degrees", "p", "p_better", "p_beyond", "p_equal", "smallest"):
         assert list(frame[column]) == pytest.approx([getattr(pair, column) for pair in expected]), column
+    assert list((frame["high"] - frame["low"]) / 2) == pytest.approx([pair.half_width for pair in expected])
     assert list(frame["p_better"]) == pytest.approx([0.019040, 0.002125, 0.062346], abs=1e-6)
     assert list(frame["direction"]) == ["a better", "a better", "cannot tell"]
     assert list(frame["size"]) == ["cannot tell", "beyond", "cannot tell"]

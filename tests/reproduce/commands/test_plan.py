@@ -10,11 +10,10 @@ from reproduce.commands.plan import show_plan
 from reproduce.forecast import MethodPlan, plan
 from reproduce.run.session import open_session
 from reproduce.storage import open_store, storage_paths
-from results.store.store import Timing
 from results.wording import in_words
 from tests.support.command_line import TINY, ask
 from tests.support.experiment_files import load_experiment
-from tests.support.sample_records import changed_spec
+from tests.support.sample_records import changed_spec, some_result
 
 
 def method(in_store=0, measured=(), trainings=5):
@@ -74,7 +73,7 @@ def planned(tmp_path):
 
 def test_only_trainings_under_the_same_conditions_are_measurements_and_own_ones_come_first(planned):
     def timing(key, seconds, **changes):
-        return lambda specs: Timing(changed_spec(specs[key], **changes), 100, seconds)
+        return lambda specs: some_result(changed_spec(specs[key], **changes), wall_time=seconds)
 
     none = planned(timing("triplet", 9.0, embedding_size=3), timing("triplet", 9.0, dataset="other"))
     assert [one.measured for one in none.values()] == [(), ()]

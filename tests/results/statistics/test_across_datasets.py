@@ -25,7 +25,8 @@ from tests.benchmarks.board_calibration import FILE, consistent, simulate
 
 def on_dataset(difference, error=None, degrees=10.0, untested=None):
     half_width = None if error is None else stats.t.ppf(0.975, degrees) * error
-    return ComparedPair("a", "b", difference, 3, 3, 3, 3, untested, half_width, degrees)
+    values = [MethodValues((mean,), 3) for mean in (difference, 0.0)]
+    return ComparedPair("a", "b", *values, untested, half_width, degrees)
 
 
 def pair(differences, errors):

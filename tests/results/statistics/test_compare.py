@@ -12,7 +12,7 @@ from scipy import stats
 
 from results.spec.search_settings import LOOKS
 from results.statistics.compare import compare_at_looks, compare_methods, mean_half_widths, power_words
-from results.statistics.comparison import ComparedPair, MethodValues, rank_words
+from results.statistics.comparison import ComparedPair, MethodValues, place_words
 from results.statistics.deviations import SearchDeviation
 from results.statistics.pair_tests import adjusted as adjusted_of
 from results.statistics.pair_tests import adjusted_in_one_step, least_factor
@@ -195,11 +195,10 @@ def test_three_answers_of_a_pair_stand_apart():
     assert (pair.direction, pair.size, pair.claimed_size(1.5), pair.claimed_size(0.15)) == (
         *("a better", "within", "excluded", "compatible"),
     )
-    assert (pair.high - pair.difference, pair.difference - pair.low) == pytest.approx((pair.half_width,) * 2)
-    assert ComparedPair("a", "b", 1.0, 3, 3, 3, 3, half_width=0.5).claimed_size(1.5) == "compatible"
+    assert ComparedPair("a", "b", of(1), of(0), half_width=0.5).claimed_size(1.5) == "compatible"
     turned = compare_methods(table(5, B=(30, 0.001), A=(30.15, 0.001)), margin=0.5).pair("A", "B")
     assert (turned.a, turned.better, turned.direction) == ("A", "A", "a better")
-    assert turned.low == pytest.approx(pair.low)
+    assert turned.difference == pytest.approx(pair.difference)
 
 
 def test_methods_that_are_not_complete_get_no_verdict_but_count_in_the_correction():
@@ -207,7 +206,7 @@ def test_methods_that_are_not_complete_get_no_verdict_but_count_in_the_correctio
     result = compare_methods({**THREE, "D": half}, margin=0.5)
     assert result.interim
     assert {pair.untested for pair in result.pairs if "D" in (pair.a, pair.b)} == {"searches missing"}
-    assert {(pair.low, pair.high, pair.claimed_size(1)) for pair in result.pairs if pair.untested} == {(None,) * 3}
+    assert {(pair.half_width, pair.claimed_size(1)) for pair in result.pairs if pair.untested} == {(None, None)}
     alone = compare_methods(THREE, margin=0.5)
     for pair in alone.pairs:
         assert result.pair(pair.a, pair.b).p == pair.p
@@ -275,7 +274,7 @@ def test_each_planned_look_has_its_share_of_the_level_and_claims_stay():
 def test_a_claim_of_an_early_look_stays_when_later_searches_disagree():
     early = {"a": (0.3, 0.301, 0.302, 0.1), "b": (0.2, 0.201, 0.202, 0.2)}
     values = {name: MethodValues(units, 8) for name, units in early.items()}
-    assert (values["a"].units, compare_at_looks(values, looks=(3, 8)).pair("a", "b").runs_a) == (early["a"], 6)
+    assert (values["a"].units, compare_at_looks(values, looks=(3, 8)).pair("a", "b").of_a.runs) == (early["a"], 6)
     assert compare_methods(values).pair("a", "b").better is None
     assert compare_at_looks(values).pair("a", "b").better == "a"
     assert compare_at_looks(values).decided
@@ -287,7 +286,7 @@ def test_ranks_follow_from_the_claims():
     values = table(3, D=(30, 0.04), A=(40, 0.04), B=(39.6, 0.04), C=(39.2, 0.04))
     ranks = compare_methods(values, margin=0.5).rank_intervals
     assert ranks == {"A": (1, 2), "B": (1, 3), "C": (2, 3), "D": (4, 4)}
-    assert (rank_words(ranks["B"]), rank_words(ranks["D"])) == ("rank 1 to 3", "rank 4")
+    assert (place_words(ranks["B"]), place_words(ranks["D"])) == ("1 to 3", "4")
     assert compare_methods(values, margin=0.5, compare="best").rank_intervals == {}
 
 

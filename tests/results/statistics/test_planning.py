@@ -81,5 +81,5 @@ def test_a_budget_of_given_settings_is_one_of_runs():
 
 def test_deviations_of_runs_are_pooled_over_the_settings_that_vary():
     settings = [[0.1, 0.3], [0.5, 0.5, 0.8], [0.2, 0.2], [0.9]]
-    assert run_deviation(settings) == pytest.approx(np.sqrt((0.02 + 2 * 0.03) / 3))
+    assert run_deviation(settings).deviation == pytest.approx(np.sqrt((0.02 + 2 * 0.03) / 3))
     assert run_deviation([[0.9], [0.2, 0.2]]) is None

@@ -44,7 +44,7 @@ def test_a_file_asks_for_score_margin_and_comparisons():
     result = primary_comparison(measured)
     assert [(pair.a, pair.b) for pair in result.pairs] == [("poor", "good"), ("poor", "near")]
     assert (result.margin, result.alpha) == (pytest.approx(0.02), ALPHA)
-    assert result.means["good"] == 1.0
+    assert result.values["good"].mean == 1.0
 
 
 def test_further_scores_share_a_second_level():
@@ -84,7 +84,7 @@ def test_without_a_search_the_runs_are_the_data():
     assert (result.unit, result.settings) == ("run", None)
     assert not any(own.searched for own in result.values.values())
     assert result.pair("good", "poor").better == "good"
-    assert result.pair("good", "poor").units_a == 6
+    assert len(result.pair("good", "poor").of_a.units) == 6
     values = measured.values("map_at_r", "concatenated")
     runs = student_t_interval(np.ravel(THREE["near"]).tolist())
     assert method_intervals(measured, values)["near"] == runs

@@ -11,11 +11,11 @@ from results.spec.search_settings import SearchedRange
 from results.statistics.primary_comparison import primary_comparison
 from results.statistics.search_findings import (
     cut_offs,
-    gains_over,
     range_ends,
     search_findings,
     validation_scores,
 )
+from results.statistics.tuning import gains_over
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import measured, specs_of, with_trainings
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary

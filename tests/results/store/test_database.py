@@ -232,7 +232,7 @@ def test_a_damaged_row_is_named_with_the_remedy_whenever_it_is_read(file, values
     change(file, f"UPDATE trainings SET {places}", *values.values())
     store, fingerprint = opened(file), some_spec().fingerprint
     assert store.table("folds").empty
-    assert store.timings() == store.timings() == []
+    assert store.trainings() == store.trainings() == []
     (left_out,) = caplog.messages
     for text in (refusal(store.fold_result, fingerprint), left_out):
         assert f"store {file}: row {fingerprint} of trainings is damaged" in text

@@ -51,7 +51,7 @@ def test_any_number_of_trainings_is_looked_up_at_once(store):
     assert store.finished_folds(fingerprints) == set(expected)
     assert store.fold_results([]) == {}
     assert store.finished_folds([]) == set()
-    assert [(timing.iterations, timing.seconds) for timing in store.timings()] == [(200, 2.5)] * 4
+    assert [(one.iterations, one.wall_time) for one in store.trainings()] == [(200, 2.5)] * 4
 
 
 def test_trainings_and_curves_are_read_back_as_frames(store):
