@@ -66,8 +66,8 @@ def planned(tmp_path):
     experiment = load_experiment("quickstart", overrides)
     session = open_session("q", experiment, storage_paths(str(tmp_path / "s.sqlite")), None)
     specs = {
-        key: session.setup.fold_specs(template.method, "reproduction", 0)[0]
-        for key, template in session.methods.items()
+        key: session.setup.fold_specs(study.method.method, "reproduction", 0)[0]
+        for key, study in session.planned.items()
     }
     return lambda *timings: {one.title: one for one in plan(session, None, [t(specs) for t in timings])}
 

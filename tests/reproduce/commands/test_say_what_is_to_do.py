@@ -34,7 +34,7 @@ def said(session: Session) -> str:
 
 def measure(session: Session, seconds: float) -> None:
     """Put a training of a method into the store."""
-    (method,) = (method.method for method in session.methods.values() if method.method.loss is not None)
+    (method,) = (study.method.method for study in session.planned.values() if study.method.method.loss is not None)
     spec = session.setup.fold_specs(method, "calibration", 0)[0]
     open_store(session.paths).put_fold(some_result(spec, wall_time=seconds))
 
