@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from reproduce.commands.options import STORE, Skip, Subset
+from reproduce.commands.options import STORE, DataFolder, Skip, Subset
 from reproduce.errors import InputError, as_input_errors
 from reproduce.monitoring.bars import Bars
+from reproduce.storage import storage_paths
 from reproduce.terminal import output_console, say, show_rows
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 app = typer.Typer(name="data", help="Check a dataset.", no_args_is_help=True)
 
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset; `reproduce datasets` lists them.")]
-DataFolder = Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images.")]
-
-CACHE = Path(STORE).parent / "cache"
-"""Folder where `reproduce run` looks for copies of features by default."""
 
 _MOST_FAULTS = 20
 """At most this many faults are listed."""
@@ -65,7 +62,8 @@ def check(
             return say(console, f"{name} is embedded; there is nothing to check")
         try:
             if name == FEATURES:
-                opened = open_dataset(DataRequest(DataChoice(name=name), ImageSettings(), CACHE, data))
+                cache = storage_paths(STORE).cache  # Where `reproduce run` looks for copies of features.
+                opened = open_dataset(DataRequest(DataChoice(name=name), ImageSettings(), cache, data))
                 _check_features(opened, console)
                 return say(console, f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
             if data is None:

@@ -82,7 +82,7 @@ def run(
     tracked = open_trackers(track or [], where.store.parent / "tensorboard")
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device(device if ray is None else "auto")
-    failed: dict[str, str] = {}
+    failed, methods = dict[str, str](), 0
     loaded = choices.experiments(experiment)
     for opened in open_sessions(loaded, where, console, choices.weights, plan=False, device=features_on):
         started, made = time.perf_counter(), 0
@@ -96,10 +96,12 @@ def run(
                 break
         done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
         _say_end(session, finished, f"{done}, {finished.found} found in the store", console)
+        methods += len(session.titles)
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
     if failed:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in failed.items())
-        raise WorkFailedError(f"no results for {reasons} (the other methods are finished)")
+        others = " (the other methods are finished)" if len(failed) < methods else ""
+        raise WorkFailedError(f"no results for {reasons}{others}")
 
 
 def _say_end(session: Session, finished: Finished, done: str, console: Console) -> None:

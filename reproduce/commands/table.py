@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from reproduce.commands.options import STORE, Format, StoreAt
-from reproduce.errors import InputError, read_text
+from reproduce.errors import InputError, nearest_first, read_text
 from reproduce.storage import existing_store, opened_store
 from reproduce.terminal import output_console, print_table, say
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from reports.tables.table import Table
     from results.published.claims import Claim
     from results.store.experiment_results import MeasuredExperiment
-    from results.store.store import Store
 
 
 def table(
@@ -70,22 +69,23 @@ def table(
         say(output_console(), f"experiments in the store: {', '.join(stored) or 'none'}")
         say(output_console(), "`reproduce table NAME` draws a table.")
     elif what == "published" or (what is None and name in published):
-        print_table(with_notes(_published(name, existing_store(store), store), notes), output)
+        print_table(with_notes(_published(name, store), notes), output)
     else:
         for measured in _measured(name, store, f"published tables ({', '.join(published)})"):
             _print_measured(measured, what or "results", output, notes, compare)
 
 
-def _published(name: str, store: Store | None, store_location: str) -> Table:
-    from reports.published.join import published_layout
-    from reproduce.outputs.tables import compared_with_runs
-    from results.published.tables import published_tables
+def _published(name: str, store_location: str) -> Table:
+    from reports.published.join import join, published_layout
+    from reproduce.outputs.tables import stored_experiments
+    from results.published.tables import published_table, published_tables
 
     if name not in published_tables():
-        raise InputError(f"there is no published table {name!r}; use {', '.join(published_tables())}")
+        raise InputError(f"no published table {name!r}; there are {nearest_first(name, published_tables())}")
+    table, store = published_table(name), existing_store(store_location)
     if store is None:
         typer.echo(f"{store_location}: there is no store yet, so the table has no runs", err=True)
-    return published_layout(compared_with_runs(name, store))
+    return published_layout(join(table, [] if store is None else stored_experiments(store, table)))
 
 
 _CHOSEN_LATER = (

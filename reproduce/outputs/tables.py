@@ -12,27 +12,20 @@ from pydantic import JsonValue, ValidationError
 from reports.board.board_table import board_page, pairs_table, ranking_table
 from reports.board.boards import Board, Source, with_all_methods
 from reports.published.eligibility import StoredExperiment, concerns
-from reports.published.join import ComparedTable, join
 from reports.tables.differences import differences
 from reports.tables.formats import WRITERS
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from reproduce.config.deviations import deviations
-from reproduce.config.method_card import suite_card
+from reproduce.config.method_card import suite_cards
 from reproduce.errors import InputError, writing_to
 from reproduce.outputs.find_runs import find_experiments
 from results.atomic_files import write_atomically
-from results.published.tables import PublishedTable, published_table
+from results.published.tables import PublishedTable
 from results.statistics.primary_comparison import primary_score
 from results.store.experiment_results import FOLDER, MeasuredExperiment, latest_starts
 from results.store.store import Start, Store
-
-
-def compared_with_runs(name: str, store: Store | None) -> ComparedTable:
-    """A published table beside what the store has of it; without a store nothing was run."""
-    table = published_table(name)
-    return join(table, [] if store is None else stored_experiments(store, table))
 
 
 def stored_experiments(store: Store, table: PublishedTable | None = None) -> list[StoredExperiment]:
@@ -60,9 +53,8 @@ def kept_experiments() -> list[StoredExperiment]:
 
 def published_settings(measured: MeasuredExperiment) -> dict[str, dict[str, JsonValue]]:
     """The hyperparameters that the suite's cards give as published for an experiment's dataset, by method."""
-    cards = {method: suite_card(method) for method in measured.summary.methods}
-    dataset = measured.summary.dataset
-    return {method: card.published.get(dataset, {}) for method, card in cards.items() if card is not None}
+    summary = measured.summary
+    return {key: card.published.get(summary.dataset, {}) for key, card in suite_cards(summary.methods).items()}
 
 
 def compared_by(measured: MeasuredExperiment, compare: str) -> MeasuredExperiment:
@@ -131,8 +123,7 @@ def latest_sources(store: Store | None, place: str) -> list[Source]:
 def _with_runs(store: Store, start: Start, place: str) -> Iterator[Source]:
     """Yield an experiment with the methods of all its starts, if it has runs."""
     measured = MeasuredExperiment.of_all_starts(store, start.fingerprint)
-    cards = {method: suite_card(method) for method in dict.fromkeys(record.method for record in measured.records)}
-    titles = {method: card.title for method, card in cards.items() if card is not None}
+    titles = {key: card.title for key, card in suite_cards(record.method for record in measured.records).items()}
     if measured.records:
         yield Source(start.name, place, with_all_methods(measured, titles))
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import qmc
 
 from protocols.search.proposals import Proposals, build_sampler, try_sampler
-from protocols.training.build_method import MethodError
 from protocols.search.space import SearchParameter
+from protocols.training.build_method import MethodError
 from results.records.trials import Trial
 from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
