@@ -16,7 +16,6 @@ from reproduce.storage import existing_store, opened_store
 from reproduce.terminal import output_console, print_table, say
 
 if TYPE_CHECKING:
-    from reports.board.boards import Board
     from reports.published.eligibility import StoredExperiment
     from reports.tables.table import Table
     from results.published.claims import Claim
@@ -100,7 +99,7 @@ def _measured(name: str, store_location: str, published: str) -> Iterator[Measur
     from results.store.experiment_results import MeasuredExperiment
 
     if name.endswith(RECORD):
-        yield from (source.measured for source in named_sources(None, store_location, [name]))
+        yield from (source.measured for source in named_sources(None, [name]))
         return
     store = opened_store(store_location, hint=f"; {published} need none")
     for experiment in find_experiments(store, [name], f"; there are also {published}"):
@@ -217,10 +216,10 @@ def board(
     """
     from reports.board.board_table import pairs_table, ranking_table
     from reports.board.boards import boards_of
-    from reproduce.outputs.tables import latest_sources, named_sources
+    from reproduce.outputs.tables import latest_sources, named_sources, write_board
 
     opened = existing_store(store)
-    boards, left_out = boards_of(named_sources(opened, store, name) if name else latest_sources(opened, store))
+    boards, left_out = boards_of(named_sources(opened, name) if name else latest_sources(opened))
     for line in left_out:
         typer.echo(line, err=True)
     if not boards:
@@ -237,13 +236,11 @@ def board(
                 print_table(replace(ranking, notes=ranking.notes[1:]), output)
             print_table(pairs_table(one, compare, told=output == "terminal" and compare == "all"), output)
         else:
-            _write_board(one, compare, to / f"board_{number}" if len(boards) > 1 else to)
+            from reproduce.outputs.page import drawn_line  # Imports what draws figures.
 
-
-def _write_board(board: Board, compare: str, folder: Path) -> None:
-    from reproduce.outputs.page import drawn_line
-    from reproduce.outputs.tables import write_board
-
-    page, *files = write_board(board, compare, folder, drawn_line())
-    datasets = ", ".join(one.title for one in board.datasets)
-    say(output_console(), f"{datasets}: {page}; beside it {', '.join(file.name for file in files)}")
+            folder = to / f"board_{number}" if len(boards) > 1 else to
+            page, *files = write_board(one, compare, folder, drawn_line())
+            datasets, others = (
+                ", ".join(names) for names in ([d.title for d in one.datasets], [f.name for f in files])
+            )
+            say(output_console(), f"{datasets}: {page}; beside it {others}")

@@ -84,7 +84,7 @@ FILES = {"markdown": "md", "csv": "csv", "json": "json", "latex": "tex"}
 """Suffixes of a board's files by format."""
 
 
-def named_sources(store: Store | None, place: str, names: Sequence[str]) -> list[Source]:
+def named_sources(store: Store | None, names: Sequence[str]) -> list[Source]:
     """Return the experiments of these names: records are read from their files, others from the store.
 
     Raises:
@@ -97,7 +97,7 @@ def named_sources(store: Store | None, place: str, names: Sequence[str]) -> list
         elif store is None:
             raise InputError(f"{name}: there is no store to read it from; name one with --store")
         else:
-            found = [source for start in find_experiments(store, [name]) for source in _with_runs(store, start, place)]
+            found = [source for start in find_experiments(store, [name]) for source in _with_runs(store, start)]
         if not found:
             raise InputError(f"{name}: has no tested run yet; continue with `reproduce run {name}`")
         sources += found
@@ -114,18 +114,18 @@ def _record(file: Path) -> Source:
     return Source(file.name.partition(".json")[0], file.name, measured)
 
 
-def latest_sources(store: Store | None, place: str) -> list[Source]:
+def latest_sources(store: Store | None) -> list[Source]:
     """Return the finished experiments of a store, the latest first."""
     starts = [] if store is None else [(store, start) for start in latest_starts(store)]
-    return [source for opened, start in starts for source in _with_runs(opened, start, place) if source.finished]
+    return [source for opened, start in starts for source in _with_runs(opened, start) if source.finished]
 
 
-def _with_runs(store: Store, start: Start, place: str) -> Iterator[Source]:
+def _with_runs(store: Store, start: Start) -> Iterator[Source]:
     """Yield an experiment with the methods of all its starts, if it has runs."""
     measured = MeasuredExperiment.of_all_starts(store, start.fingerprint)
     titles = {key: card.title for key, card in suite_cards(record.method for record in measured.records).items()}
     if measured.records:
-        yield Source(start.name, place, with_all_methods(measured, titles))
+        yield Source(start.name, store.url, with_all_methods(measured, titles))
 
 
 def write_board(board: Board, compare: str, folder: Path, made: str) -> list[Path]:

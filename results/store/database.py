@@ -52,9 +52,7 @@ def store_file(place: str | Path) -> Path:
     """
     path = str(place).removeprefix("sqlite:///")
     if "://" in path:
-        raise StoreError(
-            f"--store {str(place)!r}: a store is one SQLite file; give its path, such as runs/store.sqlite"
-        )
+        raise StoreError(f"--store {str(place)!r}: a store is one SQLite file; give it, as in runs/store.sqlite")
     if path.strip() in ("", ".", ":memory:"):
         raise StoreError(f"--store {str(place)!r}: names no file; give a path, such as runs/store.sqlite")
     return Path(path).expanduser()

@@ -34,7 +34,7 @@ def test_the_time_comes_from_the_store_or_from_the_rate_or_is_not_known():
     assert method(measured=(20.0, 40.0)).seconds() == pytest.approx(150)
     assert method(measured=(20.0,)).seconds(rate=10.0) == pytest.approx(500)
     assert method(in_store=5).seconds() == 0.0
-    assert "5 trainings, 0 in the store; how long they take is not known; --rate" in shown([method()])
+    assert "5 trainings, 0 in the store; how long they take is not known; `plan --rate" in shown([method()])
     assert "about 2 min left, 1 at a time, by the trainings in the store" in shown([method(measured=(20.0, 40.0))])
     assert "at most 8 min of training at 10 a second, 1 at a time" in shown([method()], rate=10.0)
     assert "5 trainings, 5 in the store; nothing is left to do" in shown([method(in_store=5)])
