@@ -76,7 +76,7 @@ def _one_line_errors() -> Iterator[None]:
         sys.exit(1)
     except OSError as error:
         file = f"{error.filename}: " if error.filename else ""
-        say(f"error: {file}{error.strerror or error}{_REMEDIES.get(error.errno, '')}; everything finished is kept")
+        say(f"error: {file}{error.strerror or error}{_REMEDIES.get(error.errno or 0, '')}; everything finished is kept")
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         say(interrupts.STOPPED)
