@@ -1,5 +1,6 @@
 """The command line `reproduce`: registers the commands and prints errors as one line."""
 
+import errno
 import io
 import os
 import re
@@ -44,6 +45,9 @@ _INTERRUPTED = 130
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 """What a terminal may take for a command, such as in a name that is wrong."""
 
+_UNWRITABLE = "; if it cannot be written, name another folder with --cache FOLDER, --artifacts or --store"
+_REMEDIES = {errno.ENOSPC: "; free some space", errno.EACCES: _UNWRITABLE, errno.EROFS: _UNWRITABLE}
+
 # Depending on its release, typer contains a copy of click or uses the installed package.
 _USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 
@@ -72,7 +76,7 @@ def _one_line_errors() -> Iterator[None]:
         sys.exit(1)
     except OSError as error:
         file = f"{error.filename}: " if error.filename else ""
-        say(f"error: {file}{error.strerror or error}; everything finished is kept")
+        say(f"error: {file}{error.strerror or error}{_REMEDIES.get(error.errno or 0, '')}; everything finished is kept")
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         say(interrupts.STOPPED)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +29,12 @@ def all_of(items: Iterable[_Item], make: Callable[[_Item], _Made]) -> list[_Made
     if faults:
         raise InputError("; ".join(faults))
     return made
+
+
+def nearest_first(name: str, known: Iterable[str]) -> str:
+    """Join known names, sorted, but those that look like a misspelt one first."""
+    names = sorted(known)
+    return ", ".join(dict.fromkeys([*get_close_matches(name, names), *names])) or "none"
 
 
 def read_text(path: Path) -> str:

@@ -8,8 +8,10 @@ from protocols.setup import Setup
 from protocols.splits import from_ranges
 from reproduce.run.session import Session
 from results.records.records import FoldResult
+from results.spec.search_settings import SearchSettings
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
+from results.wording import in_words
 
 
 @dataclass(frozen=True)
@@ -75,11 +77,21 @@ def plan(session: Session, store: Store | None, trained: Sequence[FoldResult] = 
     return plans
 
 
-def seconds_to_do(plans: Sequence[MethodPlan], workers: int, rate: float | None = None) -> float | None:
-    """Return how long all methods take with so many trainings at a time; None if one is not known."""
-    each = [method.seconds(rate) for method in plans]
-    known = [seconds for seconds in each if seconds is not None]
-    return sum(known) / workers if len(known) == len(each) else None
+def expectation(plans: Sequence[MethodPlan], workers: int, search: SearchSettings, rate: float | None = None) -> str:
+    """Say how many trainings there are, how many are in the store, and how long the others take if that is known."""
+    trainings, to_do = sum(method.trainings for method in plans), sum(method.to_do for method in plans)
+    known = [seconds for method in plans if (seconds := method.seconds(rate)) is not None]
+    needed = in_words(sum(known) / workers)
+    if not to_do:
+        left = "nothing is left to do"
+    elif len(known) < len(plans):
+        left = "how long they take is not known; `plan --rate IMAGES_PER_SECOND` tells, or the first trainings"
+    elif rate is not None:
+        left = f"at most {needed} of training at {rate:g} a second, {workers} at a time"
+    else:
+        left = f"about {needed} left, {workers} at a time, by the trainings in the store"
+    most = "at most " if search.racing or search.until_decided else ""
+    return f"{most}{trainings:,} trainings, {trainings - to_do:,} in the store; {left}"
 
 
 def _steps(setup: Setup, spec: FoldSpec) -> int:

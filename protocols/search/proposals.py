@@ -18,6 +18,7 @@ from optuna.distributions import BaseDistribution
 from pydantic import JsonValue
 
 from protocols.search.space import SearchParameter
+from protocols.training.build_method import MethodError
 from results.records.trials import Trial
 from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
@@ -32,10 +33,6 @@ _HUB = "optunahub"
 
 GRID_POINTS = 5
 """How many values GridSampler tries of a hyperparameter, if its argument `points` does not say."""
-
-
-class SamplerError(ValueError):
-    """There is no such sampler, its package is missing, or it cannot propose settings of the space."""
 
 
 class Proposals:
@@ -129,11 +126,11 @@ class Proposals:
 
 
 def try_sampler(space: Sequence[SearchParameter], settings: SamplerSettings, budget: int) -> None:
-    """Let a sampler propose settings of a space; raise SamplerError if it, or a package that it needs, cannot."""
+    """Let a sampler propose settings of a space; raise MethodError if it, or a package that it needs, cannot."""
     if settings.name == "GridSampler":
         points = math.prod(len(each.grid(_points(settings))) for each in space)
         if "search_space" not in settings.arguments and points < budget:
-            raise SamplerError(
+            raise MethodError(
                 f"search.sampler: the grid has {points} points, fewer than the {budget} trials; give fewer trials, or "
                 "more `points` in search.sampler.arguments"
             )
@@ -158,7 +155,7 @@ def build_sampler(
         space: The hyperparameters, for a grid.
 
     Raises:
-        SamplerError: There is no such sampler, or it does not take the arguments.
+        MethodError: There is no such sampler, or it does not take the arguments.
     """
     with computing, warnings.catch_warnings(), _named_errors(settings.name):
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
@@ -192,7 +189,7 @@ def _built(settings: SamplerSettings, seed: int, space: Sequence[SearchParameter
 def _points(settings: SamplerSettings) -> int:
     points = settings.arguments.get("points", GRID_POINTS)
     if not isinstance(points, int) or points < 1:
-        raise SamplerError(f"search.sampler: GridSampler: points must be a whole number from 1 on, found {points!r}")
+        raise MethodError(f"search.sampler: GridSampler: points must be a whole number from 1 on, found {points!r}")
     return points
 
 
@@ -209,7 +206,7 @@ def _sampler_class(name: str) -> Any:
     if is_sampler and kind is not optuna.samplers.BaseSampler:
         return kind
     known = [each for each in optuna.samplers.__all__ if each.endswith("Sampler") and not each.startswith("Base")]
-    raise SamplerError(
+    raise MethodError(
         f"search.sampler: there is no sampler {name!r}; use one of Optuna's ({', '.join(known)}), `module:Class`, or "
         "`samplers/PACKAGE:Class` of OptunaHub"
     )
@@ -220,12 +217,12 @@ def _named_errors(name: str) -> Iterator[None]:
     """Turn whatever a sampler, its package or GitHub says into one line with the sampler's name."""
     try:
         yield
-    except SamplerError:
+    except MethodError:
         raise
     except ImportError as error:
-        raise SamplerError(f"search.sampler: {name} needs the package {error.name}: pip install {error.name}") from None
+        raise MethodError(f"search.sampler: {name} needs the package {error.name}: pip install {error.name}") from None
     except Exception as error:
-        raise SamplerError(f"search.sampler: {name}: {first_line(error)}") from None
+        raise MethodError(f"search.sampler: {name}: {first_line(error)}") from None
 
 
 def _study(sampler: optuna.samplers.BaseSampler) -> optuna.Study:

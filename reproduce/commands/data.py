@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from reproduce.commands.options import STORE, Skip, Subset
+from reproduce.commands.options import STORE, DataFolder, Skip, Subset
 from reproduce.errors import InputError, as_input_errors
 from reproduce.monitoring.bars import Bars
+from reproduce.storage import storage_paths
 from reproduce.terminal import output_console, say, show_rows
 
 if TYPE_CHECKING:
@@ -20,14 +21,11 @@ if TYPE_CHECKING:
     from protocols.datasets.listing import ImageListing
     from protocols.progress import Progress
     from protocols.splits import ClassSplit
+    from results.spec.data_choice import DataChoice
 
 app = typer.Typer(name="data", help="Check a dataset.", no_args_is_help=True)
 
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset; `reproduce datasets` lists them.")]
-DataFolder = Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images.")]
-
-CACHE = Path(STORE).parent / "cache"
-"""Folder where `reproduce run` looks for copies of features by default."""
 
 _MOST_FAULTS = 20
 """At most this many faults are listed."""
@@ -65,13 +63,15 @@ def check(
             return say(console, f"{name} is embedded; there is nothing to check")
         try:
             if name == FEATURES:
-                opened = open_dataset(DataRequest(DataChoice(name=name, root=data), ImageSettings(), CACHE))
+                cache = storage_paths(STORE).cache  # Where `reproduce run` looks for copies of features.
+                opened = open_dataset(DataRequest(DataChoice(name=name, root=data), ImageSettings(), cache))
                 _check_features(opened, console)
                 return say(console, f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
             if data is None:
                 raise InputError(f"{name}: give the folder of its images with --data FOLDER")
             decoding = bars.of("decoding images") if decode else None
-            faults = _faults(name, entry, data, subset, min_images, skip_broken_images, decoding, console)
+            choice = DataChoice(name=name, subset=subset, skip_broken_images=skip_broken_images, min_images=min_images)
+            faults = _faults(choice, entry, data, decoding, console)
         except DataError as error:
             faults = list(error.faults)
     if faults:
@@ -81,14 +81,7 @@ def check(
 
 
 def _faults(
-    name: str,
-    entry: DatasetEntry,
-    folder: Path,
-    subset: bool,
-    min_images: int | None,
-    skip_broken: bool,
-    decoding: Progress | None,
-    console: Console,
+    choice: DataChoice, entry: DatasetEntry, folder: Path, decoding: Progress | None, console: Console
 ) -> list[str]:
     """Say what is found in a folder of images, and return its faults."""
     from protocols.datasets.data_check import check_images
@@ -102,10 +95,10 @@ def _faults(
     if entry.publication is not None:
         counts = compare_counts(listing, entry.publication)
         rows = [(what, f"{here:,}", f"{there:,}") for what, here, there in counts]
-        show_rows(name, ("", "found", "published"), rows, right={"found", "published"}, console=console)
+        show_rows(choice.name, ("", "found", "published"), rows, right={"found", "published"}, console=console)
         differing = [what for what, here, there in counts if here != there]
-    left, found, oddities = check_images(listing, min_images, skip_broken, decoding)
-    say(console, f"{name}: {len(left.names):,} images of {len(left.class_names):,} classes")
+    left, found, oddities = check_images(listing, choice.min_images, choice.skip_broken_images, decoding)
+    say(console, f"{choice.name}: {len(left.names):,} images of {len(left.class_names):,} classes")
     if queries := note_on_queries(left):
         say(console, queries)
     for phrase in left.left_out:
@@ -113,10 +106,10 @@ def _faults(
     if oddities:
         say(console, f"the data have {oddities}")
     unlike = (
-        f"{name}: the number of {', '.join(differing)} differs from the published one; complete the download, or use "
-        "--subset if the folder holds only a part on purpose"
+        f"{choice.name}: the number of {', '.join(differing)} differs from the published one; complete the download, "
+        "or use --subset if the folder holds only a part on purpose"
     )
-    faults = [*([unlike] if differing and not subset else []), *found]
+    faults = [*([unlike] if differing and not choice.subset else []), *found]
     try:
         _say_split(left, console)
     except SplitError as error:

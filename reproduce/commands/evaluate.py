@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from reproduce.commands.options import STORE, Cache, Device, Weights
+from reproduce.commands.options import STORE, Cache, DataFolder, Device, Weights
 from reproduce.errors import InputError, as_input_errors
 from reproduce.terminal import output_console, say, show_rows
 
 
 def evaluate(
     name: Annotated[str, typer.Argument(help="Name of a dataset; `reproduce datasets` lists them.")],
-    data: Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images or features.")] = None,
+    data: DataFolder = None,
     model: Annotated[Path | None, typer.Option("--model", help="Folder that `export model` or `fit` wrote.")] = None,
     trunk: Annotated[str | None, typer.Option("--trunk", help="A trunk as it is, such as resnet50.")] = None,
     split: Annotated[str | None, typer.Option("--split", help="Only the test classes of mlrc or conventional.")] = None,

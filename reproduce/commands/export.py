@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from reproduce.commands.options import STORE, Artifacts, Cache, Device, StoreAt, StoredName, Weights
-from reproduce.errors import InputError
+from reproduce.commands.options import STORE, Artifacts, Cache, DataFolder, Device, StoreAt, StoredName, Weights
+from reproduce.errors import InputError, writing_to
 from reproduce.storage import StoragePaths, opened_store, storage_paths
 from reproduce.terminal import output_console, say
 from results.atomic_files import atomic_folder
@@ -40,7 +40,6 @@ FoldNumber = Annotated[
     int | None,
     typer.Option("--fold", help="Number of the fold, counted from 0. Default: the models of all folds as one."),
 ]
-Folder = Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images or features.")]
 Onnx = Annotated[bool, typer.Option("--onnx", help="Write model.onnx too; needs the extra onnx.")]
 NewFolder = Annotated[Path, typer.Option("--to", help="Folder to write into; it must be new or empty.")]
 
@@ -78,7 +77,7 @@ def fit(
     method: MethodKey,
     to: NewFolder,
     search: SearchNumber = None,
-    data: Folder = None,
+    data: DataFolder = None,
     weights: Weights = None,
     onnx: Onnx = False,
     device: Device = "auto",
@@ -113,7 +112,7 @@ def embeddings(
     run: RunNumber = 0,
     search: SearchNumber = None,
     fold: FoldNumber = None,
-    data: Folder = None,
+    data: DataFolder = None,
     device: Device = "auto",
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
@@ -192,12 +191,10 @@ def new_folder(to: Path) -> Iterator[Path]:
     """
     target = to.absolute()
     with ExitStack() as stack:
-        try:
+        with writing_to(to):
             if target.exists() and any(target.iterdir()):
                 raise InputError(f"--to {to}: the folder is not empty; give a new folder")
             folder = stack.enter_context(atomic_folder(target))
-        except OSError as error:
-            raise InputError(f"--to {to}: cannot be written ({error.strerror}); choose another folder") from error
         yield folder
 
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from reproduce.commands.data import CACHE
 from reproduce.commands.export import new_folder
-from reproduce.commands.options import Device, Skip, Weights
+from reproduce.commands.options import STORE, Cache, Device, Skip, Weights
 from reproduce.errors import InputError, as_input_errors
 from reproduce.monitoring.bars import Bars
+from reproduce.storage import storage_paths
 from reproduce.terminal import output_console, say
 
 app = typer.Typer(name="features", help="Compute features of images.", no_args_is_help=True)
@@ -27,7 +27,7 @@ def extract(
     crop: Annotated[int, typer.Option("--crop", min=8, help="Pixels of the centre crop.")] = 224,
     skip_broken_images: Skip = False,
     device: Device = "auto",
-    cache: Annotated[Path, typer.Option("--cache", help="Folder of decoded images and of features.")] = CACHE,
+    cache: Cache = None,
 ) -> None:
     """Write the features of a frozen trunk as a folder of features, for experiments with `dataset: {name: features}`.
 
@@ -49,13 +49,13 @@ def extract(
     name = trunk if trunk in TRUNKS or ":" in trunk else f"timm:{trunk}"
     images = ImageSettings(resize=resize, crop=crop)
     choice = DataChoice(name=FOLDER, root=data, skip_broken_images=skip_broken_images)
-    where = check_device(device)
+    where, kept = check_device(device), storage_paths(STORE, cache=cache).cache
     with new_folder(to) as folder, as_input_errors(), Bars(console) as bars:
         spec = identified_trunk(TrunkSpec(name=name, frozen=True), weights)
         check_images_fit(spec, crop)
-        dataset = open_dataset(DataRequest(choice, images, cache, bars.of("decoding images")))
+        dataset = open_dataset(DataRequest(choice, images, kept, bars.of("decoding images")))
         use_gpu(where)
-        featured = with_features(dataset, spec, images, cache, where, bars.of("computing features"))
+        featured = with_features(dataset, spec, images, kept, where, bars.of("computing features"))
         write_features(featured, folder)
     for phrase in featured.left_out:
         say(console, f"left out: {phrase}")

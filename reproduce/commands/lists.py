@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.options import STORE, StoreAt
-from reproduce.errors import InputError
+from reproduce.errors import InputError, nearest_first
 from reproduce.terminal import output_console, say, show_rows
 
 _LATEST_FAILURES = 5
@@ -102,7 +102,7 @@ def coverage(
     from results.published.tables import published_tables
 
     if table is not None and table not in published_tables():
-        raise InputError(f"no published table {table!r}; there are {', '.join(published_tables())}")
+        raise InputError(f"no published table {table!r}; there are {nearest_first(table, published_tables())}")
     rows = covered_rows()
     if table is not None:
         drawn = []

@@ -24,6 +24,7 @@ ExperimentName = Annotated[
 StoredName = Annotated[
     str, typer.Argument(help="Name or identity of an experiment in the store; `reproduce status` lists them.")
 ]
+DataFolder = Annotated[Path | None, typer.Option("--data", help="Folder with the dataset's images or features.")]
 DataFolders = Annotated[
     list[str] | None,
     typer.Option(

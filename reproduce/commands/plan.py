@@ -71,8 +71,7 @@ def show_plan(
     plans: Sequence[MethodPlan], rate: float | None, workers: int, session: Session, console: Console
 ) -> None:
     """Print the number of trainings, how many of them are in the store, and the time left if it is known."""
-    from reproduce.forecast import seconds_to_do
-    from results.wording import in_words
+    from reproduce.forecast import expectation
 
     counts = ("trainings", "in store", "to do", "steps each, at most")
     rows = [
@@ -80,19 +79,7 @@ def show_plan(
     ]
     title = f"{session.name}: {session.experiment.title}"
     show_rows(title, ("method", *counts), rows, right=counts, console=console)
-    search = session.experiment.search
-    most = "at most " if search.racing or search.until_decided else ""
-    trainings, to_do = sum(method.trainings for method in plans), sum(method.to_do for method in plans)
-    seconds = seconds_to_do(plans, workers, rate)
-    if not to_do:
-        left = "nothing is left to do"
-    elif seconds is None:
-        left = "how long they take is not known; --rate IMAGES_PER_SECOND tells, or the first trainings in the store"
-    elif rate is not None:
-        left = f"at most {in_words(seconds)} of training at {rate:g} a second, {workers} at a time"
-    else:
-        left = f"about {in_words(seconds)} left, {workers} at a time, by the trainings in the store"
-    say(console, f"{most}{trainings:,} trainings, {trainings - to_do:,} in the store; {left}")
+    say(console, expectation(plans, workers, session.experiment.search, rate))
 
 
 def show_needs(session: Session, console: Console) -> None:

@@ -34,19 +34,13 @@ if TYPE_CHECKING:
 
 
 def say_what_is_to_do(session: Session, workers: int, console: Console) -> None:
-    """Say how many trainings are to do, and how long they take if the store tells. Nothing is said if none is."""
-    from reproduce.forecast import plan, seconds_to_do
+    """Say how many trainings there are, and how long they take if the store tells. Nothing is said if none is left."""
+    from reproduce.forecast import expectation, plan
 
     store = session.store
     # All trainings of a large store take seconds to read, so they are read only if something is left to do.
-    to_do = sum(method.to_do for method in plan(session, store))
-    if not to_do:
-        return
-    seconds = seconds_to_do(plan(session, store, store.trainings()), workers)
-    upper = "at most " if session.experiment.search.racing else ""
-    known = f"about {in_words(seconds)} by the trainings in the store"
-    expected = "how long they take is not known yet" if seconds is None else known
-    say(console, f"{upper}{to_do} trainings to do; {expected}")
+    if any(method.to_do for method in plan(session, store)):
+        say(console, expectation(plan(session, store, store.trainings()), workers, session.experiment.search))
 
 
 @with_choices
@@ -82,7 +76,7 @@ def run(
     tracked = open_trackers(track or [], where.store.parent / "tensorboard")
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device(device if ray is None else "auto")
-    failed: dict[str, str] = {}
+    failed, methods = dict[str, str](), 0
     loaded = choices.experiments(experiment)
     for opened in open_sessions(loaded, where, console, choices.weights, plan=False, device=features_on):
         started, made = time.perf_counter(), 0
@@ -96,15 +90,18 @@ def run(
                 break
         done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
         _say_end(session, finished, f"{done}, {finished.found} found in the store", console)
+        methods += len(session.titles)
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
     if failed:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in failed.items())
-        raise WorkFailedError(f"no results for {reasons} (the other methods are finished)")
+        others = " (the other methods are finished)" if len(failed) < methods else ""
+        raise WorkFailedError(f"no results for {reasons}{others}")
 
 
 def _say_end(session: Session, finished: Finished, done: str, console: Console) -> None:
     """Print the answer, write the page, and say where tables, figures and page are."""
     from reproduce.outputs.page import page_or_reason  # Imports what draws figures.
+    from reproduce.run.run_experiment import table_files
     from reproduce.terminal import show_answer
 
     show_answer(finished.measured, console)
@@ -112,8 +109,8 @@ def _say_end(session: Session, finished: Finished, done: str, console: Console) 
         outcome = "decided" if finished.decided else "not decided"
         say(console, f"{outcome} after {session.experiment.search.searches} searches of each method")
     say(console, done)
-    suffixes = ", ".join(file.suffix for file in finished.files)
-    say(console, f"tables ({suffixes}): {finished.files[0].with_suffix('')}")
+    files = [*table_files(session).values()]
+    say(console, f"tables ({', '.join(file.suffix for file in files)}): {files[0].with_suffix('')}")
     for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):
         say(console, line)
 

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from reproduce.commands.options import STORE, Format, StoreAt
-from reproduce.errors import InputError, read_text
+from reproduce.errors import InputError, nearest_first, read_text
 from reproduce.storage import existing_store, opened_store
 from reproduce.terminal import output_console, print_table, say
 
 if TYPE_CHECKING:
-    from reports.board.boards import Board
     from reports.published.eligibility import StoredExperiment
     from reports.tables.table import Table
     from results.published.claims import Claim
     from results.store.experiment_results import MeasuredExperiment
-    from results.store.store import Store
 
 
 def table(
@@ -70,22 +68,23 @@ def table(
         say(output_console(), f"experiments in the store: {', '.join(stored) or 'none'}")
         say(output_console(), "`reproduce table NAME` draws a table.")
     elif what == "published" or (what is None and name in published):
-        print_table(with_notes(_published(name, existing_store(store), store), notes), output)
+        print_table(with_notes(_published(name, store), notes), output)
     else:
         for measured in _measured(name, store, f"published tables ({', '.join(published)})"):
             _print_measured(measured, what or "results", output, notes, compare)
 
 
-def _published(name: str, store: Store | None, store_location: str) -> Table:
-    from reports.published.join import published_layout
-    from reproduce.outputs.tables import compared_with_runs
-    from results.published.tables import published_tables
+def _published(name: str, store_location: str) -> Table:
+    from reports.published.join import join, published_layout
+    from reproduce.outputs.tables import stored_experiments
+    from results.published.tables import published_table, published_tables
 
     if name not in published_tables():
-        raise InputError(f"there is no published table {name!r}; use {', '.join(published_tables())}")
+        raise InputError(f"no published table {name!r}; there are {nearest_first(name, published_tables())}")
+    table, store = published_table(name), existing_store(store_location)
     if store is None:
         typer.echo(f"{store_location}: there is no store yet, so the table has no runs", err=True)
-    return published_layout(compared_with_runs(name, store))
+    return published_layout(join(table, [] if store is None else stored_experiments(store, table)))
 
 
 _CHOSEN_LATER = (
@@ -100,7 +99,7 @@ def _measured(name: str, store_location: str, published: str) -> Iterator[Measur
     from results.store.experiment_results import MeasuredExperiment
 
     if name.endswith(RECORD):
-        yield from (source.measured for source in named_sources(None, store_location, [name]))
+        yield from (source.measured for source in named_sources(None, [name]))
         return
     store = opened_store(store_location, hint=f"; {published} need none")
     for experiment in find_experiments(store, [name], f"; there are also {published}"):
@@ -217,10 +216,10 @@ def board(
     """
     from reports.board.board_table import pairs_table, ranking_table
     from reports.board.boards import boards_of
-    from reproduce.outputs.tables import latest_sources, named_sources
+    from reproduce.outputs.tables import latest_sources, named_sources, write_board
 
     opened = existing_store(store)
-    boards, left_out = boards_of(named_sources(opened, store, name) if name else latest_sources(opened, store))
+    boards, left_out = boards_of(named_sources(opened, name) if name else latest_sources(opened))
     for line in left_out:
         typer.echo(line, err=True)
     if not boards:
@@ -237,13 +236,11 @@ def board(
                 print_table(replace(ranking, notes=ranking.notes[1:]), output)
             print_table(pairs_table(one, compare, told=output == "terminal" and compare == "all"), output)
         else:
-            _write_board(one, compare, to / f"board_{number}" if len(boards) > 1 else to)
+            from reproduce.outputs.page import drawn_line  # Imports what draws figures.
 
-
-def _write_board(board: Board, compare: str, folder: Path) -> None:
-    from reproduce.outputs.page import drawn_line
-    from reproduce.outputs.tables import write_board
-
-    page, *files = write_board(board, compare, folder, drawn_line())
-    datasets = ", ".join(one.title for one in board.datasets)
-    say(output_console(), f"{datasets}: {page}; beside it {', '.join(file.name for file in files)}")
+            folder = to / f"board_{number}" if len(boards) > 1 else to
+            page, *files = write_board(one, compare, folder, drawn_line())
+            datasets, others = (
+                ", ".join(names) for names in ([d.title for d in one.datasets], [f.name for f in files])
+            )
+            say(output_console(), f"{datasets}: {page}; beside it {others}")

@@ -56,8 +56,8 @@ def verify(
         raise InputError(f"{name}: this version of the code made no training of it; make some with `reproduce run`")
     say(console, f"training {len(taken)} of {len(stored)} trainings again (seed {seed})")
     prepare_process(torch_device)
-    datasets, outcomes = {training.settings.dataset.name for training in stored}, []
-    own = own_folders(name, stored[0].experiment)
+    datasets, outcomes = {training.start.summary.dataset for training in stored}, []
+    own = own_folders(name, stored[0].start.name)
     roots = {dataset: Choices(data=data).root_of(dataset, datasets) or own.get(dataset) for dataset in datasets}
     with Bars(console) as bars:
         for spec in {training.result.spec.conditions.trunk: training.result.spec for training in taken}.values():

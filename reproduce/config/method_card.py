@@ -4,7 +4,7 @@ Cards are read without torch, so that tables can name hyperparameters. `open_met
 can be built.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -196,9 +196,10 @@ def _read_once(path: Path, _changed: int) -> MethodCard:
     return card.with_names(lambda name: relative_name(name, path.parent))
 
 
-def suite_card(method: str) -> MethodCard | None:
-    """Return the card of a method of the suite; None if the suite has no such card."""
-    return read_card(METHODS / f"{method}.yaml") if method in names_in(METHODS) else None
+def suite_cards(methods: Iterable[str]) -> dict[str, MethodCard]:
+    """Return the suite's cards of those methods that it has, by key, in their order."""
+    names = set(card_names())
+    return {method: read_card(card_file(method)) for method in methods if method in names}
 
 
 def card_names() -> list[str]:

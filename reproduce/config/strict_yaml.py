@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from yaml.nodes import MappingNode, ScalarNode
 
-from reproduce.errors import InputError, read_text
+from reproduce.errors import InputError, nearest_first, read_text
 from results.values import flat
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
@@ -142,7 +142,7 @@ def named_file(name: str, folder: Path, what: str) -> Path:
         return Path(name)
     if (path := folder / f"{name}.yaml").is_file():
         return path
-    known = ", ".join(names_in(folder))
+    known = nearest_first(name, names_in(folder))
     raise InputError(f"unknown {what} {name!r}; known are {known}, or give the path of a .yaml file")
 
 

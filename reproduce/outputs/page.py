@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 from reports.figures.search import SearchHistory
 from reports.page.material import Material, MethodSource, version
 from reproduce.config.deviations import deviations
-from reproduce.config.method_card import suite_card
+from reproduce.config.method_card import suite_cards
 from reproduce.errors import writing_to
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.result_files import latest_name, link_latest, own_name
@@ -59,7 +59,6 @@ def gather(name: str, fingerprint: str, store: Store) -> Material:
     first = {run.method: run for run in measured.records if run.run == run.search == 0}
     data = {method: figure_data_path(artifacts, run.fingerprint) for method, run in first.items()}
     figure_data, unreadable = _loaded(data)
-    cards = {key: card for key in summary.methods if (card := suite_card(key)) is not None}
     return Material(
         name=name,
         measured=measured,
@@ -69,7 +68,7 @@ def gather(name: str, fingerprint: str, store: Store) -> Material:
         commands=rerun_commands(name, measured),
         published=published_settings(measured),
         deviations=deviations(name, summary),
-        sources={key: MethodSource(card.source, card.papers) for key, card in cards.items()},
+        sources={key: MethodSource(card.source, card.papers) for key, card in suite_cards(summary.methods).items()},
         made=drawn_line(f" from experiment {fingerprint} of the store"),
     )
 

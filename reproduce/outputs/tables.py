@@ -12,27 +12,20 @@ from pydantic import JsonValue, ValidationError
 from reports.board.board_table import board_page, pairs_table, ranking_table
 from reports.board.boards import Board, Source, with_all_methods
 from reports.published.eligibility import StoredExperiment, concerns
-from reports.published.join import ComparedTable, join
 from reports.tables.differences import differences
 from reports.tables.formats import WRITERS
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from reproduce.config.deviations import deviations
-from reproduce.config.method_card import suite_card
+from reproduce.config.method_card import suite_cards
 from reproduce.errors import InputError, writing_to
 from reproduce.outputs.find_runs import find_experiments
 from results.atomic_files import write_atomically
-from results.published.tables import PublishedTable, published_table
+from results.published.tables import PublishedTable
 from results.statistics.primary_comparison import primary_score
 from results.store.experiment_results import FOLDER, MeasuredExperiment, latest_starts
 from results.store.store import Start, Store
-
-
-def compared_with_runs(name: str, store: Store | None) -> ComparedTable:
-    """A published table beside what the store has of it; without a store nothing was run."""
-    table = published_table(name)
-    return join(table, [] if store is None else stored_experiments(store, table))
 
 
 def stored_experiments(store: Store, table: PublishedTable | None = None) -> list[StoredExperiment]:
@@ -60,9 +53,8 @@ def kept_experiments() -> list[StoredExperiment]:
 
 def published_settings(measured: MeasuredExperiment) -> dict[str, dict[str, JsonValue]]:
     """The hyperparameters that the suite's cards give as published for an experiment's dataset, by method."""
-    cards = {method: suite_card(method) for method in measured.summary.methods}
-    dataset = measured.summary.dataset
-    return {method: card.published.get(dataset, {}) for method, card in cards.items() if card is not None}
+    summary = measured.summary
+    return {key: card.published.get(summary.dataset, {}) for key, card in suite_cards(summary.methods).items()}
 
 
 def compared_by(measured: MeasuredExperiment, compare: str) -> MeasuredExperiment:
@@ -92,7 +84,7 @@ FILES = {"markdown": "md", "csv": "csv", "json": "json", "latex": "tex"}
 """Suffixes of a board's files by format."""
 
 
-def named_sources(store: Store | None, place: str, names: Sequence[str]) -> list[Source]:
+def named_sources(store: Store | None, names: Sequence[str]) -> list[Source]:
     """Return the experiments of these names: records are read from their files, others from the store.
 
     Raises:
@@ -105,7 +97,7 @@ def named_sources(store: Store | None, place: str, names: Sequence[str]) -> list
         elif store is None:
             raise InputError(f"{name}: there is no store to read it from; name one with --store")
         else:
-            found = [source for start in find_experiments(store, [name]) for source in _with_runs(store, start, place)]
+            found = [source for start in find_experiments(store, [name]) for source in _with_runs(store, start)]
         if not found:
             raise InputError(f"{name}: has no tested run yet; continue with `reproduce run {name}`")
         sources += found
@@ -122,19 +114,18 @@ def _record(file: Path) -> Source:
     return Source(file.name.partition(".json")[0], file.name, measured)
 
 
-def latest_sources(store: Store | None, place: str) -> list[Source]:
+def latest_sources(store: Store | None) -> list[Source]:
     """Return the finished experiments of a store, the latest first."""
     starts = [] if store is None else [(store, start) for start in latest_starts(store)]
-    return [source for opened, start in starts for source in _with_runs(opened, start, place) if source.finished]
+    return [source for opened, start in starts for source in _with_runs(opened, start) if source.finished]
 
 
-def _with_runs(store: Store, start: Start, place: str) -> Iterator[Source]:
+def _with_runs(store: Store, start: Start) -> Iterator[Source]:
     """Yield an experiment with the methods of all its starts, if it has runs."""
     measured = MeasuredExperiment.of_all_starts(store, start.fingerprint)
-    cards = {method: suite_card(method) for method in dict.fromkeys(record.method for record in measured.records)}
-    titles = {method: card.title for method, card in cards.items() if card is not None}
+    titles = {key: card.title for key, card in suite_cards(record.method for record in measured.records).items()}
     if measured.records:
-        yield Source(start.name, place, with_all_methods(measured, titles))
+        yield Source(start.name, store.url, with_all_methods(measured, titles))
 
 
 def write_board(board: Board, compare: str, folder: Path, made: str) -> list[Path]:

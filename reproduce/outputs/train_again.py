@@ -23,7 +23,6 @@ from results.atomic_files import BAD_ZIP
 from results.records.artifacts import weights_path
 from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES
 from results.records.records import FoldResult, Provenance
-from results.spec.experiment_spec import Experiment
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.store.store import Start, Store
@@ -37,14 +36,12 @@ class StoredTraining:
     """A training of an experiment in the store.
 
     Attributes:
-        experiment: Name of the experiment.
-        settings: The experiment.
+        start: The experiment.
         result: Its stored result.
         keeps_checkpoint: Whether a test evaluation was made with its weights.
     """
 
-    experiment: str
-    settings: Experiment
+    start: Start
     result: FoldResult
     keeps_checkpoint: bool
 
@@ -53,7 +50,7 @@ class StoredTraining:
         """The training's name in messages."""
         purpose = "reproduction" if self.keeps_checkpoint else "search or choice of the epoch"
         spec = self.result.spec
-        return f"{self.experiment}, {spec.method.name}, fold {spec.fold} ({purpose}) {spec.fingerprint[:12]}"
+        return f"{self.start.name}, {spec.method.name}, fold {spec.fold} ({purpose}) {spec.fingerprint[:12]}"
 
 
 def stored_trainings(store: Store, experiment: Start) -> list[StoredTraining]:
@@ -65,7 +62,7 @@ def stored_trainings(store: Store, experiment: Start) -> list[StoredTraining]:
         if method in summary.methods:
             others |= {fingerprint for trial in study.trials for fingerprint in trial.trainings}
     return [
-        StoredTraining(experiment.name, summary.experiment, result, fingerprint in tested)
+        StoredTraining(experiment, result, fingerprint in tested)
         for fingerprint, result in store.fold_results(tested | others).items()
     ]
 
@@ -108,7 +105,7 @@ class Comparison:
 def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> Comparison:
     """Make a training again, and compare it with the stored one."""
     spec = training.result.spec
-    dataset = data.of_training(spec, training.settings, f"of {training.called}")
+    dataset = data.of_training(spec, training.start.summary.experiment, f"of {training.called}")
     with as_input_errors():
         images = fold_data(dataset, spec)
     try:

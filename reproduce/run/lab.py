@@ -128,14 +128,12 @@ class SharedLab:
             WorkFailedError: No method can go on; everything finished before is in the store.
             KeyboardInterrupt: Somebody asked this process to stop.
         """
-        searches, following = list(searches), dict[Future[object], str]()
+        searches, following = list(searches), dict[Future[object], MethodSearch]()
         rounds = 0
         with ThreadPoolExecutor(max(1, len(searches)), thread_name_prefix="search") as threads:
             try:
                 for search in searches:
-                    future = threads.submit(search.follow, MethodLab(self, search))
-                    following[future] = search.method
-                numbers = dict(zip(following, [search.number for search in searches], strict=True))
+                    following[threads.submit(search.follow, MethodLab(self, search))] = search
                 for future in following:
                     future.add_done_callback(lambda _: self._news.set())
                 while not all(future.done() for future in following):
@@ -145,8 +143,8 @@ class SharedLab:
                     self._collect()
                     interrupts.stop_if_requested()
                     _failed(following)
-                    left = [future for future in following if not future.done()]
-                    if left and (complete := min(numbers[future] for future in left)) > rounds:
+                    left = [search.number for future, search in following.items() if not future.done()]
+                    if left and (complete := min(left)) > rounds:
                         rounds = complete
                         after_round(rounds)
             finally:
@@ -272,13 +270,13 @@ class SharedLab:
                 self._forget(work, interrupts.StopRequest())
 
 
-def _failed(following: dict[Future[object], str]) -> dict[str, RefusedError | WorkFailedError]:
+def _failed(following: dict[Future[object], MethodSearch]) -> dict[str, RefusedError | WorkFailedError]:
     """Return why searches that have ended found nothing, by method; raise what no search may end with."""
     failed: dict[str, RefusedError | WorkFailedError] = {}
-    for future, method in following.items():
+    for future, search in following.items():
         error = future.exception() if future.done() else None
         if isinstance(error, RefusedError | WorkFailedError):
-            failed.setdefault(method, error)
+            failed.setdefault(search.method, error)
         elif error is not None:
             raise error
     return failed

@@ -102,7 +102,7 @@ def check_settings(sessions: Sequence[Session]) -> tuple[str, ...]:
                 remarks[f"search.enqueue: no method here searches all of {', '.join(setting)}"] = None
         for key in session.experiment.search.ranges.keys() - studies.keys():
             remarks[f"search.ranges: {key} is no searched method here"] = None
-        if session.defaults and min(session.budget.searches, session.budget.reproductions) < 2:
+        if session.defaults and min(session.experiment.search.searches, session.experiment.reproductions) < 2:
             remarks["search.default: what tuning gains takes --searches 2 and --reproductions 2, or more"] = None
         for key, study in studies.items():
             place = f"{session.name}, {key}" if len(sessions) > 1 else key

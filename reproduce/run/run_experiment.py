@@ -74,7 +74,6 @@ class Finished:
 
     Attributes:
         measured: What was measured.
-        files: The files with the table.
         made: Number of trainings made in this run.
         found: Number of trainings that were in the store before.
         failed: Why methods have no results, by method.
@@ -82,7 +81,6 @@ class Finished:
     """
 
     measured: MeasuredExperiment
-    files: tuple[Path, ...]
     made: int
     found: int
     failed: Mapping[str, Exception]
@@ -142,9 +140,10 @@ def run(
             failed = lab.run(searches, after_round)
     interrupts.stop_if_requested()
     measured = MeasuredExperiment.from_store(store, session.fingerprint, trainings=True)
-    comparison, files = primary_comparison(measured), write_table(table_of(measured), session)
+    write_table(table_of(measured), session)
+    comparison = primary_comparison(measured)
     decided = comparison is not None and comparison.decided
-    return Finished(measured, files, progress.made.total(), progress.found.total(), failed, decided)
+    return Finished(measured, progress.made.total(), progress.found.total(), failed, decided)
 
 
 def compared_first(studies: Mapping[str, Study], compare: str) -> list[tuple[str, Study]]:
@@ -190,8 +189,8 @@ def notes_on_data(session: Session) -> list[str]:
     return notes
 
 
-def write_table(table: Table, session: Session) -> tuple[Path, ...]:
-    """Write a table as Markdown, CSV and LaTeX into the session's folder of tables, and return the files.
+def write_table(table: Table, session: Session) -> None:
+    """Write a table as Markdown, CSV and LaTeX into the session's folder of tables.
 
     They carry the experiment's identity; names without it lead to the latest experiment of the name.
     """
@@ -199,7 +198,6 @@ def write_table(table: Table, session: Session) -> tuple[Path, ...]:
     for form, path in files.items():
         write_atomically(path, WRITERS[form](with_notes(table, "short") if form == "latex" else table))
     link_latest(session.name, session.fingerprint, session.store, list(files.values()))
-    return tuple(files.values())
 
 
 def table_files(session: Session) -> dict[str, Path]:

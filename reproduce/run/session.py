@@ -6,24 +6,21 @@ from functools import cached_property
 from pathlib import Path
 
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.listing import DataError
 from protocols.evaluation.test_data import test_data
 from protocols.features.feature_rows import LabelledFeatures
-from protocols.images.decoding import BrokenImageError
 from protocols.protocol_registry import PROTOCOLS, Protocol
 from protocols.search.method_template import MethodTemplate
-from protocols.search.proposals import SamplerError, build_sampler, try_sampler
+from protocols.search.proposals import build_sampler, try_sampler
 from protocols.search.space import searched_ranges, tried
 from protocols.search.study import Budget, Study
 from protocols.setup import Setup
-from protocols.splits import SplitError, drawn_name, named_split
+from protocols.splits import drawn_name, named_split
 from protocols.trunks.embedding_model import check_images_fit
 from protocols.trunks.trunk_entry import RANDOM
 from protocols.trunks.trunk_registry import identified_trunk
-from protocols.trunks.weights import TrunkError
 from reproduce.config.method_card import MethodCard
 from reproduce.config.open_method import load_card, load_variant, open_method
-from reproduce.errors import InputError, all_of
+from reproduce.errors import InputError, all_of, as_input_errors
 from reproduce.monitoring.bars import Bars
 from reproduce.run.open_data import OpenedData, needs_folder
 from reproduce.storage import StoragePaths, open_store
@@ -47,9 +44,8 @@ class Session:
         experiment: The experiment's settings.
         setup: The dataset, its split, and the settings that all methods share.
         titles: Titles of its methods, by key, in the order of the tables' rows.
-        methods: The methods with their settings for this dataset and experiment, by key.
+        planned: The study of each method before it has trials, by key.
         paths: Paths of the store, the checkpoints, the decoded images and the output.
-        row_setups: The setups of the rows that have conditions of their own, by the methods' keys.
         printed: The scores that the methods' sources print for the dataset, in percent, by method and metric.
         defaults: The method of each row with default settings, by the row's key.
     """
@@ -58,9 +54,8 @@ class Session:
     experiment: Experiment
     setup: Setup
     titles: Mapping[str, str]
-    methods: Mapping[str, MethodTemplate]
+    planned: Mapping[str, Study]
     paths: StoragePaths
-    row_setups: Mapping[str, Setup] = field(default_factory=dict)
     printed: Mapping[str, dict[str, float]] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
 
@@ -68,12 +63,6 @@ class Session:
     def store(self) -> Store:
         """The store, opened once at its first use and made if there is none."""
         return open_store(self.paths)
-
-    @property
-    def budget(self) -> Budget:
-        """The number of trials, of reproductions and of searches per method."""
-        search = self.experiment.search
-        return Budget(search.trials, self.experiment.reproductions, search.searches)
 
     @property
     def fingerprint(self) -> str:
@@ -95,16 +84,11 @@ class Session:
 
     def studies(self, log: Searches | None = None) -> dict[str, Study]:
         """Return one study per method, by key. The log has the trials; None if there are none yet."""
-        search, with_default = self.experiment.search, set(self.defaults.values())
-
-        def study(key: str, method: MethodTemplate) -> Study:
-            budget = replace(self.budget, trials=0, searches=1) if key in self.defaults else self.budget
-            setup = self.row_setups.get(key, self.setup)
-            own = method.default_setting(setup.conditions.training.optimizer.lr) if key in with_default else {}
-            first = (own, *search.enqueue) if own else search.enqueue
-            return Study(setup, method, budget, search.sampler, log, search.racing, first)
-
-        return {key: study(key, method) for key, method in self.methods.items()}
+        searches = {key: 1 if key in self.defaults else self.experiment.search.searches for key in self.planned}
+        return {
+            key: replace(study, log=log, budget=replace(study.budget, searches=searches[key]))
+            for key, study in self.planned.items()
+        }
 
     def summary(self) -> ExperimentSummary:
         """Return the experiment's summary for the store. It is enough to draw the tables without torch."""
@@ -129,17 +113,18 @@ def _title(card: MethodCard, row: Experiment) -> str:
 
 
 def _with_defaults(session: Session) -> Session:
-    """Add a row with the card's own settings for every method that is searched."""
-    titles, methods, setups = dict(session.titles), dict(session.methods), dict(session.row_setups)
-    defaults = {f"{key}_default": key for key, method in methods.items() if method.space}
+    """Add a row with the card's own settings for every method that is searched. Its search tries them first."""
+    titles, planned = dict(session.titles), dict(session.planned)
+    defaults = {f"{key}_default": key for key, study in planned.items() if study.method.space}
     for row, key in defaults.items():
-        method = methods[key]
+        study, method = planned[key], planned[key].method
         titles[row] = f"{titles[key]}, default"
+        if own := method.default_setting(study.setup.conditions.training.optimizer.lr):
+            planned[key] = replace(study, enqueue=(own, *study.enqueue))
         renamed = method.method.model_copy(update={"name": row})
-        methods[row] = method.model_copy(update={"method": renamed, "space": ()})
-        if key in setups:
-            setups[row] = setups[key]
-    return replace(session, titles=titles, methods=methods, row_setups=setups, defaults=defaults)
+        unsearched = method.model_copy(update={"method": renamed, "space": ()})
+        planned[row] = replace(study, method=unsearched, budget=replace(study.budget, trials=0))
+    return replace(session, titles=titles, planned=planned, defaults=defaults)
 
 
 def open_session(
@@ -160,9 +145,9 @@ def open_session(
         InputError: Something is missing or wrong; the message is one line with the remedy.
     """
     cards = _cards(experiment)
-    data = OpenedData(where, device, bars, outline)
-    try:
-        build_sampler(experiment.search.sampler)
+    data, search = OpenedData(where, device, bars, outline), experiment.search
+    with as_input_errors():
+        build_sampler(search.sampler)
         if needs_folder(experiment):
             data.images(experiment)  # Fails before weights are downloaded in vain.
         if experiment.conditions.trunk.name == NO_TRUNK:
@@ -177,19 +162,22 @@ def open_session(
             check_images_fit(untrained, experiment.conditions.images.crop)
         rows = {card.key: experiment.for_row(card.key) for card in cards}
         methods = dict(all_of(cards, lambda card: (card.key, open_method(rows[card.key], card))))
-        _check_search(experiment.search, methods)
+        _check_search(search, methods)
         for key, row in rows.items():
             check_components(setup_of(row, data.images(row)), methods[key].method)
         setup = setup_of(experiment, data.seen_by(experiment))
-        row_setups = {key: setup_of(rows[key], data.seen_by(rows[key])) for key in rows if key in experiment.changes}
+        setups = {key: setup_of(rows[key], data.seen_by(rows[key])) for key in rows if key in experiment.changes}
+        budget, options = Budget(search.trials, experiment.reproductions), (search.racing, search.enqueue)
+        planned = {
+            key: Study(setups.get(key, setup), method, budget, search.sampler, None, *options)
+            for key, method in methods.items()
+        }
         _check_depths(setup, experiment)
         titles = distinct({card.key: _title(card, rows[card.key]) for card in cards})
         dataset = experiment.dataset.name
         printed = {c.key: {str(metric): score for metric, score in c.printed.get(dataset, {}).items()} for c in cards}
-        session = Session(name, experiment, setup, titles, methods, where, row_setups, printed)
-        return _with_defaults(session) if experiment.search.default else session
-    except (DataError, BrokenImageError, SamplerError, SplitError, TrunkError) as error:
-        raise InputError(str(error)) from error
+        session = Session(name, experiment, setup, titles, planned, where, printed)
+        return _with_defaults(session) if search.default else session
 
 
 def _check_depths(setup: Setup, experiment: Experiment) -> None:

@@ -50,12 +50,11 @@ def store_file(place: str | Path) -> Path:
     Raises:
         StoreError: It names no file.
     """
-    text = str(place)
-    path = text.removeprefix("sqlite:///") if isinstance(place, str) else text
+    path = str(place).removeprefix("sqlite:///")
     if "://" in path:
-        raise StoreError(f"--store {text!r}: a store is one SQLite file; give its path, such as runs/store.sqlite")
+        raise StoreError(f"--store {str(place)!r}: a store is one SQLite file; give it, as in runs/store.sqlite")
     if path.strip() in ("", ".", ":memory:"):
-        raise StoreError(f"--store {text!r}: names no file; give a path, such as runs/store.sqlite")
+        raise StoreError(f"--store {str(place)!r}: names no file; give a path, such as runs/store.sqlite")
     return Path(path).expanduser()
 
 
@@ -117,7 +116,8 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreError(f"store {self.file}: {error}; what was stored before is kept") from error
+            remedy = "; free some space" if "full" in str(error) else ""
+            raise StoreError(f"store {self.file}: {error}{remedy}; what was stored before is kept") from error
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

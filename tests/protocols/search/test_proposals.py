@@ -9,8 +9,9 @@ import optuna
 import pytest
 from scipy.stats import qmc
 
-from protocols.search.proposals import Proposals, SamplerError, build_sampler, try_sampler
+from protocols.search.proposals import Proposals, build_sampler, try_sampler
 from protocols.search.space import SearchParameter
+from protocols.training.build_method import MethodError
 from results.records.trials import Trial
 from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
@@ -143,7 +144,7 @@ def test_the_default_sampler_gets_all_arguments_and_a_seed(monkeypatch: pytest.M
     ],
 )
 def test_a_sampler_that_cannot_be_built_is_named(settings: SamplerSettings, message: str) -> None:
-    with pytest.raises(SamplerError, match=message):
+    with pytest.raises(MethodError, match=message):
         build_sampler(settings)
 
 
@@ -164,12 +165,12 @@ def test_plan_finds_what_only_a_proposal_needs() -> None:
     for settings in (SamplerSettings(name="TPESampler"), FIXED):
         try_sampler(SPACE, settings, 9)
     try_sampler(SPACE, SamplerSettings(name="GridSampler", arguments={"points": 2}), 24)
-    with pytest.raises(SamplerError, match="the grid has 24 points, fewer than the 25 trials"):
+    with pytest.raises(MethodError, match="the grid has 24 points, fewer than the 25 trials"):
         try_sampler(SPACE, SamplerSettings(name="GridSampler", arguments={"points": 2}), 25)
-    with pytest.raises(SamplerError, match=r"BruteForceSampler: .*step"):
+    with pytest.raises(MethodError, match=r"BruteForceSampler: .*step"):
         try_sampler(LINE, SamplerSettings(name="BruteForceSampler"), 9)
     if find_spec("cmaes") is None:
-        with pytest.raises(SamplerError, match="CmaEsSampler needs the package cmaes: pip install cmaes"):
+        with pytest.raises(MethodError, match="CmaEsSampler needs the package cmaes: pip install cmaes"):
             try_sampler(SPACE, SamplerSettings(name="CmaEsSampler"), 9)
 
 

@@ -33,7 +33,7 @@ def test_the_time_comes_from_the_store_or_from_the_rate_or_is_not_known():
     assert method(measured=(20.0, 40.0)).seconds() == pytest.approx(150)
     assert method(measured=(20.0,)).seconds(rate=10.0) == pytest.approx(500)
     assert method(in_store=5).seconds() == 0.0
-    assert "5 trainings, 0 in the store; how long they take is not known; --rate" in shown([method()])
+    assert "5 trainings, 0 in the store; how long they take is not known; `plan --rate" in shown([method()])
     assert "about 2 min left, 1 at a time, by the trainings in the store" in shown([method(measured=(20.0, 40.0))])
     assert "at most 8 min of training at 10 a second, 1 at a time" in shown([method()], rate=10.0)
     assert "5 trainings, 5 in the store; nothing is left to do" in shown([method(in_store=5)])
@@ -65,8 +65,8 @@ def planned(tmp_path):
     experiment = load_experiment("quickstart", overrides)
     session = open_session("q", experiment, storage_paths(str(tmp_path / "s.sqlite")), None)
     specs = {
-        key: session.setup.fold_specs(template.method, "reproduction", 0)[0]
-        for key, template in session.methods.items()
+        key: session.setup.fold_specs(study.method.method, "reproduction", 0)[0]
+        for key, study in session.planned.items()
     }
     return lambda *timings: {one.title: one for one in plan(session, None, [t(specs) for t in timings])}
 

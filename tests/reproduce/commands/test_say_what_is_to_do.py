@@ -34,12 +34,12 @@ def said(session: Session) -> str:
 
 def measure(session: Session, seconds: float) -> None:
     """Put a training of a method into the store."""
-    (method,) = (method.method for method in session.methods.values() if method.method.loss is not None)
+    (method,) = (study.method.method for study in session.planned.values() if study.method.method.loss is not None)
     spec = session.setup.fold_specs(method, "calibration", 0)[0]
     open_store(session.paths).put_fold(some_result(spec, wall_time=seconds))
 
 
 def test_a_run_says_how_much_is_to_do_and_how_long_it_takes_if_that_is_measured(session: Session) -> None:
-    assert said(session) == "at most 204 trainings to do; how long they take is not known yet\n"
+    assert said(session).startswith("at most 204 trainings, 0 in the store; how long they take is not known; `plan")
     measure(session, 6.0)
-    assert said(session).startswith("at most 204 trainings to do; about 10 min by the trainings in the store")
+    assert said(session).startswith("at most 204 trainings, 0 in the store; about 10 min left, 2 at a time, by")

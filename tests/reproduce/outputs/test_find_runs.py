@@ -40,7 +40,7 @@ def test_names_panels_and_paths_are_found(store, asked, expected):
 
 
 def test_an_unknown_experiment_gives_one_line_with_the_stored_names(store):
-    held = "both/small, both/wide, proxy_gml_table2/cub, quickstart, quickstart_too"
+    held = "quickstart, both/small, both/wide, proxy_gml_table2/cub, quickstart_too"  # The nearest first.
     for look_up in (lambda: find_experiments(store, ["quickstart", "quick"]), lambda: find_experiment(store, "quick")):
         with pytest.raises(InputError) as error:
             look_up()

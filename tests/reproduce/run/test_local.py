@@ -87,7 +87,7 @@ def test_a_killed_worker_is_replaced_and_changes_no_number(tmp_path):
     assert executor.killed is not None
     # Only the training of the killed process counts as failed.
     (reason,) = stores["killed"].table("failures")["reason"]
-    assert reason.startswith("WorkerDiedError: signal SIGKILL ended the process; the system may have had too little")
+    assert reason.startswith("triplet, fold 0: WorkerDiedError: signal SIGKILL ended the process; ")
     assert len(stores["calm"].table("failures")) == 0
     for method in ("triplet", "cosface"):
         assert without_time(found["calm"][method]) == without_time(found["killed"][method])

@@ -102,7 +102,7 @@ def test_a_session_has_the_experiments_setup(where):
         128,
     )
     assert setup.dataset.n_classes >= 200
-    assert list(opened.titles) == list(opened.methods) == list(quickstart().methods)
+    assert list(opened.titles) == list(opened.planned) == list(quickstart().methods)
     kept = opened.summary().model_dump(mode="json")
     assert set(kept) == set(type(opened.summary()).model_fields) - {"defaults", "printed"}
     assert kept["experiment"] == opened.experiment.without_folder()

@@ -113,7 +113,7 @@ def test_a_full_disk_is_one_line_and_what_was_there_stays(file, monkeypatch):
             store.put_fold(some_result(spec))
             stored.append(spec.fingerprint)
 
-    assert "database or disk is full; what was stored before is kept" in refusal(put_many)
+    assert "database or disk is full; free some space; what was stored before is kept" in refusal(put_many)
     assert store.finished_folds(stored) == set(stored)
     assert len(store.table("folds")) == 1 + len(stored)
 
