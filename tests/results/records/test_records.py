@@ -45,12 +45,16 @@ def test_records_survive_json_unchanged(record):
 def test_no_record_holds_a_score_that_cannot_be(number):
     run, trial = some_run().model_dump(mode="json"), {"number": 0, "setting": {}, "state": "complete", "score": 0.5}
     wrong = {**run, "concatenated": {**run["concatenated"], "map_at_r": number}}
-    times = [{**run, "wall_time": seconds} for seconds in (math.inf, -0.01)]
+    least = {**dict.fromkeys(("run", "search", "wall_time"), 0), "dimensions": 1, "test_classes": 1, "test_images": 1}
+    parts = [{**run, "wall_time": math.inf}, *({**run, name: number - 1} for name, number in least.items())]
     scored = {**trial, "fold_scores": [number]}
-    for record, content in ((RunRecord, wrong), *((RunRecord, one) for one in times), (Trial, scored)):
+    for record, content in ((RunRecord, wrong), *((RunRecord, one) for one in parts), (Trial, scored)):
         with pytest.raises(ValidationError, match="Input should be"):
             record.model_validate_json(json.dumps(content))
-    assert RunRecord.model_validate({**run, "wall_time": 0}).wall_time == 0
+    assert RunRecord.model_validate({**run, **least}).model_dump().items() >= least.items()
+    for empty in ("specs", "fold_scores"):
+        with pytest.raises(ValidationError, match="at least 1 item"):
+            RunRecord.model_validate({**run, empty: []})
 
 
 def test_canonical_json_knows_no_order_of_keys_and_no_nan():
@@ -73,6 +77,7 @@ def test_a_diverged_training_scores_nothing_and_is_flagged():
         0,
         False,
     )
+    assert diverged.best_map_at_r == 0
     assert "loss not finite at iteration 3" in diverged.flag
     assert some_result(SPEC, curve=(), stopped_by="nan").untrained_map_at_r == 0.0
     fine = some_result(SPEC, 0.4)

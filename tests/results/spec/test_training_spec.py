@@ -44,6 +44,12 @@ def test_a_momentum_without_effect_is_refused(batch_norm):
     assert "batch_norm_momentum needs batch_norm: training" in said
 
 
+@pytest.mark.parametrize("count", ["samples_per_class", "warmup_passes", "warmup_steps"])
+def test_counts_of_a_method_begin_at_zero(count):
+    assert getattr(MethodSpec(name="some", loss=None, **{count: 0}), count) == 0
+    assert "greater than or equal to 0" in refused(MethodSpec, name="some", loss=None, **{count: -1})
+
+
 def test_the_defaults_are_the_protocols():
     defaults = TrainingSettings()
     assert (defaults.batch_size, defaults.iterations_per_epoch, defaults.max_epochs) == (32, 100, 1000)

@@ -29,6 +29,11 @@ def change(database, statement, *values):
         connection.execute(statement, values)
 
 
+def test_a_trial_in_the_place_of_another_is_damaged(database):
+    change(database, "UPDATE trials SET number = 9 WHERE number = 1")
+    assert found(database) == [("damaged", f"trial 9 of study {STUDY}", "its content belongs to another row")]
+
+
 def test_a_whole_store_has_no_finding(database):
     steps = []
     checked = check_records(database, lambda done, total: steps.append((done, total)))
@@ -71,6 +76,10 @@ def test_a_content_under_another_name_is_damaged_and_missed_by_others(database, 
     ],
 )
 def test_a_row_that_another_one_names_is_missing(database, table, needing):
+    trained = some_spec(seed=100).fingerprint  # a trial's
+    change(database, "DELETE FROM trainings WHERE fingerprint = ?", trained)
+    missing = ("missing", f"row {trained} of trainings", f"trial 0 of study {STUDY} needs it")
+    assert found(database) == [missing]
     (first,) = database.rows(f"SELECT fingerprint FROM {table} WHERE rowid = 1")
     change(database, f"DELETE FROM {table} WHERE rowid = 1")
-    assert found(database) == [("missing", f"row {first['fingerprint']} of {table}", needing)]
+    assert {*found(database)} == {missing, ("missing", f"row {first['fingerprint']} of {table}", needing)}
