@@ -40,7 +40,7 @@ def test_threads_that_write_one_file_do_not_disturb_each_other(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         for number in range(5):
             path = tmp_path / str(number) / "deeper" / "file"
-            list(pool.map(lambda content: write_atomically(path, content), contents))
+            list(pool.map(write_atomically, [path] * 8, contents))
             assert path.read_text() in contents
             assert list(path.parent.iterdir()) == [path]
 
