@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from results.spec.conditions import ImageSettings, OptimizerSettings, TrainingSettings
 from results.spec.training_spec import Component, MethodSpec, nested_components, renamed_components
-from results.spec.trunk_spec import InputFormat, TrunkSpec
+from results.spec.trunk_spec import EmbedderSpec, InputFormat, TrunkSpec
 from tests.support.sample_records import some_spec
 
 TRUNK = {"name": "bn_inception", "weights": "imagenet"}
@@ -44,10 +44,10 @@ def test_a_momentum_without_effect_is_refused(batch_norm):
     assert "batch_norm_momentum needs batch_norm: training" in said
 
 
-@pytest.mark.parametrize("count", ["samples_per_class", "warmup_passes", "warmup_steps"])
-def test_counts_of_a_method_begin_at_zero(count):
-    assert getattr(MethodSpec(name="some", loss=None, **{count: 0}), count) == 0
-    assert "greater than or equal to 0" in refused(MethodSpec, name="some", loss=None, **{count: -1})
+def test_counts_of_a_method_begin_at_zero():
+    for count in ("samples_per_class", "warmup_passes", "warmup_steps"):
+        assert getattr(MethodSpec(name="some", loss=None, **{count: 0}), count) == 0
+        assert "greater than or equal to 0" in refused(MethodSpec, name="some", loss=None, **{count: -1})
 
 
 def test_the_defaults_are_the_protocols():
@@ -108,9 +108,11 @@ def test_components_are_renamed_at_every_depth_in_a_copy():
 )
 def test_what_a_method_without_a_loss_makes_of_the_features(embedder, sizes, bias):
     """The sizes of the embedding and of the embedder's output; a method with a loss has the experiment's."""
-    learned = some_spec().with_conditions(embedding_size=4, embedder_bias=False)
+    deep = EmbedderSpec(hidden=(8,))
+    learned = some_spec().with_conditions(embedding_size=4, embedder_bias=False, embedder=deep)
     spec = learned.changed(method=MethodSpec(name="some", loss=None, embedder=embedder))
     assert ((spec.embedding_size, spec.embedder_size), spec.embedder_bias) == (sizes, bias)
+    assert (spec.embedder, learned.embedder) == (EmbedderSpec(), deep)
     assert (learned.embedding_size, learned.embedder_size, learned.embedder_bias) == (4, 4, False)
 
 

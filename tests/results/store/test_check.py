@@ -29,11 +29,6 @@ def change(database, statement, *values):
         connection.execute(statement, values)
 
 
-def test_a_trial_in_the_place_of_another_is_damaged(database):
-    change(database, "UPDATE trials SET number = 9 WHERE number = 1")
-    assert found(database) == [("damaged", f"trial 9 of study {STUDY}", "its content belongs to another row")]
-
-
 def test_a_whole_store_has_no_finding(database):
     steps = []
     checked = check_records(database, lambda done, total: steps.append((done, total)))
@@ -64,6 +59,8 @@ def test_a_content_under_another_name_is_damaged_and_missed_by_others(database, 
     damaged, *missing = found(database)
     assert damaged == ("damaged", f"row other of {table}", "its content belongs to another row")
     assert [kind for kind, _, _ in missing] == ["missing"]
+    change(database, "UPDATE trials SET number = 9 WHERE number = 1")
+    assert ("damaged", f"trial 9 of study {STUDY}", "its content belongs to another row") in found(database)
 
 
 @pytest.mark.parametrize(
