@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from results.records.artifacts import FigureData, figure_data_path
-from results.records.records import RunRecord, mean_scores, run_fingerprint, run_name
+from results.records.records import RunRecord, mean_scores, run_fingerprint
 from results.records.trials import Trial
 from results.values import Record, canonical_json, derive_seed, fingerprint_of
 from tests.support.page_material import figure_data
@@ -122,8 +122,7 @@ def test_a_training_that_no_epoch_improved_is_flagged_unless_it_was_never_traine
 
 def test_what_follows_from_a_runs_measurements():
     run = some_run("margin", fold_scores=(scores(0.2), scores(0.4)), dataset="cub200", training_version=2)
-    assert (run.method, run.dataset, run.training_version) == ("margin", "cub200", 2)
-    assert (run.name, run_name(2, 1)) == ("run 0", "run 2 of search 1")
+    assert (run.name, run.method, run.dataset, run.training_version) == ("run 0", "margin", "cub200", 2)
     assert run.separated == mean_scores(run.fold_scores)
     assert run.separated.precision_at_1 == pytest.approx(0.3)
     assert run.fold_fingerprints == tuple(spec.fingerprint for spec in run.specs)
