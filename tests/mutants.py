@@ -43,6 +43,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "protocols/evaluation/evaluate_run.py": (
         "tests/protocols/evaluation",
         "tests/protocols/training/test_principal_components.py",
+        "tests/protocols/training/train_fold/test_precision.py",
     ),
     "results/spec/racing.py": ("tests/results/spec/test_racing.py",),
     "results/spec/seeds.py": ("tests/contracts/test_fingerprints.py", "tests/protocols/test_setup.py"),

@@ -108,11 +108,10 @@ def test_components_are_renamed_at_every_depth_in_a_copy():
 )
 def test_what_a_method_without_a_loss_makes_of_the_features(embedder, sizes, bias):
     """The sizes of the embedding and of the embedder's output; a method with a loss has the experiment's."""
-    deep = EmbedderSpec(hidden=(8,))
-    learned = some_spec().with_conditions(embedding_size=4, embedder_bias=False, embedder=deep)
+    learned = some_spec().with_conditions(embedding_size=4, embedder_bias=False, embedder=EmbedderSpec(hidden=(8,)))
     spec = learned.changed(method=MethodSpec(name="some", loss=None, embedder=embedder))
     assert ((spec.embedding_size, spec.embedder_size), spec.embedder_bias) == (sizes, bias)
-    assert (spec.embedder, learned.embedder) == (EmbedderSpec(), deep)
+    assert (spec.embedder.hidden, learned.embedder.hidden) == ((), (8,))
     assert (learned.embedding_size, learned.embedder_size, learned.embedder_bias) == (4, 4, False)
 
 
