@@ -49,8 +49,6 @@ def nearest(queries: Tensor, references: Tensor, k: int, *, exclude_self: bool) 
     Raises:
         ValueError: There are fewer than k references.
     """
-    if not 1 <= k <= len(references) - int(exclude_self):
-        raise ValueError(f"cannot find {k} neighbours among {len(references)} references")
     depths = torch.full((len(queries),), k)
     return torch.cat([part for _, part in nearest_in_parts(queries, references, depths, exclude_self=exclude_self)])
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from reproduce.run.tasks import write_tensors
-from results.atomic_files import write_atomically
+from results.atomic_files import atomic_folder, write_atomically
 from results.records.artifacts import (
     figure_data_path,
     weights_path,
@@ -65,18 +65,26 @@ class Disk:
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the open files in /proc")
 
 
+def in_a_folder(path: Path) -> None:
+    with atomic_folder(path.parent) as folder:
+        (folder / path.name).write_text("text")
+
+
 @pytest.mark.parametrize(
     "write",
     [
         lambda path: write_atomically(path, "text"),
         lambda path: write_tensors(path, {"w": torch.ones(3)}),
         lambda path: figure_data().save(path),
+        in_a_folder,
     ],
-    ids=["file", "checkpoint", "figure_data"],
+    ids=["file", "checkpoint", "figure_data", "folder"],
 )
 def test_a_written_file_survives_a_power_cut(tmp_path, monkeypatch, write):
     disk, path = Disk(tmp_path, monkeypatch), tmp_path / "new" / "deeper" / "file"
+    before = os.listdir("/proc/self/fd")
     write(path)
+    assert len(os.listdir("/proc/self/fd")) == len(before), "no file is left open"
     assert disk.lost(path) == []
     assert list(disk.after_a_cut()) == [path]
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from pytorch_metric_learning import losses as pml
 from pytorch_metric_learning.distances import BaseDistance, LpDistance
+from pytorch_metric_learning.regularizers import SparseCentersRegularizer
 from torch import nn
 
 import losses
@@ -54,6 +55,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "indices_tuple is not supported": lambda: losses.RoadmapLoss()(ROWS, LABELS, PAIRS),
     "temperature must be positive, got 0": lambda: losses.SmoothAPLoss(0),
     "regularizer must be one of halved, mean": lambda: losses.SoftTripleLoss(3, 6, regularizer="doubled"),  # type: ignore[arg-type]
+    "tau=0 to use it alone": lambda: losses.SoftTripleLoss(3, 6, weight_regularizer=SparseCentersRegularizer(3, 10)),
     "SoftTripleLoss needs CosineSimilarity": lambda: losses.SoftTripleLoss(4, 8, distance=LpDistance()),
     "got 'c1'; .* XBMLoss.from_card": lambda: losses.XBMLoss("c1", 4, 12),  # type: ignore[arg-type]
     "no use for distance": lambda: losses.XBMLoss(losses.CosineContrastiveLoss(), 4, 12, distance=BALL),

@@ -33,8 +33,10 @@ def test_authors_loss_and_gradients(case: Case) -> None:
 
 @pytest.mark.parametrize("case", golden("soft_triple"), ids=case_name)
 def test_authors_two_terms(case: Case) -> None:
-    value = loss_of(case, tau=0.0)(case.tensor("embeddings"), case.tensor("labels"))
-    case.check(value, case.arrays["loss_classify"], "loss_classify")
+    loss, embeddings, labels = loss_of(case, tau=0.0), case.tensor("embeddings"), case.tensor("labels")
+    case.check(loss(embeddings, labels), case.arrays["loss_classify"], "loss_classify")
+    logits = loss.get_logits(embeddings) - loss.margin * functional.one_hot(labels, loss.num_classes).to(case.dtype)
+    case.check(functional.cross_entropy(loss.la * logits, labels), case.arrays["loss_classify"], "loss_classify")
     if case.params["centers_per_class"] > 1 and case.params["tau"] > 0:
         case.check(center_spread(loss_of(case).centers()), case.arrays["reg"], "reg")
 

@@ -36,12 +36,13 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
 
 
 def test_threads_that_write_one_file_do_not_disturb_each_other(tmp_path):
-    path, contents = tmp_path / "file", [str(writer) * 300_000 for writer in range(8)]
+    contents = [str(writer) * 300_000 for writer in range(8)]
     with ThreadPoolExecutor(8) as pool:
-        for _ in range(5):
-            list(pool.map(lambda content: write_atomically(path, content), contents))
+        for number in range(5):
+            path = tmp_path / str(number) / "deeper" / "file"
+            list(pool.map(write_atomically, [path] * 8, contents))
             assert path.read_text() in contents
-    assert list(tmp_path.iterdir()) == [path]
+            assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_folder_appears_when_it_is_whole(tmp_path):

@@ -20,8 +20,9 @@ from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import measure
 from protocols.metrics.retrieval import normalized
 from protocols.splits import SplitError, mlrc_split
-from protocols.training.build_method import normalization_of
+from protocols.training.build_method import RefusedError, normalization_of
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops
+from protocols.users_code.sources import hashed_name
 from results.records.records import RunRecord, Scores, run_fingerprint
 from results.spec.training_spec import Component, MethodSpec
 from tests.support.sample_records import evaluation_of, some_result
@@ -225,6 +226,14 @@ def test_an_unknown_metric_is_refused_before_anything_is_embedded(dataset: Datas
         evaluate_run(replace(job, metrics=("recal",)), weights[:1], data)
 
 
+@pytest.mark.usefixtures("forked_processes")
+def test_a_users_metric_that_fails_on_these_embeddings_is_refused(dataset: Dataset, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("def odd(embeddings, labels):\n    return 1 / (len(labels) - 48)\n")
+    job, weights, data, _ = _reproduction(dataset)
+    with pytest.raises(RefusedError, match=r"own\.py, line 2: ZeroDivisionError"):
+        evaluate_run(replace(job, metrics=(hashed_name(f"{tmp_path}/own.py:odd"),)), weights, data)
+
+
 def test_queries_are_compared_with_the_gallery_alone(dataset: Dataset) -> None:
     job, weights, data, embeddings = _reproduction(dataset)
     is_query = np.arange(48) % 3 == 0
@@ -260,6 +269,8 @@ def test_the_last_epochs_model_is_scored_beside_that_of_the_chosen_one(dataset: 
     assert record.last_epoch == evaluate_run(job, weights[1:2], data).separated
     assert record.last_epoch != record.separated == evaluate_run(job, weights[:1], data).separated
     assert record.chosen_by == job.chosen_by
+    untrained = job.trainings[0].model_copy(update={"iterations": 0})
+    assert evaluate_run(replace(job, trainings=(untrained,)), weights[:1], data, last_weights=[None]).last_epoch is None
     assert RunRecord.model_validate_json(record.model_dump_json()) == record
 
 

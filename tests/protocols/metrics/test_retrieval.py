@@ -291,10 +291,10 @@ def test_without_any_pair_there_is_no_score() -> None:
         query_scores(torch.eye(4), torch.tensor([0, 1, 5, 6]), np.arange(4) < 2)
 
 
-@pytest.mark.parametrize("k", [0, 5])
-def test_too_many_neighbours_are_refused(k: int) -> None:
+@pytest.mark.parametrize("exclude_self", [False, True])
+def test_too_many_neighbours_are_refused(exclude_self: bool) -> None:
     with pytest.raises(ValueError, match="neighbours among 4 references"):
-        nearest(torch.eye(4), torch.eye(4), k, exclude_self=k > 1)
+        nearest(torch.eye(4), torch.eye(4), 5 - exclude_self, exclude_self=exclude_self)
 
 
 def test_map_at_1000_of_a_perfect_ranking_counts_the_query_as_its_authors_do() -> None:

@@ -35,6 +35,8 @@ def test_optuna_gets_choices_in_their_order() -> None:
 def test_a_range_holds_its_ends_and_a_grid_has_them() -> None:
     bins = SearchParameter(target="loss.x", scale="int", low=1, high=5)
     assert [bins.holds(value) for value in (1, 5, 0, 6, 2.0, True)] == [True, True, False, False, False, False]
+    rate = bins.model_copy(update={"scale": "linear"})
+    assert [rate.holds(value) for value in (1, 1.5, 5.5, "2", True)] == [True, True, False, False, False]
     assert [bins.grid(points) for points in (1, 2, 3, 9)] == [[1], [1, 5], [1, 3, 5], [1, 2, 3, 4, 5]]
 
 

@@ -23,6 +23,7 @@ from tests.support.toys import (
     PRETRAINED_PCA,
     TEST_COMPONENTS,
     conditions,
+    same_weights,
     toy_fold,
 )
 
@@ -66,7 +67,7 @@ def test_components_are_the_leading_singular_vectors_of_the_centred_features() -
     np.testing.assert_allclose(embedder(features).detach().numpy(), projected, atol=1e-4)
 
 
-def test_a_fold_without_training_gets_the_components_of_its_training_images(dataset: Dataset) -> None:
+def test_a_fold_without_training_gets_the_components_of_its_training_images(dataset: Dataset, setup: Setup) -> None:
     spec, data = toy_fold(dataset, PRETRAINED_PCA)
     trained = train_fold(spec, data)
     model = trained_model(spec, trained.weights, CPU)
@@ -76,6 +77,8 @@ def test_a_fold_without_training_gets_the_components_of_its_training_images(data
     assert trained.result.stopped_by == "untrained"
     assert (trained.result.iterations, len(trained.result.curve)) == (0, 1)
     assert trained.result.best_map_at_r == trained.result.curve[0].map_at_r
+    settled = spec.changed(validation_classes=(), checkpoint_epoch=1)
+    assert same_weights(train_fold(settled, setup.training_data(settled)).weights, trained.weights)
 
 
 def test_components_of_the_test_images_are_those_of_pmls_tester(setup: Setup) -> None:

@@ -45,12 +45,16 @@ def test_records_survive_json_unchanged(record):
 def test_no_record_holds_a_score_that_cannot_be(number):
     run, trial = some_run().model_dump(mode="json"), {"number": 0, "setting": {}, "state": "complete", "score": 0.5}
     wrong = {**run, "concatenated": {**run["concatenated"], "map_at_r": number}}
-    times = [{**run, "wall_time": seconds} for seconds in (math.inf, -0.01)]
+    least = {**dict.fromkeys(("run", "search", "wall_time"), 0), "dimensions": 1, "test_classes": 1, "test_images": 1}
+    parts = [{**run, "wall_time": math.inf}, *({**run, name: number - 1} for name, number in least.items())]
     scored = {**trial, "fold_scores": [number]}
-    for record, content in ((RunRecord, wrong), *((RunRecord, one) for one in times), (Trial, scored)):
+    for record, content in ((RunRecord, wrong), *((RunRecord, one) for one in parts), (Trial, scored)):
         with pytest.raises(ValidationError, match="Input should be"):
             record.model_validate_json(json.dumps(content))
-    assert RunRecord.model_validate({**run, "wall_time": 0}).wall_time == 0
+    assert RunRecord.model_validate({**run, **least}).model_dump().items() >= least.items()
+    for empty in ("specs", "fold_scores"):
+        with pytest.raises(ValidationError, match="at least 1 item"):
+            RunRecord.model_validate({**run, empty: []})
 
 
 def test_canonical_json_knows_no_order_of_keys_and_no_nan():
@@ -73,6 +77,7 @@ def test_a_diverged_training_scores_nothing_and_is_flagged():
         0,
         False,
     )
+    assert diverged.best_map_at_r == 0
     assert "loss not finite at iteration 3" in diverged.flag
     assert some_result(SPEC, curve=(), stopped_by="nan").untrained_map_at_r == 0.0
     fine = some_result(SPEC, 0.4)
@@ -85,6 +90,8 @@ def test_the_checkpoint_is_the_first_of_the_best_validations_after_the_start():
     start, first, last = best.curve
     tied = some_result(SPEC, curve=(start, first, last.model_copy(update={"map_at_r": 0.4})))
     assert tied.best_iteration == 100
+    rising = some_result(SPEC, curve=(start, first.model_copy(update={"map_at_r": 0.0}), last))
+    assert (rising.best_iteration, rising.best_map_at_r) == (last.iteration, last.map_at_r)
     falling = some_result(SPEC, curve=(start.model_copy(update={"map_at_r": 0.9}), first, last))
     assert (falling.best_iteration, falling.best_map_at_r, falling.beats_untrained) == (100, 0.4, False)
     assert some_result(SPEC, 0.4).cut_off
@@ -115,7 +122,7 @@ def test_a_training_that_no_epoch_improved_is_flagged_unless_it_was_never_traine
 
 def test_what_follows_from_a_runs_measurements():
     run = some_run("margin", fold_scores=(scores(0.2), scores(0.4)), dataset="cub200", training_version=2)
-    assert (run.method, run.dataset, run.training_version) == ("margin", "cub200", 2)
+    assert (run.name, run.method, run.dataset, run.training_version) == ("run 0", "margin", "cub200", 2)
     assert run.separated == mean_scores(run.fold_scores)
     assert run.separated.precision_at_1 == pytest.approx(0.3)
     assert run.fold_fingerprints == tuple(spec.fingerprint for spec in run.specs)

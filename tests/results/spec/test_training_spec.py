@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from results.spec.conditions import ImageSettings, OptimizerSettings, TrainingSettings
 from results.spec.training_spec import Component, MethodSpec, nested_components, renamed_components
-from results.spec.trunk_spec import InputFormat, TrunkSpec
+from results.spec.trunk_spec import EmbedderSpec, InputFormat, TrunkSpec
 from tests.support.sample_records import some_spec
 
 TRUNK = {"name": "bn_inception", "weights": "imagenet"}
@@ -42,6 +42,12 @@ def test_an_input_format_that_cannot_be_computed_is_refused(changes, said):
 def test_a_momentum_without_effect_is_refused(batch_norm):
     said = refused(TrunkSpec, **TRUNK, batch_norm=batch_norm, batch_norm_momentum=0.9)
     assert "batch_norm_momentum needs batch_norm: training" in said
+
+
+def test_counts_of_a_method_begin_at_zero():
+    for count in ("samples_per_class", "warmup_passes", "warmup_steps"):
+        assert getattr(MethodSpec(name="some", loss=None, **{count: 0}), count) == 0
+        assert "greater than or equal to 0" in refused(MethodSpec, name="some", loss=None, **{count: -1})
 
 
 def test_the_defaults_are_the_protocols():
@@ -102,9 +108,10 @@ def test_components_are_renamed_at_every_depth_in_a_copy():
 )
 def test_what_a_method_without_a_loss_makes_of_the_features(embedder, sizes, bias):
     """The sizes of the embedding and of the embedder's output; a method with a loss has the experiment's."""
-    learned = some_spec().with_conditions(embedding_size=4, embedder_bias=False)
+    learned = some_spec().with_conditions(embedding_size=4, embedder_bias=False, embedder=EmbedderSpec(hidden=(8,)))
     spec = learned.changed(method=MethodSpec(name="some", loss=None, embedder=embedder))
     assert ((spec.embedding_size, spec.embedder_size), spec.embedder_bias) == (sizes, bias)
+    assert (spec.embedder.hidden, learned.embedder.hidden) == ((), (8,))
     assert (learned.embedding_size, learned.embedder_size, learned.embedder_bias) == (4, 4, False)
 
 

@@ -59,6 +59,8 @@ def test_a_content_under_another_name_is_damaged_and_missed_by_others(database, 
     damaged, *missing = found(database)
     assert damaged == ("damaged", f"row other of {table}", "its content belongs to another row")
     assert [kind for kind, _, _ in missing] == ["missing"]
+    change(database, "UPDATE trials SET number = 9 WHERE number = 1")
+    assert ("damaged", f"trial 9 of study {STUDY}", "its content belongs to another row") in found(database)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +73,10 @@ def test_a_content_under_another_name_is_damaged_and_missed_by_others(database, 
     ],
 )
 def test_a_row_that_another_one_names_is_missing(database, table, needing):
+    trained = some_spec(seed=100).fingerprint  # a trial's
+    change(database, "DELETE FROM trainings WHERE fingerprint = ?", trained)
+    missing = ("missing", f"row {trained} of trainings", f"trial 0 of study {STUDY} needs it")
+    assert found(database) == [missing]
     (first,) = database.rows(f"SELECT fingerprint FROM {table} WHERE rowid = 1")
     change(database, f"DELETE FROM {table} WHERE rowid = 1")
-    assert found(database) == [("missing", f"row {first['fingerprint']} of {table}", needing)]
+    assert {*found(database)} == {missing, ("missing", f"row {first['fingerprint']} of {table}", needing)}
