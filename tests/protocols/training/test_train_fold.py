@@ -19,7 +19,7 @@ from protocols.splits import SplitError
 from protocols.training import train_fold as training
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
-from protocols.trunks.embedding_model import EmbeddingModel
+from protocols.trunks.embedding_model import EmbeddingModel, embed_crops
 from results.records.records import FoldResult
 from results.spec.conditions import OptimizerSettings
 from results.spec.training_spec import Component, MethodSpec
@@ -295,10 +295,8 @@ def test_a_loss_that_is_not_finite_scores_0(dataset: Dataset) -> None:
     assert (result.status, result.stopped_by) == ("nan", "nan")
     assert (result.best_map_at_r, result.best_iteration, result.objective) == (0.0, 0, 0.0)
     assert not result.beats_untrained
-    assert result.reason is not None
-    assert "not finite at iteration" in result.reason
-    assert result.flag is not None
-    assert result.reason in result.flag
+    assert "not finite at iteration" in (reason := result.reason or "")
+    assert reason in (result.flag or "")
     assert len(result.curve) == 1
     assert result.untrained_map_at_r == result.curve[0].map_at_r > 0
     # Failed before its first validation: the weights it started from.
@@ -315,6 +313,12 @@ def test_a_late_failure_keeps_the_last_checkpoint(dataset: Dataset, monkeypatch:
     assert (trained.result.best_map_at_r, trained.result.objective) == (0.0, 0.0)
     assert len(networks) == 3
     assert same_weights(trained.weights, networks[1])
+
+
+def test_embeddings_that_are_not_finite_end_a_training_at_its_validation(dataset, monkeypatch) -> None:
+    monkeypatch.setattr(training, "embed_crops", lambda *of: torch.full((len(embed_crops(*of)), 4), torch.nan))
+    result = train_fold(*toy_fold(dataset, PROXIES, short())).result
+    assert (result.status, result.reason) == ("nan", "validation embeddings not finite at iteration 0")
 
 
 # The untrained trunk
