@@ -198,7 +198,8 @@ class Publication:
     gallery: int | None = None
 
 
-# Sources of the counts: specification, section 1; for SOP's images per part Song et al. 2016, table 1.
+# Numbers: classes, images, classes and images to train on, queries, gallery. Sources: specification, section 1; for
+# SOP's images per part Song et al. 2016, table 1.
 PUBLICATIONS = {
     "cub200": Publication(
         "https://data.caltech.edu/records/65de6-vp158",

@@ -40,7 +40,5 @@ class FoldData:
 
 def fold_data(dataset: Dataset, spec: FoldSpec) -> FoldData:
     """Select the images of a training's classes."""
-    train, validation = (
-        dataset.images.of_classes(from_ranges(x)) for x in (spec.train_classes, spec.validation_classes)
-    )
-    return FoldData(train, validation)
+    train, validation = from_ranges(spec.train_classes), from_ranges(spec.validation_classes)
+    return FoldData(dataset.images.of_classes(train), dataset.images.of_classes(validation))

@@ -12,7 +12,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -266,11 +266,16 @@ def words_of(error: BaseException, lines: int | None = None) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in words[:_LONGEST_REASON])
 
 
+def _last_line(error: BaseException, files: Collection[Path]) -> str:
+    """Return "FILE, line N" for the last line of these files in an error's traceback, or nothing."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if Path(one.filename) in files]
+    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+
+
 def place_of(error: BaseException) -> str:
     """Return " (FILE, line N)" for the last line of users' files in an error's traceback, or nothing."""
-    files = {source.root / name for source in _known.values() for name in source.files}
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if Path(one.filename) in files]
-    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    place = _last_line(error, {source.root / name for source in _known.values() for name in source.files})
+    return f" ({place})" if place else ""
 
 
 @contextmanager
@@ -282,11 +287,7 @@ def explained(source: Any, start: str, kind: type[ValueError] = SourceError) -> 
         raise
     except (Exception, SystemExit) as error:  # A script may call sys.exit.
         file = source if isinstance(source, Path) else Path(getattr(inspect.getmodule(source), "__file__", None) or "")
-        lines = [
-            one.lineno for one in traceback.extract_tb(error.__traceback__) if Path(one.filename) == file.absolute()
-        ]
-        where, what = file.name, f"{type(error).__name__}: {words_of(error)}"
+        where, what = _last_line(error, [file.absolute()]) or file.name, f"{type(error).__name__}: {words_of(error)}"
         if isinstance(error, SyntaxError):
-            where, lines, what = Path(error.filename or file).name, [error.lineno or 1], error.msg
-        where += f", line {lines[-1]}" if lines else ""
+            where, what = f"{Path(error.filename or file).name}, line {error.lineno or 1}", error.msg
         raise kind(f"{start}{': ' if start else ''}{where}: {what}") from error

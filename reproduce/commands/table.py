@@ -240,7 +240,5 @@ def board(
 
             folder = to / f"board_{number}" if len(boards) > 1 else to
             page, *files = write_board(one, compare, folder, drawn_line())
-            datasets, others = (
-                ", ".join(names) for names in ([d.title for d in one.datasets], [f.name for f in files])
-            )
-            say(output_console(), f"{datasets}: {page}; beside it {others}")
+            datasets = ", ".join(dataset.title for dataset in one.datasets)
+            say(output_console(), f"{datasets}: {page}; beside it {', '.join(file.name for file in files)}")

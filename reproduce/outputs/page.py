@@ -44,7 +44,8 @@ def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
     page_folder = folder / own_name(name, fingerprint)
     with writing_to(page_folder):
         (page_folder / "figures").mkdir(parents=True, exist_ok=True)  # What cannot be written is told before drawing.
-        html, figures = build_page(gather(name, fingerprint, store))
+    html, figures = build_page(gather(name, fingerprint, store))
+    with writing_to(page_folder):
         _write_figures(figures, page_folder / "figures")
         write_atomically(page_folder / _PAGE, html)
     link_latest(name, fingerprint, store, [page_folder])

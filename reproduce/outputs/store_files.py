@@ -6,7 +6,7 @@ members and the hashes of the store's rows tell whether it is whole.
 
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from protocols.progress import Progress
@@ -24,12 +24,12 @@ SOURCES, FIGURE_DATA = "sources", "figure_data"
 """Folders below the artifacts: copies of users' source files, and data of pages."""
 
 
-def files_of(records: CheckedRecords, artifacts: Path) -> list[Path]:
-    """Return the names of the files in the folder of artifacts that belong to records, and of users' sources."""
+def files_of(records: CheckedRecords, names: Iterable[Path]) -> list[Path]:
+    """Return those names of files, from the folder of artifacts, that belong to records or are users' sources."""
     weights = [weights_path(Path(), spec) for spec in records.specs.values()]
     data = [figure_data_path(Path(), fingerprint) for fingerprint in records.runs]
     known = {*weights, *map(last_epoch_path, weights), *data}
-    return [name for name in _files_below(artifacts) if name in known or _is_source(name)]
+    return [name for name in names if name in known or _is_source(name)]
 
 
 def _files_below(artifacts: Path) -> list[Path]:
@@ -43,7 +43,8 @@ def _is_source(name: Path) -> bool:
 
 def check_files(records: CheckedRecords, artifacts: Path, progress: Progress | None = None) -> Iterator[StoreFault]:
     """Read every file in the folder of artifacts, and yield what is damaged or foreign."""
-    names, known = _files_below(artifacts), set(files_of(records, artifacts))
+    names = _files_below(artifacts)
+    known = set(files_of(records, names))
     for number, name in enumerate(names, start=1):
         path = artifacts / name
         if progress is not None:
@@ -105,7 +106,7 @@ def merge_stores(into: StoragePaths, other: StoragePaths) -> dict[str, int]:
     if merge.conflicts:
         count = f"{len(merge.conflicts)} conflict(s), so nothing was imported"
         raise InputError(f"{count}; import into a store of its own with --store PATH: {'; '.join(merge.conflicts)}")
-    new = [name for name in files_of(checked, other.artifacts) if not (into.artifacts / name).exists()]
+    new = [name for name in files_of(checked, _files_below(other.artifacts)) if not (into.artifacts / name).exists()]
     for name in new:
         write_atomically(into.artifacts / name, (other.artifacts / name).read_bytes())
     apply_merge(target, merge)
@@ -126,7 +127,7 @@ def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) 
     if file.exists():
         raise InputError(f"{file}: exists already; choose another name")
     source = Database(where.store)
-    names = files_of(_checked(source, where.artifacts), where.artifacts)
+    names = files_of(_checked(source, where.artifacts), _files_below(where.artifacts))
     names = [name for name in names if checkpoints or name.parts[0] in (SOURCES, FIGURE_DATA)]
     partial = partial_name(file.absolute())
     try:
@@ -156,8 +157,8 @@ def unpack_store(file: Path, folder: Path) -> StoragePaths:
     try:
         with zipfile.ZipFile(file) as archive:
             for name in archive.namelist():
-                folder_of_it, *below = Path(name).parts
-                if name != STORE and (folder_of_it != ARTIFACTS or not below or ".." in below):
+                parts = Path(name).parts
+                if name != STORE and (parts[:1] != (ARTIFACTS,) or len(parts) < 2 or ".." in parts):
                     raise InputError(f"{file}: {name!r} is no file of a store; nothing was imported")
             archive.getinfo(STORE)
             archive.extractall(folder)

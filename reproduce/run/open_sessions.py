@@ -100,7 +100,7 @@ def check_settings(sessions: Sequence[Session]) -> tuple[str, ...]:
         for setting in session.experiment.search.enqueue:
             if not any(setting in study.enqueued for study in studies.values()):
                 remarks[f"search.enqueue: no method here searches all of {', '.join(setting)}"] = None
-        for key in session.experiment.search.ranges.keys() - studies.keys():
+        for key in sorted(session.experiment.search.ranges.keys() - studies.keys()):
             remarks[f"search.ranges: {key} is no searched method here"] = None
         if session.defaults and min(session.experiment.search.searches, session.experiment.reproductions) < 2:
             remarks["search.default: what tuning gains takes --searches 2 and --reproductions 2, or more"] = None

@@ -220,7 +220,7 @@ class ComparisonResult:
 
     @property
     def final_ranks(self) -> dict[str, tuple[int, int]]:
-        """The same; empty while searches or runs are missing."""
+        """The rank intervals, or nothing while searches or runs are missing."""
         return {} if self.interim else self.rank_intervals
 
 

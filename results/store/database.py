@@ -116,7 +116,7 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            remedy = "; free some space" if "full" in str(error) else ""
+            remedy = "; free some space" if "disk is full" in str(error) else ""
             raise StoreError(f"store {self.file}: {error}{remedy}; what was stored before is kept") from error
 
     @contextmanager

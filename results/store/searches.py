@@ -32,7 +32,7 @@ class StoredStudy:
 
 
 class Searches:
-    """The studies and trials of a store . Every method raises `StoreError` if the database fails.
+    """The studies and trials of a store. Every method raises `StoreError` if the database fails.
 
     Args:
         database: The store's database.
