@@ -141,7 +141,7 @@ class BoardDataset:
     def comparison(self) -> ComparisonResult:
         """All pairs of the methods on the board."""
         score, experiment = self.source.score, self.source.measured.summary.experiment
-        unit, step = unit_of(experiment), resolution(self.source.measured, score)
+        unit, step = unit_of(experiment), resolution(self.source.measured, score.metric, score.embeddings)
         assumed = nearest_search_deviation(experiment, score) if unit == "single search" else None
         return compare_methods(self.values, unit, resolution=step, assumed=assumed)
 

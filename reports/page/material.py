@@ -18,14 +18,13 @@ from results.statistics.finding import Finding
 from results.statistics.findings import findings_of
 from results.statistics.intervals import Interval
 from results.statistics.primary_comparison import (
-    method_intervals,
     primary_comparison,
     primary_score,
-    resolution,
+    score_intervals,
     unit_of,
     unit_values,
 )
-from results.store.experiment_results import MeasuredExperiment, Values
+from results.store.experiment_results import MeasuredExperiment
 
 
 class Command(NamedTuple):
@@ -122,18 +121,14 @@ class Material:
     @cached_property
     def values(self) -> dict[str, MethodValues]:
         """The independent values of the primary score, by method with runs (`unit_values`)."""
-        values = unit_values(self.measured, self._scores)
+        values = unit_values(self.measured, self.measured.values(self.score.metric, self.score.embeddings))
         return {key: values[key] for key in self.records}
 
     @cached_property
     def intervals(self) -> dict[str, Interval]:
-        """Mean and 95 % interval of the primary score, by method with runs (`method_intervals`)."""
-        intervals = method_intervals(self.measured, self._scores, resolution(self.measured, self.score))
+        """Mean and 95 % interval of the primary score, by method with runs (`score_intervals`)."""
+        intervals = score_intervals(self.measured, self.score.metric, self.score.embeddings)
         return {key: intervals[key] for key in self.records}
-
-    @property
-    def _scores(self) -> Values:
-        return self.measured.values(self.score.metric, self.score.embeddings)
 
     @cached_property
     def best_first(self) -> list[str]:

@@ -18,7 +18,7 @@ from reports.page.material import Material
 from results.published.tables import FigureValue, figure_values
 from results.spec.conditions import Conditions
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.primary_comparison import method_intervals, unit_values
+from results.statistics.primary_comparison import score_intervals, unit_values
 from results.values import Record, flat
 
 _CHOICES = {
@@ -100,8 +100,9 @@ class ScoreSweep:
 
     def _rows(self, material: Material) -> Iterator[dict[str, Any]]:
         """Yield the points of one experiment that have the number, and lie on a line."""
-        by_method = material.measured.values(self.metric, material.score.embeddings)
-        units, intervals = unit_values(material.measured, by_method), method_intervals(material.measured, by_method)
+        measured, embeddings = material.measured, material.score.embeddings
+        units = unit_values(measured, measured.values(self.metric, embeddings))
+        intervals = score_intervals(measured, self.metric, embeddings)
         for key, runs in material.records.items():
             # A row that trains nothing, such as the untrained trunk, has no settings of training.
             number = _number(_row_setting(material, key, self.parameter)) if runs[0].iterations != 0 else None
@@ -110,7 +111,7 @@ class ScoreSweep:
             if self.line:
                 found = _number(_row_setting(material, key, self.line))
                 line = "" if found is None else f"{self.line} = {found:g}"
-            if number is not None and line and key in by_method and units[key].units:
+            if number is not None and line and key in intervals and units[key].units:
                 interval = intervals[key]
                 scores = {"mean": interval.mean, "half_width": interval.half_width, "n": interval.n}
                 place = {"panel": material.measured.summary.dataset, "line": line, "x": number}

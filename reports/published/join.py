@@ -15,7 +15,7 @@ from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, 
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
 from results.statistics.finding import origin_findings
 from results.statistics.intervals import Interval, PublishedVerdict, published_verdict, student_t_interval
-from results.statistics.primary_comparison import method_intervals, unit_of
+from results.statistics.primary_comparison import method_intervals, resolution, unit_of
 from results.statistics.search_findings import carried_choice
 from results.store.frame import EmbeddingKind
 
@@ -139,7 +139,8 @@ def _interval(
     """Our mean with the interval of the experiment's own table, or its own if the table does not have the method."""
     if row.key in one.measured.summary.methods:
         values = {key: _values(one, cell.column, key) for key in one.measured.summary.methods}
-        return method_intervals(one.measured, {key: own for key, own in values.items() if own})[row.key]
+        step = resolution(one.measured, cell.column.metric, cell.column.kind)
+        return method_intervals(one.measured, {key: own for key, own in values.items() if own}, step)[row.key]
     return student_t_interval([float(np.mean(runs)) for runs in searches] if len(searches) > 1 else searches[0])
 
 

@@ -18,17 +18,15 @@ from reports.tables.table import (
 from results.records.experiment_summary import ExperimentSummary, LeftOut
 from results.records.records import RunRecord
 from results.spec.data_choice import samples_word
-from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.source_names import SourceName
 from results.statistics.comparison import ComparisonResult, MethodValues, place_words
 from results.statistics.findings import findings_of
 from results.statistics.intervals import Interval
 from results.statistics.primary_comparison import (
-    method_intervals,
     primary_comparison,
     primary_score,
-    resolution,
+    score_intervals,
     unit_of,
     unit_values,
 )
@@ -135,8 +133,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
 
 def _headline_scores(measured: MeasuredExperiment) -> Iterator[_Scores]:
     for kind, metric in RESULT_COLUMNS:
-        step = resolution(measured, PrimaryScore.model_validate({"metric": metric, "embeddings": kind}))
-        intervals = method_intervals(measured, measured.values(metric, kind), step)
+        intervals = score_intervals(measured, metric, kind)
         yield _Scores(kind, metric, Column(HEADLINE_METRICS[metric], group=kind), intervals)
 
 
@@ -144,7 +141,7 @@ def _last_epoch_scores(measured: MeasuredExperiment) -> Iterator[_Scores]:
     if not any(record.last_epoch for record in measured.records):
         return
     for metric, title in HEADLINE_METRICS.items():
-        intervals = method_intervals(measured, measured.values(metric, "last_epoch"))
+        intervals = score_intervals(measured, metric, "last_epoch")
         yield _Scores("last_epoch", metric, Column(title, group="last epoch"), intervals)
 
 
@@ -152,7 +149,7 @@ def _further_scores(measured: MeasuredExperiment, titles: Mapping[str, str]) -> 
     """The columns of `recall@2`, `nmi` and the like, and of functions of the user."""
     for kind in EMBEDDING_KINDS:
         for name, title in titles.items():
-            intervals = method_intervals(measured, measured.values(name, kind))
+            intervals = score_intervals(measured, name, kind)
             form = PERCENT if name.startswith(_IN_PERCENT) else _AS_COMPUTED
             metric = title if SourceName.parse(name) else name
             yield _Scores(kind, metric, Column(title, group=f"further, {kind}"), intervals, form)

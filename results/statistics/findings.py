@@ -15,9 +15,9 @@ from results.statistics.compare import power_words
 from results.statistics.finding import Finding, origin_findings
 from results.statistics.planning import MOST_UNITS, Detectable, detectable
 from results.statistics.primary_comparison import (
-    method_intervals,
     primary_comparison,
     primary_score,
+    score_intervals,
     unit_values,
 )
 from results.statistics.search_findings import search_findings, training_findings
@@ -129,7 +129,7 @@ def _part_of_the_budget(summary: ExperimentSummary) -> list[str]:
 
 
 def _below_untrained(measured: MeasuredExperiment, score: PrimaryScore, titles: Mapping[str, str]) -> Iterator[Finding]:
-    intervals = method_intervals(measured, measured.values(score.metric, score.embeddings))
+    intervals = score_intervals(measured, score.metric, score.embeddings)
     means = {key: interval.mean for key, interval in intervals.items()}
     if below := [titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
         verb = "has" if len(below) == 1 else "have"

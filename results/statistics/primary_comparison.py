@@ -6,6 +6,7 @@ The comparison of a score is made here and nowhere else, for the page, the table
 import numpy as np
 
 from results.spec.experiment_spec import Experiment, Metric, PrimaryScore
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.statistics.compare import ALPHA, compare_at_looks, compare_methods, mean_half_widths
 from results.statistics.comparison import ComparisonResult, MethodValues, Missing, Unit
 from results.statistics.deviations import nearest_search_deviation
@@ -60,7 +61,7 @@ def comparison_on(measured: MeasuredExperiment, score: PrimaryScore) -> Comparis
     # A method that was left out of this start, or whose row is under other conditions, is no reference.
     compare = score.compare if score.compare in ("all", "best", *values) else "all"
     alpha = ALPHA if score == primary_score(measured) else ALPHA / FURTHER_SCORES
-    margin, step = score.margin / 100, resolution(measured, score)
+    margin, step = score.margin / 100, resolution(measured, score.metric, score.embeddings)
     if experiment.search.until_decided:
         return compare_at_looks(values, compare, alpha, margin, step)
     return compare_methods(values, unit, compare, alpha, margin, step, assumed)
@@ -95,15 +96,23 @@ def unit_values(measured: MeasuredExperiment, values: Values) -> dict[str, Metho
     return units_of
 
 
-def resolution(measured: MeasuredExperiment, score: PrimaryScore) -> float:
-    """Return about the smallest step of a score: one hit more of one query, in one of the models that are averaged."""
-    if not measured.records:
+def resolution(measured: MeasuredExperiment, metric: str, embeddings: str) -> float:
+    """Return about the smallest step of a score: one hit more of one query, in one of the models that are averaged.
+
+    It is 0 where it is not known: for other metrics than MLRC's three, and without runs.
+    """
+    if not measured.records or metric not in HEADLINE_METRICS:
         return 0.0
     record = measured.records[0]
     neighbours = max(1.0, record.test_images / record.test_classes - 1)
-    step = {"precision_at_1": 1.0, "r_precision": 1 / neighbours, "map_at_r": 1 / neighbours**2}[score.metric]
-    models = len(record.fold_scores) if score.embeddings == "separated" else 1
+    step = {"precision_at_1": 1.0, "r_precision": 1 / neighbours, "map_at_r": 1 / neighbours**2}[metric]
+    models = 1 if embeddings == "concatenated" else len(record.fold_scores)
     return step / (record.test_images * max(1, models))
+
+
+def score_intervals(measured: MeasuredExperiment, metric: str, embeddings: str) -> dict[str, Interval]:
+    """Return mean and 95 % interval of a score, by method with values; see `method_intervals`."""
+    return method_intervals(measured, measured.values(metric, embeddings), resolution(measured, metric, embeddings))
 
 
 def method_intervals(measured: MeasuredExperiment, values: Values, step: float = 0.0) -> dict[str, Interval]:

@@ -40,7 +40,7 @@ def gains_over(tuned: MeasuredExperiment, default: MeasuredExperiment, rows: Map
     own, theirs = (unit_values(one, one.values(score.metric, score.embeddings)) for one in (tuned, default))
     both = {method: (own[method], theirs[row]) for row, method in rows.items() if method in own}
     whole = {key: pair for key, pair in both.items() if not any(one.missing or len(one.units) < 2 for one in pair)}
-    return gains(whole, resolution(tuned, score)) if whole else []
+    return gains(whole, resolution(tuned, score.metric, score.embeddings)) if whole else []
 
 
 def gains(pairs: Mapping[str, tuple[MethodValues, MethodValues]], step: float = 0.0) -> list[Gain]:

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from results.spec.experiment_spec import PrimaryScore
 from results.statistics.compare import ALPHA
 from results.statistics.intervals import Interval, student_t_interval
 from results.statistics.primary_comparison import (
@@ -115,13 +114,11 @@ def test_the_interval_of_equal_searches_is_that_of_rounding():
 
 def test_the_smallest_step_of_a_score_is_that_of_one_neighbour():
     measured = searched(THREE)
-    steps = [
-        resolution(measured, PrimaryScore(metric=metric)) for metric in ("precision_at_1", "r_precision", "map_at_r")
-    ]
+    steps = [resolution(measured, metric, "concatenated") for metric in ("precision_at_1", "r_precision", "map_at_r")]
     assert steps[0] == pytest.approx(1 / 1498)
     neighbours = 1498 / 104 - 1
     assert steps[1:] == pytest.approx([steps[0] / neighbours, steps[0] / neighbours**2])
-    assert resolution(measured, PrimaryScore(metric="precision_at_1", embeddings="separated")) == steps[0] / 4
+    assert resolution(measured, "precision_at_1", "separated") == steps[0] / 4
 
 
 def test_a_plan_names_the_score_that_the_runs_will_have():
