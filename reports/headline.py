@@ -10,10 +10,8 @@ from dataclasses import replace
 from reports.tables.differences import winners_first
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import Table
-from results.statistics.comparison import ComparedPair, ComparisonResult
-from results.statistics.planning import detectable
-from results.statistics.primary_comparison import primary_comparison, primary_score
-from results.store.experiment_results import MeasuredExperiment
+from results.answer.planning import detectable
+from results.answer.values import Answer, Pair
 from results.wording import counted, joined, listed, plural
 
 NAMED = 3
@@ -25,45 +23,41 @@ MOST_LINES = 6
 _NUMBERS = {1: "One", 2: "Two", 3: "Three"}
 
 
-def headline(measured: MeasuredExperiment) -> str:
+def headline(found: Answer) -> str:
     """Say which methods are better, or that this cannot be told yet."""
-    comparison = primary_comparison(measured)
-    if not measured.records:
+    if not found.runs:
         return "Nothing was run yet."
-    if comparison is None:
-        interim = {run.method for run in measured.records} & measured.summary.compared.keys()
+    if not found.compared:
+        interim = found.runs.keys() & set(found.question.compared)
         return "Interim: no search is complete yet." if interim else "No method has runs under the common conditions."
-    titles = measured.summary.methods
-    if len(comparison.values) == 1:
-        return f"{_means(comparison, titles)}: there is no other method to compare it with."
-    if comparison.interim:
-        return f"Interim: {_means(comparison, titles)}. Nothing is claimed before all searches and runs are there."
-    if any(pair.better for pair in comparison.pairs):
-        return " ".join(_claims(comparison, titles))
-    if all(pair.size == "within" for pair in comparison.pairs):
-        methods = [titles[key] for key in comparison.best_first]
+    if len(found.question.compared) == 1:
+        return f"{_means(found)}: there is no other method to compare it with."
+    if found.interim:
+        return f"Interim: {_means(found)}. Nothing is claimed before all searches and runs are there."
+    if found.claims:
+        return " ".join(_claims(found))
+    if all(pair.size == "within" for pair in found.pairs):
+        methods = [found.titles[key] for key in found.best_first]
         named = listed(methods) if len(methods) <= NAMED else f"All {len(methods)} methods"
-        return f"{named} are equal within {100 * comparison.margin:g} points{_given(comparison)}."
-    return f"Cannot tell yet: {_means(comparison, titles)}. {_would_show(measured, comparison)}"
+        return f"{named} are equal within {100 * found.question.margin:g} points{_given(found)}."
+    return f"Cannot tell yet: {_means(found)}. {_would_show(found)}"
 
 
-def comparison_lines(measured: MeasuredExperiment) -> list[str]:
+def comparison_lines(found: Answer) -> list[str]:
     """Say what each comparison that was asked for shows, in a line; of many pairs, a few with the highest mean."""
-    comparison = primary_comparison(measured)
-    if comparison is None or comparison.interim:
+    if found.interim:
         return []
-    titles, pairs = measured.summary.methods, winners_first(comparison)
-    if comparison.reference is None and len(pairs) > MOST_LINES:
-        pairs = [pair for pair in pairs if comparison.highest in (pair.a, pair.b)][:MOST_LINES]
-    return [_line(pair, titles, comparison) for pair in pairs]
+    pairs = winners_first(found)
+    if found.reference is None and len(pairs) > MOST_LINES:
+        pairs = [pair for pair in pairs if found.highest in (pair.a, pair.b)][:MOST_LINES]
+    return [_line(pair, found) for pair in pairs]
 
 
-def short_table(measured: MeasuredExperiment) -> Table:
+def short_table(found: Answer) -> Table:
     """Build the table for the end of a run: precision@1 and the primary score, the best first."""
-    whole, score, comparison = table_of(measured), primary_score(measured), primary_comparison(measured)
-    metrics = dict.fromkeys(("precision_at_1", score.metric))
-    places = [*(1 + RESULT_COLUMNS.index((score.embeddings, metric)) for metric in metrics), 0]
-    order = [] if comparison is None else comparison.best_first
+    whole, question, order = table_of(found), found.question, found.best_first
+    metrics = dict.fromkeys(("precision_at_1", question.score))
+    places = [*(1 + RESULT_COLUMNS.index((question.embeddings, metric)) for metric in metrics), 0]
     rows = sorted(whole.rows, key=lambda row: order.index(row.key) if row.key in order else len(order))
     return replace(
         whole,
@@ -72,38 +66,39 @@ def short_table(measured: MeasuredExperiment) -> Table:
     )
 
 
-def _line(pair: ComparedPair, titles: dict[str, str], comparison: ComparisonResult) -> str:
+def _line(pair: Pair, found: Answer) -> str:
+    titles = found.titles
     if pair.better and pair.worse:
         return f"{titles[pair.better]} beats {titles[pair.worse]}{_by([pair])}"
     if pair.size == "within":
-        return f"{titles[pair.a]} and {titles[pair.b]} are equal within {100 * comparison.margin:g} points"
+        return f"{titles[pair.a]} and {titles[pair.b]} are equal within {100 * found.question.margin:g} points"
     way = "above" if pair.difference >= 0 else "below"
     # The interval is that of this pair alone.
     alone = pair.half_width is not None and abs(pair.difference) > pair.half_width
-    corrected = f", corrected for {len(comparison.pairs)} comparisons" if alone else ""
+    corrected = f", corrected for {len(found.pairs)} comparisons" if alone else ""
     verdict = pair.untested or f"cannot tell{corrected}"
     return f"{titles[pair.a]} is{_by([pair]).removeprefix(' by')} {way} {titles[pair.b]}: {verdict}"
 
 
-def _claims(comparison: ComparisonResult, titles: dict[str, str]) -> Iterator[str]:
+def _claims(found: Answer) -> Iterator[str]:
     """Name the winner of most pairs, or the pairs if the leading method wins none; then what cannot be told."""
-    subject = comparison.reference or comparison.highest
-    pairs = [pair for key in comparison.best_first if key != subject and (pair := comparison.pair(subject, key))]
+    titles, subject = found.titles, found.reference or found.highest
+    pairs = [pair for key in found.best_first if key != subject and (pair := found.pair(subject, key))]
     won = [pair for pair in pairs if pair.better == subject]
     lost = [pair for pair in pairs if pair.worse == subject]
-    given, title = _given(comparison), titles[subject]
+    given, title = _given(found), titles[subject]
     if lost:
         lead = _by(lost) or f",{_by([max(lost, key=lambda pair: -pair.difference)]).replace(' by', ' by up to')}"
         yield f"{_named([titles[pair.b] for pair in lost])} {_verb('beat', lost)} {title}{lead}{given}."
     if won:
-        every = len(won) == len(comparison.values) - 1 > 1
+        every = len(won) == len(found.question.compared) - 1 > 1
         beaten = "every other method" if every else _named([titles[pair.b] for pair in won])
         next_one = f", the next, {titles[won[0].b]}," if every else ""
         yield f"{title} beats {beaten}{next_one}{_by(won[:1] if every else won)}{'' if lost else given}."
     if not won and not lost:
-        decided = [pair for pair in comparison.pairs if pair.better]
+        decided = [pair for pair in found.pairs if pair.better]
         shown = [f"{titles[pair.better or '']} beats {titles[pair.worse or '']}" for pair in decided]
-        of = f"{len(decided)} of {counted(len(comparison.pairs), 'pair')} differ{given}"
+        of = f"{len(decided)} of {counted(len(found.pairs), 'pair')} differ{given}"
         yield f"{'; '.join(shown)}{given}." if len(shown) <= NAMED else f"{of}; {title} has the highest mean."
     open_ones = [titles[pair.b] for pair in pairs if not pair.better]
     if open_ones and (won or lost):
@@ -111,7 +106,7 @@ def _claims(comparison: ComparisonResult, titles: dict[str, str]) -> Iterator[st
         yield f"Open: {named}." if lost else f"It cannot be told from {named}."
 
 
-def _by(pairs: Sequence[ComparedPair]) -> str:
+def _by(pairs: Sequence[Pair]) -> str:
     """The difference of a single pair with its half width."""
     if len(pairs) != 1:
         return ""
@@ -127,25 +122,25 @@ def _named(titles: Sequence[str], things: str = "methods") -> str:
     return listed(titles) if len(titles) <= NAMED else f"{len(titles)} {things}"
 
 
-def _given(comparison: ComparisonResult) -> str:
+def _given(found: Answer) -> str:
     """What the claims rest on, where no search was repeated."""
-    if comparison.unit == "run":
+    if found.question.unit == "run":
         return " at the given settings"
-    return ", with one search of each" if comparison.unit == "single search" else ""
+    return ", with one search of each" if found.question.unit == "single search" else ""
 
 
-def _means(comparison: ComparisonResult, titles: dict[str, str]) -> str:
-    first = [key for key in comparison.methods if key == comparison.reference]
-    keys = [*first, *(key for key in comparison.best_first if key not in first)]
-    means = [f"{titles[key]} {100 * comparison.values[key].mean:.1f}" for key in keys]
+def _means(found: Answer) -> str:
+    first = [key for key in found.compared if key == found.reference]
+    keys = [*first, *(key for key in found.best_first if key not in first)]
+    means = [f"{found.titles[key]} {100 * found.values[key].mean:.1f}" for key in keys]
     if len(means) <= NAMED:
         return joined(means)
     return f"{joined(means[:2])} and {counted(len(means) - 2, 'other')}"
 
 
-def _would_show(measured: MeasuredExperiment, comparison: ComparisonResult) -> str:
-    budget = detectable(measured.summary.experiment, len(comparison.values), primary_score(measured), measured)
-    unit = "run" if comparison.unit == "run" else "search"
+def _would_show(found: Answer) -> str:
+    budget = detectable(found.question, len(found.question.compared), found)
+    unit = "run" if found.question.unit == "run" else "search"
     if budget.smallest is None:
         return f"Three {plural(unit)} of each would say more."
     count = _NUMBERS.get(budget.units, str(budget.units))

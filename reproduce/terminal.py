@@ -14,7 +14,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from reports.tables.table import Cell, Table
-    from results.store.experiment_results import MeasuredExperiment
+    from results.answer.values import Answer
 
 _WIDTH_OF_FILES = 1000
 """Width of pipes and files, in which no number may be broken or cut."""
@@ -56,21 +56,20 @@ def _drawn(
     return drawn
 
 
-def show_answer(measured: MeasuredExperiment, console: Console) -> None:
+def show_answer(found: Answer, console: Console) -> None:
     """Print an experiment's headline, a line for each comparison, and at most twelve lines of table and notes."""
     # Imports scipy, which most commands do not need.
     from reports.headline import comparison_lines, headline, short_table
-    from results.statistics.findings import findings_of
     from results.wording import counted
 
-    say(console, headline(measured))
-    for line in comparison_lines(measured):
+    say(console, headline(found))
+    for line in comparison_lines(found):
         say(console, f"- {line}")
-    table = short_table(measured)
+    table = short_table(found)
     shown = table.rows[:_MOST_ROWS]
     _show_short(replace(table, rows=shown), console)
     more = {"method": len(table.rows) - len(shown)}
-    findings = [one for one in findings_of(measured) if one.level != "note"]
+    findings = [one for one in found.findings if one.level != "note"]
     room = _MOST_LINES - 2 - len(shown)
     for finding in findings[:room]:
         say(console, finding.text)
@@ -79,13 +78,12 @@ def show_answer(measured: MeasuredExperiment, console: Console) -> None:
         say(console, f"the page has {' and '.join(hidden)}")
 
 
-def show_interim(measured: MeasuredExperiment, rounds: int, console: Console) -> None:
+def show_interim(found: Answer, rounds: int, console: Console) -> None:
     """Print the methods so far, when each has some of its searches; what they show is said at the end."""
     from reports.headline import short_table
 
-    searches = measured.summary.experiment.search.searches
-    say(console, f"After {rounds} of {searches} searches of each method:")
-    table = short_table(measured)
+    say(console, f"After {rounds} of {found.question.units} searches of each method:")
+    table = short_table(found)
     _show_short(replace(table, rows=table.rows[:_MOST_ROWS]), console)
 
 

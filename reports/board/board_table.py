@@ -10,19 +10,18 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from reports.board.boards import Board, BoardDataset
 from reports.tables.formats import to_html
 from reports.tables.table import PERCENT, POINTS, Cell, Column, NumberFormat, Row, Table, measured_cell
-from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.across_datasets import (
+from results.answer.across_datasets import (
     FEWEST_FOR_A_MEAN,
     BoardVerdict,
     OverDatasets,
     PairOverDatasets,
     surviving,
 )
-from results.statistics.comparison import place_words
-from results.statistics.deviations import WIDENING
-from results.statistics.finding import origin_findings
-from results.statistics.intervals import Interval
-from results.wording import counted, joined, listed
+from results.answer.deviations import WIDENING
+from results.answer.intervals import Interval
+from results.answer.values import place_words
+from results.findings.origin import origin_findings
+from results.wording import capitalized, counted, joined, listed
 
 ORDER: tuple[BoardVerdict, ...] = ("consistent", "hint: same on both", "depends on the dataset", "cannot tell")
 """The verdicts, answers first."""
@@ -34,14 +33,18 @@ _NAMED = 3
 def ranking_table(board: Board) -> Table:
     """Build the ranking: mean and possible ranks on each dataset, and over all, the best mean rank first."""
     count, on_all = len(board.methods), board.claims_on_all()
-    columns = [Column(name, group=one.title) for one in board.datasets for name in (_metric(board), "rank")]
+    columns = [
+        Column(name, group=one.title)
+        for one in board.datasets
+        for name in (board.score_name.rpartition(" ")[2], "rank")
+    ]
     rows = []
     for key, mean_rank in board.mean_ranks.items():
         cells = []
         for dataset in board.datasets:
-            own = dataset.values[key]
+            own = dataset.answer.values[key]
             cells += [measured_cell(Interval(own.mean, None, len(own.units)), PERCENT)]
-            cells += [Cell(place_words(dataset.comparison.rank_intervals.get(key, (1, count))))]
+            cells += [Cell(place_words(dataset.answer.rank_intervals.get(key, (1, count))))]
         worse, better = (sum(pair[of] == key for pair in on_all) for of in (1, 0))
         over = (Cell(mean_rank, form=NumberFormat(digits=1)), Cell(place_words((1 + worse, count - better))))
         rows.append(Row(board.methods[key], (*cells, *over), key))
@@ -50,7 +53,7 @@ def ranking_table(board: Board) -> Table:
     common = joined([f"{key} {text}" for key, text in board.conditions.items() if key != "score"])
     return Table(
         title=f"{counted(count, 'method')} on {len(board.datasets)} datasets: {titles}",
-        caption=f"{board.score.embeddings.capitalize()} {_metric(board)} in percent, the best mean rank first. Rank: "
+        caption=f"{capitalized(board.score_name)} in percent, the best mean rank first. Rank: "
         "the places that a method can have by the dataset's comparison, for all methods together at 95 %. On all: by "
         f"what every dataset shows. In common: {common}.",
         columns=(*columns, *over_columns),
@@ -64,7 +67,7 @@ def headline(board: Board) -> str:
     first, rank = next(iter(board.mean_ranks.items()))
     parts = []
     for dataset in board.datasets:
-        worse = {loser for _, loser in dataset.claims()}
+        worse = {loser for _, loser in dataset.answer.claims}
         leaders = [title for key, title in board.methods.items() if key not in worse]
         if len(leaders) == len(board.methods):
             parts.append(f"on {dataset.title} any of the {len(leaders)} methods can be the best")
@@ -85,7 +88,7 @@ def pairs_table(board: Board, compare: str = "all", *, told: bool = False) -> Ta
     columns = (*(Column(one.title) for one in board.datasets), *means, Column("verdict", numeric=False))
     return Table(
         title="Which differences hold on all datasets?",
-        caption=f"Differences of {board.score.embeddings} {_metric(board)} in percentage points, with 95 % intervals. "
+        caption=f"Differences of {board.score_name} in percentage points, with 95 % intervals. "
         f"{_OVER_ALL if means else _OVER_TWO} Intervals and verdicts are for one row alone. * survives Holm's "
         f"correction over the {len(pairs):,} rows.",
         columns=columns,
@@ -112,10 +115,6 @@ def board_page(board: Board, compare: str = "all", made: str = "") -> str:
     )
 
 
-def _metric(board: Board) -> str:
-    return HEADLINE_METRICS[board.score.metric]
-
-
 def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:
     cells = [
         Cell(one.difference, one.half_width, form=POINTS, kind="measured", note=one.untested or "") for one in pair.on
@@ -140,8 +139,8 @@ def _counts(pairs: Sequence[tuple[PairOverDatasets, bool]]) -> str:
 
 def _failed(board: Board) -> Iterator[str]:
     for dataset in board.datasets:
-        for key, failed in dataset.comparison.failed.items():
-            units = counted(len(dataset.values[key].units), "search")
+        for key, failed in dataset.answer.failed.items():
+            units = counted(len(dataset.answer.values[key].units), "search")
             yield f"On {dataset.title}, {len(failed)} of {units} of {board.methods[key]} failed; means count it."
 
 
@@ -179,7 +178,7 @@ def _limits(board: Board) -> Iterator[str]:
 
 
 def _unit_words(dataset: BoardDataset) -> str:
-    unit, assumed = dataset.comparison.unit, dataset.comparison.assumed
+    unit, assumed = dataset.answer.question.unit, dataset.answer.question.assumed
     if unit == "search":
         return "the intervals are over complete searches."
     if unit == "run":

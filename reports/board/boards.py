@@ -12,20 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from results.spec.data_choice import OWN_DATA
-from results.spec.experiment_spec import PrimaryScore
-from results.spec.trunk_spec import TrunkSpec
-from results.statistics.across_datasets import (
+from results.answer.across_datasets import (
     PairOverDatasets,
     mean_ranks,
     pair_over_datasets,
     rank_correlation,
     same_order,
 )
-from results.statistics.compare import compare_methods
-from results.statistics.comparison import ComparisonResult, MethodValues
-from results.statistics.deviations import nearest_search_deviation
-from results.statistics.primary_comparison import method_values, primary_score, resolution, unit_of
+from results.answer.compare import answer
+from results.answer.values import Answer
+from results.findings.experiment import answer_of
+from results.spec.data_choice import OWN_DATA
+from results.spec.trunk_spec import TrunkSpec
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, distinct
 
@@ -52,20 +50,15 @@ class Source:
     measured: MeasuredExperiment
 
     @cached_property
-    def score(self) -> PrimaryScore:
-        """Its primary score."""
-        return primary_score(self.measured)
+    def answer(self) -> Answer:
+        """What it shows."""
+        return answer_of(self.measured)
 
     @cached_property
-    def values(self) -> dict[str, MethodValues]:
-        """Values of the methods that train; a trunk that is only tested has no place on a board."""
+    def trained(self) -> tuple[str, ...]:
+        """The methods that train; a trunk that is only tested has no place on a board."""
         trained = {record.method for record in self.measured.records if record.iterations != 0}
-        return {key: own for key, own in method_values(self.measured, self.score).items() if key in trained}
-
-    @property
-    def finished(self) -> bool:
-        """Whether all searches and runs of all planned methods are there."""
-        return not any(own.missing for own in method_values(self.measured, self.score).values())
+        return tuple(key for key in self.answer.question.compared if key in trained)
 
     @property
     def title(self) -> str:
@@ -85,7 +78,7 @@ class Source:
         """What experiments on one board have in common, in words."""
         experiment = self.measured.summary.experiment
         return {
-            "score": f"{self.score.embeddings} {self.score.metric}",
+            "score": f"{self.answer.question.embeddings} {self.answer.question.score}",
             "protocol": experiment.protocol,
             "trunk": _trunk_words(experiment.conditions.trunk.model_copy(update={"width": None})),
             "embedding size": str(experiment.conditions.embedding_size),
@@ -131,23 +124,11 @@ def with_all_methods(measured: MeasuredExperiment, titles: Mapping[str, str]) ->
 
 @dataclass(frozen=True)
 class BoardDataset:
-    """A dataset of a board: its experiment, with the values of the methods on the board."""
+    """A dataset of a board: its experiment, and the answer on all pairs of the methods on the board."""
 
     title: str
     source: Source
-    values: Mapping[str, MethodValues]
-
-    @cached_property
-    def comparison(self) -> ComparisonResult:
-        """All pairs of the methods on the board."""
-        score, experiment = self.source.score, self.source.measured.summary.experiment
-        unit, step = unit_of(experiment), resolution(self.source.measured, score.metric, score.embeddings)
-        assumed = nearest_search_deviation(experiment, score) if unit == "single search" else None
-        return compare_methods(self.values, unit, resolution=step, assumed=assumed)
-
-    def claims(self) -> set[tuple[str, str]]:
-        """The pairs of a better and a worse method, as the dataset's comparison claims them."""
-        return {(pair.better, pair.worse) for pair in self.comparison.pairs if pair.better and pair.worse}
+    answer: Answer
 
 
 @dataclass(frozen=True)
@@ -166,9 +147,9 @@ class Board:
     conditions: Mapping[str, str]
 
     @property
-    def score(self) -> PrimaryScore:
+    def score_name(self) -> str:
         """The score of the board."""
-        return self.datasets[0].source.score
+        return self.datasets[0].answer.question.score_name
 
     @property
     def correlations(self) -> dict[tuple[str, str], float]:
@@ -191,7 +172,7 @@ class Board:
 
     def claims_on_all(self) -> set[tuple[str, str]]:
         """The pairs of a better and a worse method that are claimed on every dataset."""
-        return set.intersection(*(one.claims() for one in self.datasets))
+        return set.intersection(*(one.answer.claims for one in self.datasets))
 
     def pairs(self, compare: str = "all") -> tuple[PairOverDatasets, ...]:
         """Put the differences of `all` pairs together, or those of the `best` mean rank or of a named method.
@@ -205,11 +186,11 @@ class Board:
         return tuple(self._pair(reference, other) for other in self.methods if other != reference)
 
     def _pair(self, a: str, b: str) -> PairOverDatasets:
-        pairs = [one.comparison.pair(a, b) for one in self.datasets]
+        pairs = [one.answer.pair(a, b) for one in self.datasets]
         return pair_over_datasets([pair for pair in pairs if pair is not None])
 
     def _means(self, dataset: BoardDataset) -> list[float]:
-        return [dataset.values[key].mean for key in self.methods]
+        return [dataset.answer.values[key].mean for key in self.methods]
 
 
 def boards_of(sources: Sequence[Source]) -> tuple[list[Board], list[str]]:
@@ -256,14 +237,17 @@ def _alone(source: Source, sources: Sequence[Source]) -> Iterator[str]:
 
 def _board(sources: Sequence[Source]) -> Board:
     titles = {key: title for one in sources for key, title in one.measured.summary.methods.items()}
-    common = [key for key in sources[0].values if all(key in one.values for one in sources)]
+    common = [key for key in sources[0].trained if all(key in one.trained for one in sources)]
     # A key whose own code differs is another method.
     common = [key for key in common if len({one.measured.code_of(key) for one in sources}) == 1]
     shared = _common_beginning([one.name for one in sources])
     datasets = tuple(
-        BoardDataset(one.title.replace(shared, "", 1), one, {key: one.values[key] for key in common}) for one in sources
+        BoardDataset(
+            one.title.replace(shared, "", 1), one, answer(one.measured.frame, one.answer.question.only(common))
+        )
+        for one in sources
     )
-    left_out = {key: titles[key] for one in sources for key in one.values if key not in common}
+    left_out = {key: titles[key] for one in sources for key in one.trained if key not in common}
     return Board(datasets, distinct({key: titles[key] for key in common}), left_out, sources[0].conditions)
 
 

@@ -18,7 +18,7 @@ from reports.figures.style import (
     new_figure,
     styled,
 )
-from results.statistics.intervals import Interval
+from results.answer.intervals import Interval
 
 IntervalUnit = Literal["search", "run"]
 """What a point is, and what an interval is over."""

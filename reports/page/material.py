@@ -9,21 +9,11 @@ from typing import NamedTuple
 from reports.figures.intervals import IntervalUnit
 from reports.figures.search import SearchHistory
 from reports.tables.method_tables import PublishedSettings
+from reports.tables.result_table import of_experiment
+from results.answer.values import Answer
 from results.records.artifacts import FigureData
 from results.records.records import RunRecord
-from results.spec.experiment_spec import PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.comparison import ComparisonResult, MethodValues
-from results.statistics.finding import Finding
-from results.statistics.findings import findings_of
-from results.statistics.intervals import Interval
-from results.statistics.primary_comparison import (
-    primary_comparison,
-    primary_score,
-    score_intervals,
-    unit_of,
-    unit_values,
-)
 from results.store.experiment_results import MeasuredExperiment
 
 
@@ -54,7 +44,7 @@ class Material:
     """An experiment with everything that its page shows.
 
     Attributes:
-        measured: The experiment with its runs and trainings.
+        answer: What the experiment shows, with its runs and trainings.
         figure_data: Figure data by method, for the methods that have one.
         searches: Search histories by method, for the methods that have one.
         unreadable: Files of figure data that cannot be read.
@@ -65,7 +55,7 @@ class Material:
     """
 
     name: str
-    measured: MeasuredExperiment
+    answer: Answer
     figure_data: Mapping[str, FigureData] = field(default_factory=dict)
     searches: Mapping[str, SearchHistory] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
@@ -75,10 +65,15 @@ class Material:
     sources: Mapping[str, MethodSource] = field(default_factory=dict)
     made: str = ""
 
-    @cached_property
+    @property
+    def measured(self) -> MeasuredExperiment:
+        """The experiment with its runs and trainings."""
+        return of_experiment(self.answer)
+
+    @property
     def titles(self) -> dict[str, str]:
         """Titles of the methods by key, in the experiment's order."""
-        return self.measured.summary.methods
+        return self.answer.titles
 
     @cached_property
     def records(self) -> dict[str, list[RunRecord]]:
@@ -92,46 +87,19 @@ class Material:
         """Number of models of a run; 0 without runs."""
         return max((len(run.fold_fingerprints) for runs in self.records.values() for run in runs), default=0)
 
-    @cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """What a reader must know beside the numbers."""
-        return findings_of(self.measured)
-
-    @cached_property
-    def comparison(self) -> ComparisonResult | None:
-        """The comparison of all methods on the primary score; None without runs."""
-        return primary_comparison(self.measured)
-
-    @cached_property
-    def score(self) -> PrimaryScore:
-        """The primary score."""
-        return primary_score(self.measured)
-
     @property
     def score_name(self) -> str:
         """Name of the primary score; the kind of embeddings is left out if a run has only one model."""
-        name = HEADLINE_METRICS[self.score.metric]
-        return name if self.folds == 1 else f"{self.score.embeddings} {name}"
+        question = self.answer.question
+        return HEADLINE_METRICS[question.score] if self.folds == 1 else question.score_name
 
     @property
     def unit(self) -> IntervalUnit:
         """What the intervals are over: `search` where searches are repeated, else `run`, of the setting found."""
-        return "search" if unit_of(self.measured.summary.experiment) == "search" else "run"
-
-    @cached_property
-    def values(self) -> dict[str, MethodValues]:
-        """The independent values of the primary score, by method with runs (`unit_values`)."""
-        values = unit_values(self.measured, self.measured.values(self.score.metric, self.score.embeddings))
-        return {key: values[key] for key in self.records}
-
-    @cached_property
-    def intervals(self) -> dict[str, Interval]:
-        """Mean and 95 % interval of the primary score, by method with runs (`score_intervals`)."""
-        intervals = score_intervals(self.measured, self.score.metric, self.score.embeddings)
-        return {key: intervals[key] for key in self.records}
+        return "search" if self.answer.question.unit == "search" else "run"
 
     @cached_property
     def best_first(self) -> list[str]:
         """Methods with runs from the highest mean of the primary score; those that are not compared come last."""
-        compared = [] if self.comparison is None else self.comparison.best_first
+        compared = self.answer.best_first
         return [*compared, *(key for key in self.records if key not in compared)]

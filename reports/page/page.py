@@ -69,10 +69,10 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
     environments, numbers = _environments(material)
     return {
         "material": material,
-        "headline": headline(measured),
-        "findings": {level: [one for one in material.findings if one.level == level] for level in _LEVELS},
+        "headline": headline(material.answer),
+        "findings": {level: [one for one in material.answer.findings if one.level == level] for level in _LEVELS},
         "ranking": ranking(material),
-        "asked": capitalized(asked_pairs(material.comparison, material.titles)) if material.comparison else "",
+        "asked": capitalized(asked_pairs(material.answer)) if material.answer.compared else "",
         "pairs": _pairs(material),
         "published": [
             PageTable(table := published_layout(_with_runs(one)), _downloads(table, one.published.name))
@@ -80,7 +80,7 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
             if any(row.was_run for row in one.rows)
         ],
         "not_compared": [one for one in compared if not any(row.was_run for row in one.rows)],
-        "scores": _table(material, table_of(measured), "table"),
+        "scores": _table(material, table_of(material.answer), "table"),
         "details": _details(material),
         "figures": {
             fold: [figure for figure in figures if figure.fold == fold]
@@ -105,31 +105,28 @@ def _downloads(table: Table, name: str) -> tuple[tuple[str, str], ...]:
 
 def _table(material: Material, table: Table, name: str) -> PageTable:
     """A table without the title of the experiment, and without the findings, which the page shows once."""
-    said = {finding.sentences for finding in material.findings}
+    said = {finding.sentences for finding in material.answer.findings}
     title = capitalized(table.title.removeprefix(f"{material.measured.summary.title}: "))
     notes, remarks = (tuple(note for note in of if note not in said) for of in (table.notes, table.remarks))
     return PageTable(replace(table, title=title, notes=notes, remarks=remarks), _downloads(table, name))
 
 
 def _pairs(material: Material) -> PageTable | None:
-    if material.comparison is None or not material.comparison.pairs:
-        return None
-    return _table(material, differences(material.measured), "differences")
+    return _table(material, differences(material.answer), "differences") if material.answer.pairs else None
 
 
 def _details(material: Material) -> list[PageTable]:
-    measured = material.measured
     tables = (
-        ("hyperparameters", hyperparameters(measured, material.published)),
-        ("peeking", peeking_table(measured)),
-        ("costs", costs(measured)),
+        ("hyperparameters", hyperparameters(material.answer, material.published)),
+        ("peeking", peeking_table(material.answer)),
+        ("costs", costs(material.answer)),
     )
     return [_table(material, table, name) for name, table in tables if table.rows]
 
 
 def _published(material: Material) -> list[ComparedTable]:
     """The published tables that concern the experiment; one without any value of ours if it says why."""
-    stored = StoredExperiment(material.name, material.measured, material.deviations)
+    stored = StoredExperiment(material.name, material.answer, material.deviations)
     tables = [
         join(table, [stored])
         for table in map(published_table, published_tables())

@@ -5,11 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.page.material import Material
-from reports.tables.differences import leading
-from reports.tables.result_table import is_by_search
-from results.statistics.comparison import place_words
-from results.statistics.findings import missing_units
-from results.statistics.intervals import Interval
+from results.answer.intervals import Interval
+from results.answer.values import place_words
 from results.wording import counted, plural
 
 
@@ -68,11 +65,11 @@ def ranking(material: Material) -> Ranking | None:
     """
     if not material.records:
         return None
-    left_out, intervals = material.measured.summary.left_out, material.intervals
-    points = {key: own.units for key, own in material.values.items()}
+    found = material.answer
+    intervals = found.intervals
+    points = {key: found.values[key].units for key in material.records}
     axis = _axis(list(intervals.values()), [value for own in points.values() for value in own])
-    ranks, leaders = material.comparison.final_ranks if material.comparison else {}, leading(material.comparison)
-    missing = missing_units(material.measured)
+    ranks, missing = found.final_ranks, found.missing
     rows = [
         RankedRow(
             title=material.titles[key],
@@ -81,8 +78,8 @@ def ranking(material: Material) -> Ranking | None:
             count=missing[key].rpartition(" ")[0] if key in missing else _count(material, key),
             drawn=_drawn(intervals[key], points[key], axis) if math.isfinite(intervals[key].mean) else None,
             rank=place_words(ranks[key]) if key in ranks else "",
-            sign=left_out[key].sign if key in left_out else "",
-            leads=key in leaders,
+            sign=reason.sign if (reason := found.question.methods[key].left_out) else "",
+            leads=key in found.leading,
             detail=_detail(material.titles[key], points[key], intervals[key], material.unit),
         )
         for key in material.best_first
@@ -93,8 +90,8 @@ def ranking(material: Material) -> Ranking | None:
 
 def _count(material: Material, key: str) -> str:
     """The number of searches or runs; runs are named where the others have searches."""
-    count = len(material.values[key].units)
-    if material.unit == "run" or is_by_search(material.measured, key):
+    count = len(material.answer.values[key].units)
+    if material.unit == "run" or material.answer.question.methods[key].searches:
         return str(count)
     return counted(count, "run")
 

@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 from reports.figures.dependence import dependence_plot, over
 from reports.figures.style import FigureError
 from reports.page.material import Material
+from results.answer.compare import answer_on
 from results.published.tables import FigureValue, figure_values
 from results.spec.conditions import Conditions
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.primary_comparison import score_intervals, unit_values
 from results.values import Record, flat
 
 _CHOICES = {
@@ -56,7 +56,7 @@ class ScoreSweep:
     @property
     def metric(self) -> str:
         """The primary score's metric, or precision@1, which published figures have."""
-        return "precision_at_1" if self.published else self.materials[0].score.metric
+        return "precision_at_1" if self.published else self.materials[0].answer.question.score
 
     def frame(self) -> pd.DataFrame:
         """Return the points of all panels.
@@ -100,22 +100,20 @@ class ScoreSweep:
 
     def _rows(self, material: Material) -> Iterator[dict[str, Any]]:
         """Yield the points of one experiment that have the number, and lie on a line."""
-        measured, embeddings = material.measured, material.score.embeddings
-        units = unit_values(measured, measured.values(self.metric, embeddings))
-        intervals = score_intervals(measured, self.metric, embeddings)
+        found = answer_on(material.answer, self.metric, material.answer.question.embeddings)
         for key, runs in material.records.items():
             # A row that trains nothing, such as the untrained trunk, has no settings of training.
             number = _number(_row_setting(material, key, self.parameter)) if runs[0].iterations != 0 else None
             # The title of a row of a sweep begins with the title of its card.
             line = material.titles[key].partition(f", {self.parameter} ")[0]
             if self.line:
-                found = _number(_row_setting(material, key, self.line))
-                line = "" if found is None else f"{self.line} = {found:g}"
-            if number is not None and line and key in intervals and units[key].units:
-                interval = intervals[key]
+                value = _number(_row_setting(material, key, self.line))
+                line = "" if value is None else f"{self.line} = {value:g}"
+            if number is not None and line and key in found.intervals and found.values[key].units:
+                interval = found.intervals[key]
                 scores = {"mean": interval.mean, "half_width": interval.half_width, "n": interval.n}
                 place = {"panel": material.measured.summary.dataset, "line": line, "x": number}
-                yield {**place, **scores, "unit": material.unit, "values": units[key].units}
+                yield {**place, **scores, "unit": material.unit, "values": found.values[key].units}
 
 
 _NO_RUNS: dict[str, Any] = {"mean": None, "half_width": None, "n": 0, "unit": None, "values": ()}

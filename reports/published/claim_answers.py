@@ -14,13 +14,13 @@ from itertools import product
 from typing import Literal, get_args
 
 from reports.published.eligibility import StoredExperiment, concerns, objections
+from results.answer.compare import answer_on
+from results.answer.deviations import setting_phrase
+from results.answer.values import Answer, Pair
 from results.published.claims import Claim
 from results.published.print_alone import PrintAnswer, print_answer
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, published_table, published_tables
 from results.spec.experiment_spec import Metric
-from results.statistics.comparison import ComparedPair, ComparisonResult
-from results.statistics.deviations import setting_phrase
-from results.statistics.primary_comparison import comparison_on, score_of
 
 ClaimVerdict = Literal[
     "holds",
@@ -52,7 +52,7 @@ class ExperimentAnswer:
     Attributes:
         setting: Its setting as a phrase.
         pair: Method a compared with method b; its differences are a minus b, fractions of 1.
-        comparison: The experiment's comparison on the claim's score, from which the pair is.
+        answer: The experiment's answer on the claim's score, from which the pair is.
         verdict: Never `not compared` or `not run`.
         differences: How its conditions differ from those of the claim's table, as phrases; None if the claim names no
             published table, so that its conditions are not known.
@@ -62,8 +62,8 @@ class ExperimentAnswer:
     dataset: str
     setting: str
     score: str
-    pair: ComparedPair
-    comparison: ComparisonResult
+    pair: Pair
+    answer: Answer
     verdict: ClaimVerdict
     differences: tuple[str, ...] | None
 
@@ -151,9 +151,9 @@ def _answered(claim: Claim, stored: Sequence[StoredExperiment], any_dataset: boo
 
 
 def _rank(answer: ExperimentAnswer, claim: Claim) -> tuple[bool, bool, int, int]:
-    pair, comparison = answer.pair, answer.comparison
-    sides = [comparison.values[key] for key in (pair.a, pair.b)]
-    searches = [len(side.units) for side in sides if not side.constant] if comparison.unit == "search" else [1]
+    pair, found = answer.pair, answer.answer
+    sides = [found.values[key] for key in (pair.a, pair.b)]
+    searches = [len(side.units) for side in sides if not side.constant] if found.question.unit == "search" else [1]
     own_dataset = answer.dataset == claim.dataset
     return own_dataset, answer.differences == (), min(searches, default=1), min(pair.of_a.runs, pair.of_b.runs)
 
@@ -163,25 +163,24 @@ def _experiment_answer(claim: Claim, stored: StoredExperiment) -> ExperimentAnsw
     metric = next((known for known in metrics if known == claim.metric), None)
     if metric is None:
         return None  # Experiments compare headline scores alone.
-    score = score_of(stored.measured, metric, "concatenated" if claim.kind == "concatenated" else "separated")
-    comparison = comparison_on(stored.measured, score)
-    pair = comparison.pair(claim.a, claim.b) if comparison else None
-    if comparison is None or pair is None:
+    found = answer_on(stored.answer, metric, "concatenated" if claim.kind == "concatenated" else "separated")
+    pair = found.pair(claim.a, claim.b)
+    if pair is None:
         return None
     differences = _differences(claim, stored)
     return ExperimentAnswer(
         stored.name,
         stored.dataset,
-        setting_phrase(stored.measured),
-        f"{score.embeddings} {score.metric}",
+        setting_phrase(stored.measured.summary.experiment),
+        f"{found.question.embeddings} {metric}",
         pair,
-        comparison,
-        _verdict(claim, pair, comparison.margin, its_conditions=differences == ()),
+        found,
+        _verdict(claim, pair, found.question.margin, its_conditions=differences == ()),
         differences,
     )
 
 
-def _verdict(claim: Claim, pair: ComparedPair, margin: float, *, its_conditions: bool) -> ClaimVerdict:
+def _verdict(claim: Claim, pair: Pair, margin: float, *, its_conditions: bool) -> ClaimVerdict:
     if pair.direction in _DIRECTIONS:
         own, other = _DIRECTIONS[pair.direction]
         return own if its_conditions else other

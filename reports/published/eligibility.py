@@ -11,6 +11,8 @@ ImageNet weights; dimensions of what was tested; one model, or four as separated
 import re
 from dataclasses import dataclass
 
+from reports.tables.result_table import of_experiment
+from results.answer.values import Answer
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import RunRecord
@@ -42,8 +44,13 @@ class StoredExperiment:
     """
 
     name: str
-    measured: MeasuredExperiment
+    answer: Answer
     deviations: tuple[str, ...] = ()
+
+    @property
+    def measured(self) -> MeasuredExperiment:
+        """The experiment with its runs."""
+        return of_experiment(self.answer)
 
     @property
     def dataset(self) -> str:

@@ -12,12 +12,11 @@ import numpy as np
 from reports.published.eligibility import StoredExperiment, concerns, objections_to_runs
 from reports.tables.result_table import metric_title as result_title
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from results.answer.compare import answer_on
+from results.answer.intervals import Interval, PublishedVerdict, published_verdict, student_t_interval
+from results.findings.origin import origin_findings
+from results.findings.search import carried_choice
 from results.published.tables import PublishedCell, PublishedColumn, PublishedRow, PublishedTable
-from results.statistics.finding import origin_findings
-from results.statistics.intervals import Interval, PublishedVerdict, published_verdict, student_t_interval
-from results.statistics.primary_comparison import method_intervals, resolution, unit_of
-from results.statistics.search_findings import carried_choice
-from results.store.frame import EmbeddingKind
 
 _DATASETS = {"cub200": "CUB200", "cars196": "Cars196", "sop": "SOP", "inshop": "In-Shop"}
 _HEADER = (
@@ -128,19 +127,17 @@ def _compared(row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None) ->
 
 def _complete_searches(one: StoredExperiment, values: Mapping[int, list[float]]) -> list[list[float]]:
     """The values by search: of the complete ones if searches are repeated and any is complete."""
-    searches, summary = list(values.values()), one.measured.summary
-    complete = [runs for runs in searches if len(runs) >= summary.reproductions]
-    return complete if complete and unit_of(summary.experiment) == "search" else searches
+    searches = list(values.values())
+    complete = [runs for runs in searches if len(runs) >= one.measured.summary.reproductions]
+    return complete if complete and one.answer.question.unit == "search" else searches
 
 
 def _interval(
     one: StoredExperiment, row: PublishedRow, cell: PublishedCell, searches: Sequence[Sequence[float]]
 ) -> Interval:
     """Our mean with the interval of the experiment's own table, or its own if the table does not have the method."""
-    if row.key in one.measured.summary.methods:
-        values = {key: _values(one, cell.column, key) for key in one.measured.summary.methods}
-        step = resolution(one.measured, cell.column.metric, cell.column.kind)
-        return method_intervals(one.measured, {key: own for key, own in values.items() if own}, step)[row.key]
+    if row.key in one.answer.titles:
+        return answer_on(one.answer, cell.column.metric, _kind(cell.column)).intervals[row.key]
     return student_t_interval([float(np.mean(runs)) for runs in searches] if len(searches) > 1 else searches[0])
 
 
@@ -160,9 +157,12 @@ def _values(one: StoredExperiment, column: PublishedColumn, key: str) -> Mapping
 
     Empty if any run was not evaluated with the metric, since a part of the runs is another number.
     """
-    kind: EmbeddingKind = "concatenated" if column.kind == "concatenated" else "separated"
-    values = one.measured.values(column.metric, kind).get(key, {})
+    values = answer_on(one.answer, column.metric, _kind(column)).runs.get(key, {})
     return values if sum(map(len, values.values())) == len(one.runs(key)) else {}
+
+
+def _kind(column: PublishedColumn) -> str:
+    return "concatenated" if column.kind == "concatenated" else "separated"
 
 
 def _labels(table: PublishedTable) -> list[str]:

@@ -80,7 +80,7 @@ def _answer_cells(claim: Claim, answer: ExperimentAnswer | None) -> list[Cell]:
     pair = answer.pair
     counts = [len(side.units) for side in (pair.of_a, pair.of_b)]
     return [
-        Cell(pair.untested or size_words(pair, answer.comparison.margin)),
+        Cell(pair.untested or size_words(pair, answer.answer.question.margin)),
         Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
         Cell(pair.claimed_size(claim.points / 100) if answer.dataset == claim.dataset else None),
         Cell(pair.p_better, form=P_VALUE),
@@ -91,7 +91,7 @@ def _answer_cells(claim: Claim, answer: ExperimentAnswer | None) -> list[Cell]:
 
 
 def _unit(answer: ExperimentAnswer) -> str:
-    return "search" if answer.comparison.unit == "search" else "run"
+    return "search" if answer.answer.question.unit == "search" else "run"
 
 
 def _summary(answered: Sequence[AnsweredClaim]) -> str:
@@ -120,8 +120,8 @@ def _notes(one: AnsweredClaim) -> Iterator[str]:
         yield f"{_head(one)}: {listed(one.not_compared)} has runs of both, but no comparison in {one.claim.score}."
     if (answer := one.runs) is None:
         return
-    if answer.comparison.unit == "single search":
-        assumed = answer.comparison.assumed
+    if answer.answer.question.unit == "single search":
+        assumed = answer.answer.question.assumed
         rests = f", whose deviation is taken as twice that in {assumed.record}" if assumed else ""
         yield f"{answer.experiment}: one search of each method{rests}."
     if answer.differences:

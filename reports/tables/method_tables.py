@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from reports.tables.result_table import of_experiment
 from reports.tables.table import (
     PERCENT,
     Cell,
@@ -11,13 +12,13 @@ from reports.tables.table import (
     Table,
     measured_cell,
 )
+from results.answer.intervals import Interval, student_t_interval
+from results.answer.peeking import peeking
+from results.answer.values import Answer
+from results.findings.origin import origin_findings
+from results.findings.search import search_findings, validation_scores
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.statistics.finding import origin_findings
-from results.statistics.intervals import Interval, student_t_interval
-from results.statistics.peeking import peeking
-from results.statistics.primary_comparison import primary_comparison, unit_of
-from results.statistics.search_findings import search_findings, validation_scores
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import joined
 
@@ -34,9 +35,9 @@ def _by_method(measured: MeasuredExperiment) -> dict[str, list[RunRecord]]:
     return {key: own for key, own in runs.items() if own}
 
 
-def hyperparameters(measured: MeasuredExperiment, published: PublishedSettings | None = None) -> Table:
+def hyperparameters(found: Answer, published: PublishedSettings | None = None) -> Table:
     """Build the table of the settings found beside published ones: a row per hyperparameter of a method and search."""
-    titles = measured.summary.methods
+    measured, titles = of_experiment(found), found.titles
     rows: list[Row] = []
     for key, all_runs in _by_method(measured).items():
         theirs = (published or {}).get(key, {})
@@ -58,7 +59,7 @@ def hyperparameters(measured: MeasuredExperiment, published: PublishedSettings |
         columns=tuple(Column(name) for name in ("ours", "published", "validation MAP@R", "n")),
         rows=tuple(rows),
         first="Method: hyperparameter",
-        notes=tuple(finding.sentences for finding in search_findings(measured, primary_comparison(measured))),
+        notes=tuple(finding.sentences for finding in search_findings(found, measured)),
     )
 
 
@@ -70,8 +71,9 @@ def _setting_cell(setting: object) -> Cell:
     return Cell("" if setting is None else str(setting))
 
 
-def costs(measured: MeasuredExperiment) -> Table:
+def costs(found: Answer) -> Table:
     """Build the table of costs: training steps up to the checkpoint, and time."""
+    measured = of_experiment(found)
     titles, runs = measured.summary.methods, _by_method(measured)
     rows: list[Row] = []
     for key, own in runs.items():
@@ -101,10 +103,11 @@ def _steps(runs: Sequence[RunRecord]) -> Interval | None:
     return student_t_interval(steps) if len(steps) == len(runs) else None
 
 
-def peeking_table(measured: MeasuredExperiment) -> Table:
+def peeking_table(found: Answer) -> Table:
     """Build the table of the gain by peeking, of methods whose runs have test curves and a checkpoint to choose."""
+    measured = of_experiment(found)
     titles, metric = measured.summary.methods, measured.summary.experiment.peeking_metric
-    gains = {gain.method: gain for gain in peeking(measured, metric)}
+    gains = {gain.method: gain for gain in peeking(found, metric)}
     shown = [gains[key] for key in titles if key in gains and not gains[key].nothing_to_choose]
     hidden = [title for key, title in titles.items() if key in gains and gains[key].nothing_to_choose]
     without = [title for key, title in titles.items() if key not in gains]
@@ -114,7 +117,7 @@ def peeking_table(measured: MeasuredExperiment) -> Table:
         notes = ("", "", f"({gain.left_out} left out)" if gain.left_out else "")
         cells = [measured_cell(one, PERCENT, note=note) for one, note in zip(intervals, notes, strict=True)]
         rows.append(Row(titles[gain.method], (Cell(gain.n), *cells), gain.method))
-    by_search = unit_of(measured.summary.experiment) == "search"
+    by_search = found.question.unit == "search"
     over = "the complete searches, which have n runs in all" if by_search else "n runs"
     reason = "All trainings were cut off, so there was nothing to choose."
     return Table(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from reports.tables.differences import asked_pairs, leading
+from reports.tables.differences import asked_pairs
 from reports.tables.table import (
     PERCENT,
     Cell,
@@ -15,23 +15,17 @@ from reports.tables.table import (
     Value,
     measured_cell,
 )
-from results.records.experiment_summary import ExperimentSummary, LeftOut
+from results.answer.compare import answer_on
+from results.answer.intervals import Interval
+from results.answer.question import Question
+from results.answer.values import Answer, place_words
+from results.frame import EMBEDDING_KINDS, EmbeddingKind
+from results.records.experiment_summary import LeftOut
 from results.records.records import RunRecord
 from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.source_names import SourceName
-from results.statistics.comparison import ComparisonResult, MethodValues, place_words
-from results.statistics.findings import findings_of
-from results.statistics.intervals import Interval
-from results.statistics.primary_comparison import (
-    primary_comparison,
-    primary_score,
-    score_intervals,
-    unit_of,
-    unit_values,
-)
 from results.store.experiment_results import MeasuredExperiment
-from results.store.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.wording import counted, joined
 
 ResultColumn = tuple[EmbeddingKind, str]
@@ -82,74 +76,83 @@ def metric_title(name: str) -> str:
     return _TITLES.get(name, name.replace("recall", "R"))
 
 
-def table_of(measured: MeasuredExperiment) -> Table:
+def table_of(found: Answer) -> Table:
     """Build the table of results: percentages with the half width of the 95 % interval.
 
     A method without runs has no row; a note names it. Only values of the primary score are bold. If runs have scores
     after the last epoch or of further metrics, the last columns show them. The sheet has one row per cell, with
     fractions of 1.
     """
-    records, summary, comparison = measured.records, measured.summary, primary_comparison(measured)
-    titles, findings, units = measured.summary.methods, findings_of(measured), _units(measured)
+    measured = of_experiment(found)
+    records, titles, findings = measured.records, found.titles, found.findings
     further = _further_titles(records)
-    scores = [*_headline_scores(measured), *_last_epoch_scores(measured), *_further_scores(measured, further)]
-    ranks = comparison.final_ranks if comparison else {}
+    scores = [*_headline_scores(found), *_last_epoch_scores(found), *_further_scores(found, further)]
+    ranks = found.final_ranks
     last_epoch = any(one.variant == "last_epoch" for one in scores)
     rows: list[Row] = []
     left_out: dict[LeftOut, list[str]] = {}
     values: list[tuple[Value, ...]] = []
-    for key in summary.methods:
+    for key, planned in found.question.methods.items():
         own = [record for record in records if record.method == key]
         if not own:
             continue
         suffix = "" if own[0].dimensions == _trained_dimensions(records) else f" ({own[0].dimensions}-dim)"
-        reason = summary.left_out.get(key)
+        reason = planned.left_out
         flagged = "*" if any(run.flags for run in own) else ""
-        cells = [_score_cell(measured, one, own, comparison) for one in scores]
+        cells = [_score_cell(found, one, own) for one in scores]
         sign = reason.sign if reason else ""
-        rows.append(Row(titles[key] + suffix, (_count(measured, key, units[key]), *cells), key, sign + flagged))
+        rows.append(Row(titles[key] + suffix, (_count(found, key), *cells), key, sign + flagged))
         if reason:
             left_out.setdefault(reason, []).append(rows[-1].head)
-        values += _values(measured, own, scores, ranks.get(key, (None, None)))
-    count = "searches × runs" if unit_of(summary.experiment) == "search" else "n"
+        values += _values(found, own, scores, ranks.get(key, (None, None)))
+    count = "searches × runs" if found.question.unit == "search" else "n"
     return Table(
-        title=summary.title,
-        caption=_caption(measured, comparison),
+        title=found.title,
+        caption=_caption(found, measured),
         columns=(Column(count), *(one.column for one in scores)),
         rows=tuple(rows),
         own_sheet=Sheet(_HEADER, tuple(values)),
         notes=(
             *(f"{reason.sign} {joined(heads)}: {reason.note}" for reason, heads in left_out.items()),
             *(finding.sentences for finding in findings if finding.level != "note"),
-            *_single_searches(measured, comparison),
+            *_single_searches(found),
         ),
         remarks=(
-            *_reading(measured, ranked=bool(ranks), last_epoch=last_epoch),
+            *_reading(found, measured, last_epoch=last_epoch),
             *_about_further(further),
             *(finding.sentences for finding in findings if finding.level == "note"),
         ),
     )
 
 
-def _headline_scores(measured: MeasuredExperiment) -> Iterator[_Scores]:
+def of_experiment(found: Answer) -> MeasuredExperiment:
+    """Return the experiment that an answer is about.
+
+    Raises:
+        ValueError: The scores are those of a user.
+    """
+    if found.measured is None:
+        raise ValueError("the scores are of no experiment")
+    return found.measured
+
+
+def _headline_scores(found: Answer) -> Iterator[_Scores]:
     for kind, metric in RESULT_COLUMNS:
-        intervals = score_intervals(measured, metric, kind)
+        intervals = answer_on(found, metric, kind).intervals
         yield _Scores(kind, metric, Column(HEADLINE_METRICS[metric], group=kind), intervals)
 
 
-def _last_epoch_scores(measured: MeasuredExperiment) -> Iterator[_Scores]:
-    if not any(record.last_epoch for record in measured.records):
-        return
+def _last_epoch_scores(found: Answer) -> Iterator[_Scores]:
     for metric, title in HEADLINE_METRICS.items():
-        intervals = score_intervals(measured, metric, "last_epoch")
-        yield _Scores("last_epoch", metric, Column(title, group="last epoch"), intervals)
+        if intervals := answer_on(found, metric, "last_epoch").intervals:
+            yield _Scores("last_epoch", metric, Column(title, group="last epoch"), intervals)
 
 
-def _further_scores(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[_Scores]:
+def _further_scores(found: Answer, titles: Mapping[str, str]) -> Iterator[_Scores]:
     """The columns of `recall@2`, `nmi` and the like, and of functions of the user."""
     for kind in EMBEDDING_KINDS:
         for name, title in titles.items():
-            intervals = score_intervals(measured, name, kind)
+            intervals = answer_on(found, name, kind).intervals
             form = PERCENT if name.startswith(_IN_PERCENT) else _AS_COMPUTED
             metric = title if SourceName.parse(name) else name
             yield _Scores(kind, metric, Column(title, group=f"further, {kind}"), intervals, form)
@@ -172,84 +175,73 @@ def _about_further(titles: Mapping[str, str]) -> Iterator[str]:
         yield f"Metrics of the user: {'; '.join(own)}."
 
 
-def _score_cell(
-    measured: MeasuredExperiment, scores: _Scores, own: Sequence[RunRecord], comparison: ComparisonResult | None
-) -> Cell:
+def _score_cell(found: Answer, scores: _Scores, own: Sequence[RunRecord]) -> Cell:
     """A mean with its interval; in the column of the primary score with the method's rank, bold if it leads."""
-    key, primary, note = own[0].method, primary_score(measured), ""
-    is_primary = (scores.variant, scores.metric) == (primary.embeddings, primary.metric)
-    if is_primary and comparison and (places := comparison.final_ranks.get(key)):
+    key, note, is_primary = own[0].method, "", _is_asked(found.question, scores)
+    if is_primary and (places := found.final_ranks.get(key)):
         note = f"rank {place_words(places)}"
     if scores.variant == "last_epoch":
         known = sum(run.last_epoch is not None for run in own)
         note = f"({known} of {len(own)} runs)" if 0 < known < len(own) else ""
-    leads = is_primary and key in leading(comparison)
+    leads = is_primary and key in found.leading
     return measured_cell(scores.intervals.get(key), scores.form, leads=leads, note=note)
 
 
+def _is_asked(question: Question, scores: _Scores) -> bool:
+    return (scores.variant, scores.metric) == (question.embeddings, question.score)
+
+
 def _values(
-    measured: MeasuredExperiment,
+    found: Answer,
     own: Sequence[RunRecord],
     scores: Sequence[_Scores],
     ranks: tuple[int | None, int | None],
 ) -> Iterator[tuple[Value, ...]]:
     """Return the sheet's rows of a method, without those that have no value."""
-    models, dimensions, primary = len(own[0].fold_fingerprints), own[0].dimensions, primary_score(measured)
-    unit = "search" if is_by_search(measured, own[0].method) else "run"
+    models, dimensions = len(own[0].fold_fingerprints), own[0].dimensions
+    unit = "search" if found.question.methods[own[0].method].searches else "run"
     for one in scores:
         if interval := one.intervals.get(own[0].method):
             size = dimensions * (models if one.variant == "concatenated" else 1)
             numbers = (interval.mean, interval.half_width, interval.n, unit, len(own))
-            is_primary = (one.variant, one.metric) == (primary.embeddings, primary.metric)
-            yield (own[0].method, one.variant, one.metric, size, *numbers, *(ranks if is_primary else (None, None)))
+            places = ranks if _is_asked(found.question, one) else (None, None)
+            yield (own[0].method, one.variant, one.metric, size, *numbers, *places)
 
 
-def _units(measured: MeasuredExperiment) -> dict[str, MethodValues]:
-    score = primary_score(measured)
-    return unit_values(measured, measured.values(score.metric, score.embeddings))
-
-
-def is_by_search(measured: MeasuredExperiment, key: str) -> bool:
-    """Whether a method's values are means of searches."""
-    summary = measured.summary
-    whole = summary.experiment.search.searches * summary.reproductions
-    return unit_of(summary.experiment) == "search" and summary.runs[key] >= whole
-
-
-def _count(measured: MeasuredExperiment, key: str, own: MethodValues) -> Cell:
+def _count(found: Answer, key: str) -> Cell:
     """The number of runs; of complete searches and their runs as in `3 × 5` if searches are repeated."""
-    if is_by_search(measured, key):
-        return Cell(len(own.units), written=f"{len(own.units)} × {measured.summary.reproductions}")
-    return Cell(own.runs, written=counted(own.runs, "run") if unit_of(measured.summary.experiment) == "search" else "")
+    own, planned = found.values[key], found.question.methods[key]
+    if planned.searches:
+        return Cell(len(own.units), written=f"{len(own.units)} × {planned.runs}")
+    return Cell(own.runs, written=counted(own.runs, "run") if found.question.unit == "search" else "")
 
 
-def _caption(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> str:
+def _caption(found: Answer, measured: MeasuredExperiment) -> str:
     if not measured.records:
         return "The store has no run of this experiment."
-    first, summary, score = measured.records[0], measured.summary, primary_score(measured)
-    name = f"{score.embeddings} {HEADLINE_METRICS[score.metric]}"
+    first, name = measured.records[0], found.question.score_name
     compared = f"No two methods are compared in {name}."
-    if comparison is not None and comparison.pairs:
-        compared = f"Compared in the primary score, {name}: {asked_pairs(comparison, measured.summary.methods)}."
-        if comparison.interim:
+    if found.pairs:
+        compared = f"Compared in the primary score, {name}: {asked_pairs(found)}."
+        if found.interim:
             compared += " Interim: searches or runs are missing, so no value is bold."
     return (
         f"Dataset {first.dataset}: {first.test_images} {samples_word(first.dataset)} of {first.test_classes} test "
-        f"classes. Percentages: mean ± half width of the 95 % interval over {_units_words(summary)}. {compared}"
+        f"classes. Percentages: mean ± half width of the 95 % interval over {_units_words(found.question)}. {compared}"
     )
 
 
-def _units_words(summary: ExperimentSummary) -> str:
-    match unit_of(summary.experiment):
+def _units_words(question: Question) -> str:
+    match question.unit:
         case "search":
-            return f"{summary.experiment.search.searches} searches"
+            return f"{question.units} searches"
         case "single search":
             return "n runs of the settings that one search found"
         case "run":
             return "n runs"
 
 
-def _reading(measured: MeasuredExperiment, *, ranked: bool, last_epoch: bool) -> list[str]:
+def _reading(found: Answer, measured: MeasuredExperiment, *, last_epoch: bool) -> list[str]:
     """How to read the columns and the intervals, and where the settings come from."""
     if not measured.records:
         return []
@@ -263,30 +255,29 @@ def _reading(measured: MeasuredExperiment, *, ranked: bool, last_epoch: bool) ->
         f"{given} Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
         f"ensemble. Base seed {first.seed}."
     ]
-    if unit_of(summary.experiment) == "search":
+    if found.question.unit == "search":
         sentences.append(
             "An interval takes the mean of a search's runs as one value. Its variance is pooled over the methods, or "
             "the method's own if that is larger."
         )
-    if ranked:
+    if found.final_ranks:
         sentences.append("Rank: the places that a method can have by this comparison, all of them at once at 95 %.")
     if last_epoch:
         sentences.append("Last epoch: the same trainings at their end, without a choice of the epoch.")
     return sentences
 
 
-def _single_searches(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> Iterator[str]:
-    """The means of every method's complete searches in the primary score, if searches are repeated."""
-    if comparison is None or comparison.unit != "search":
+def _single_searches(found: Answer) -> Iterator[str]:
+    """The means of every method's complete searches in the asked score, if searches are repeated."""
+    if found.question.unit != "search":
         return
-    titles, score = measured.summary.methods, primary_score(measured)
     means = [
-        f"{titles[key]} {', '.join(f'{100 * unit:.2f}' for unit in values.units)}"
-        for key, values in comparison.values.items()
-        if values.units and values.searched
+        f"{found.titles[key]} {', '.join(f'{100 * unit:.2f}' for unit in found.values[key].units)}"
+        for key in found.compared
+        if found.values[key].searched
     ]
     if means:
-        yield f"Single searches, {score.embeddings} {HEADLINE_METRICS[score.metric]}: {'; '.join(means)}."
+        yield f"Single searches, {found.question.score_name}: {'; '.join(means)}."
 
 
 def _trained_dimensions(records: Sequence[RunRecord]) -> int:

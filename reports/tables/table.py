@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from results.statistics.intervals import Interval
+from results.answer.intervals import Interval
 
 CellKind = Literal["", "measured", "published", "verdict"]
 """Kind of a cell's value.

@@ -117,16 +117,15 @@ def show_budget(session: Session, store: Store | None, console: Console) -> None
 
     Nothing is printed for a single method. What the store has of the experiment says how far its searches differ.
     """
-    from results.statistics.findings import budget_finding
-    from results.statistics.planning import detectable
-    from results.statistics.primary_comparison import planned_score
+    from results.answer.caveats import budget_finding
+    from results.answer.planning import detectable
+    from results.answer.question import planned_question
+    from results.findings.experiment import answer_of
     from results.store.experiment_results import MeasuredExperiment
 
-    experiment = session.experiment
-    methods, score = len(experiment.comparable_rows()), planned_score(experiment)
+    methods, question, found = len(session.experiment.comparable_rows()), planned_question(session.experiment), None
     if methods < 2:
         return
-    measured = None
     if store is not None and store.experiment_runs(session.fingerprint):
-        measured = MeasuredExperiment.from_store(store, session.fingerprint)
-    say(console, budget_finding(detectable(experiment, methods, score, measured), score).sentences)
+        found = answer_of(MeasuredExperiment.from_store(store, session.fingerprint))
+    say(console, budget_finding(detectable(question, methods, found), question).sentences)

@@ -86,7 +86,7 @@ def run(
                 say_what_is_to_do(session, workers or default_workers(features_on), console)
             finished = run_experiment.run(session, start_executor, console, tracked)
             made += finished.made
-            if finished.decided or finished.failed:
+            if finished.answer.decided or finished.failed:
                 break
         done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
         _say_end(session, finished, f"{done}, {finished.found} found in the store", console)
@@ -104,14 +104,15 @@ def _say_end(session: Session, finished: Finished, done: str, console: Console) 
     from reproduce.run.run_experiment import table_files
     from reproduce.terminal import show_answer
 
-    show_answer(finished.measured, console)
+    show_answer(finished.answer, console)
     if session.experiment.search.until_decided:
-        outcome = "decided" if finished.decided else "not decided"
+        outcome = "decided" if finished.answer.decided else "not decided"
         say(console, f"{outcome} after {session.experiment.search.searches} searches of each method")
     say(console, done)
     files = [*table_files(session).values()]
     say(console, f"tables ({', '.join(file.suffix for file in files)}): {files[0].with_suffix('')}")
-    for line in page_or_reason(session.name, session.fingerprint, session.store, session.paths.reports):
+    where = session.store, session.paths.reports
+    for line in page_or_reason(session.name, session.fingerprint, *where, finished.answer):
         say(console, line)
 
 

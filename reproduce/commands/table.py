@@ -110,17 +110,16 @@ def _print_measured(measured: MeasuredExperiment, kind: str, output: str, notes:
     from reports.headline import comparison_lines, headline
     from reports.tables.table import with_notes
     from reproduce.outputs.tables import KINDS, compared_by
-    from results.statistics.primary_comparison import primary_score
+    from results.answer.question import question_of
 
-    planned = primary_score(measured).compare
-    if compare is not None:
-        measured = compared_by(measured, compare)
-        for line in (headline(measured), *comparison_lines(measured)) if output == "terminal" else ():
+    found, planned = compared_by(measured, compare), question_of(measured).compare
+    if compare is not None and output == "terminal":
+        for line in (headline(found), *comparison_lines(found)):
             say(output_console(), line)
     if output == "json" and kind == "results":
         sys.stdout.write(measured.without_trainings().to_json())
     else:
-        drawn = KINDS[kind](measured)
+        drawn = KINDS[kind](found)
         if compare not in (None, planned):
             drawn = replace(drawn, notes=(_CHOSEN_LATER.format(planned), *drawn.notes))
         print_table(with_notes(drawn, notes), output)

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from protocols.jobs import Job, Outcome, TrainJob
 from reproduce.errors import InputError
+from results.frame import scores_of
 from results.records.records import FoldResult, RunRecord
-from results.store.frame import scores_of
 from results.values import flat
 from results.wording import first_line
 

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from reports.published.eligibility import StoredExperiment, concerns, objections
 from reproduce.config.experiment_file import experiment_names, load_experiments
+from results.findings.experiment import answer_of
 from results.published.tables import (
     PublishedCell,
     PublishedRow,
@@ -54,7 +55,7 @@ def covered_rows() -> tuple[CoveredRow, ...]:
         for name, experiment in load_experiments(file, {}).items():
             # As a store would have it, without a run.
             measured = MeasuredExperiment(ExperimentSummary(methods={}, runs={}, experiment=experiment), ())
-            shipped.append(StoredExperiment(name, measured))
+            shipped.append(StoredExperiment(name, answer_of(measured)))
     return tuple(row for name in published_tables() for row in _covered(published_table(name), shipped))
 
 

@@ -16,10 +16,10 @@ from protocols.samples import evaluation_batches_of
 from protocols.splits import SplitError, named_split
 from protocols.training.torch_state import use_precision
 from reproduce.errors import InputError, read_text
+from results.answer.intervals import Interval, student_t_interval
 from results.spec.conditions import ImageSettings
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.training_spec import FoldSpec
-from results.statistics.intervals import Interval, student_t_interval
 from results.wording import first_line
 
 

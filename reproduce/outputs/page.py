@@ -13,13 +13,16 @@ from zipfile import BadZipFile
 
 from reports.figures.search import SearchHistory
 from reports.page.material import Material, MethodSource, version
+from reports.tables.result_table import of_experiment
 from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_cards
 from reproduce.errors import writing_to
 from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.result_files import latest_name, link_latest, own_name
 from reproduce.outputs.tables import published_settings
+from results.answer.values import Answer
 from results.atomic_files import write_atomically
+from results.findings.experiment import answer_of
 from results.records.artifacts import FigureData, figure_data_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.searches import StoredStudy
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 _PAGE = "index.html"
 
 
-def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
+def write_page(name: str, fingerprint: str, store: Store, folder: Path, found: Answer | None = None) -> Path:
     """Write the page of an experiment, and its figures as PNG, SVG and PDF; return the file of the page.
 
     The page is `folder`/NAME-IDENTITY/index.html, and the figures are in `figures` beside it. `folder`/NAME leads to
@@ -44,7 +47,7 @@ def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
     page_folder = folder / own_name(name, fingerprint)
     with writing_to(page_folder):
         (page_folder / "figures").mkdir(parents=True, exist_ok=True)  # What cannot be written is told before drawing.
-    html, figures = build_page(gather(name, fingerprint, store))
+    html, figures = build_page(gather(name, fingerprint, store, found))
     with writing_to(page_folder):
         _write_figures(figures, page_folder / "figures")
         write_atomically(page_folder / _PAGE, html)
@@ -52,9 +55,13 @@ def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
     return page_folder / _PAGE
 
 
-def gather(name: str, fingerprint: str, store: Store) -> Material:
-    """Collect the material of an experiment's page from the store and the folder of artifacts."""
-    measured, artifacts = MeasuredExperiment.from_store(store, fingerprint, trainings=True), store.artifacts
+def gather(name: str, fingerprint: str, store: Store, found: Answer | None = None) -> Material:
+    """Collect the material of an experiment's page from the store and the folder of artifacts.
+
+    `found` is its answer with the trainings, if that is known.
+    """
+    found = found or answer_of(MeasuredExperiment.from_store(store, fingerprint, trainings=True))
+    measured, artifacts = of_experiment(found), store.artifacts
     summary = measured.summary
     # Those of the first reproductions, by method.
     first = {run.method: run for run in measured.records if run.run == run.search == 0}
@@ -62,7 +69,7 @@ def gather(name: str, fingerprint: str, store: Store) -> Material:
     figure_data, unreadable = _loaded(data)
     return Material(
         name=name,
-        measured=measured,
+        answer=found,
         figure_data=figure_data,
         unreadable=tuple(unreadable),
         searches=histories(store.searches.of_experiment(fingerprint), summary.methods, summary.trials),
@@ -127,13 +134,13 @@ def write_sweeps(experiments: Sequence[Start], store: Store, folder: Path) -> It
             yield place / f"{drawn.name}.png", drawn.title
 
 
-def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path) -> list[str]:
+def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path, found: Answer) -> list[str]:
     """Write the page of a finished run; return lines with the places of figures and page.
 
     An error does not end the run; a line then gives the reason.
     """
     try:
-        page = write_page(name, fingerprint, store, folder)
+        page = write_page(name, fingerprint, store, folder, found)
         return [f"figures (PDF, SVG, PNG): {page.parent / 'figures'}", f"page: {page}"]
     except Exception as error:
         return [f"no page was written ({first_line(error)}); everything is in the store, try `reproduce report {name}`"]

@@ -4,7 +4,6 @@ The experiments of a board come from a store and from records.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -15,15 +14,16 @@ from reports.published.eligibility import StoredExperiment, concerns
 from reports.tables.differences import differences
 from reports.tables.formats import WRITERS
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
-from reports.tables.result_table import table_of
+from reports.tables.result_table import of_experiment, table_of
 from reports.tables.table import Table
 from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_cards
 from reproduce.errors import InputError, writing_to
 from reproduce.outputs.find_runs import find_experiments
+from results.answer.values import Answer
 from results.atomic_files import write_atomically
+from results.findings.experiment import answer_of
 from results.published.tables import PublishedTable
-from results.statistics.primary_comparison import primary_score
 from results.store.experiment_results import FOLDER, MeasuredExperiment, latest_starts
 from results.store.store import Start, Store
 
@@ -38,7 +38,7 @@ def stored_experiments(store: Store, table: PublishedTable | None = None) -> lis
         name, summary = start.name, start.summary
         if table is None or concerns(table, name, summary):
             measured = MeasuredExperiment.of_all_starts(store, start.fingerprint)
-            stored.append(StoredExperiment(name, measured, deviations(name, summary)))
+            stored.append(StoredExperiment(name, answer_of(measured), deviations(name, summary)))
     return stored
 
 
@@ -47,7 +47,7 @@ def kept_experiments() -> list[StoredExperiment]:
     stored = []
     for file in sorted(FOLDER.glob("*.json.xz")):
         name, measured = file.name.partition(".")[0], MeasuredExperiment.from_file(file)
-        stored.append(StoredExperiment(name, measured, deviations(name, measured.summary)))
+        stored.append(StoredExperiment(name, answer_of(measured), deviations(name, measured.summary)))
     return stored
 
 
@@ -57,21 +57,19 @@ def published_settings(measured: MeasuredExperiment) -> dict[str, dict[str, Json
     return {key: card.published.get(summary.dataset, {}) for key, card in suite_cards(summary.methods).items()}
 
 
-def compared_by(measured: MeasuredExperiment, compare: str) -> MeasuredExperiment:
-    """Ask for other comparisons than the experiment's file: `all` pairs, each with the `best`, or with this method."""
-    summary = measured.summary
-    if compare not in ("all", "best", *summary.compared):
-        raise InputError(f"--compare {compare}: use all, best, or one of {', '.join(summary.compared)}")
-    primary = primary_score(measured).model_copy(update={"compare": compare})
-    experiment = summary.experiment.model_copy(update={"primary": primary})
-    return replace(measured, summary=summary.model_copy(update={"experiment": experiment}))
+def compared_by(measured: MeasuredExperiment, compare: str | None) -> Answer:
+    """Answer other comparisons than the experiment's file asks for: `all`, each with the `best`, or with a method."""
+    compared = measured.summary.compared
+    if compare not in (None, "all", "best", *compared):
+        raise InputError(f"--compare {compare}: use all, best, or one of {', '.join(compared)}")
+    return answer_of(measured, compare)
 
 
-KINDS: dict[str, Callable[[MeasuredExperiment], Table]] = {
+KINDS: dict[str, Callable[[Answer], Table]] = {
     "results": table_of,
     "differences": differences,
     "peeking": peeking_table,
-    "hyperparameters": lambda measured: hyperparameters(measured, published_settings(measured)),
+    "hyperparameters": lambda found: hyperparameters(found, published_settings(of_experiment(found))),
     "costs": costs,
 }
 """What can be drawn of an experiment."""
@@ -117,7 +115,7 @@ def _record(file: Path) -> Source:
 def latest_sources(store: Store | None) -> list[Source]:
     """Return the finished experiments of a store, the latest first."""
     starts = [] if store is None else [(store, start) for start in latest_starts(store)]
-    return [source for opened, start in starts for source in _with_runs(opened, start) if source.finished]
+    return [source for opened, start in starts for source in _with_runs(opened, start) if not source.answer.interim]
 
 
 def _with_runs(store: Store, start: Start) -> Iterator[Source]:

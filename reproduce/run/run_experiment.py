@@ -26,10 +26,11 @@ from reproduce.run.session import Session, data_of
 from reproduce.run.tasks import Executor
 from reproduce.storage import only_run_of
 from reproduce.terminal import show_interim
+from results.answer.question import planned_question
+from results.answer.values import Answer
 from results.atomic_files import try_out, write_atomically
+from results.findings.experiment import answer_of, data_findings
 from results.spec.data_choice import samples_word
-from results.statistics.findings import data_findings
-from results.statistics.primary_comparison import planned_score, primary_comparison
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted
 
@@ -73,18 +74,16 @@ class Finished:
     """The outcome of a run.
 
     Attributes:
-        measured: What was measured.
+        answer: What was measured, and what it shows.
         made: Number of trainings made in this run.
         found: Number of trainings that were in the store before.
         failed: Why methods have no results, by method.
-        decided: Whether every comparison that was asked for has an answer.
     """
 
-    measured: MeasuredExperiment
+    answer: Answer
     made: int
     found: int
     failed: Mapping[str, Exception]
-    decided: bool
 
 
 def run(
@@ -130,20 +129,18 @@ def run(
 
             def after_round(rounds: int) -> None:
                 if progress.made:
-                    show_interim(MeasuredExperiment.from_store(store, session.fingerprint), rounds, console)
+                    show_interim(answer_of(MeasuredExperiment.from_store(store, session.fingerprint)), rounds, console)
 
             searches = [
                 MethodSearch(key, search.setup, partial(follow, search), number)
-                for key, study in compared_first(studies, planned_score(experiment).compare)
+                for key, study in compared_first(studies, planned_question(experiment).compare)
                 for number, search in enumerate(study.searches())
             ]
             failed = lab.run(searches, after_round)
     interrupts.stop_if_requested()
-    measured = MeasuredExperiment.from_store(store, session.fingerprint, trainings=True)
-    write_table(table_of(measured), session)
-    comparison = primary_comparison(measured)
-    decided = comparison is not None and comparison.decided
-    return Finished(measured, progress.made.total(), progress.found.total(), failed, decided)
+    found = answer_of(MeasuredExperiment.from_store(store, session.fingerprint, trainings=True))
+    write_table(table_of(found), session)
+    return Finished(found, progress.made.total(), progress.found.total(), failed)
 
 
 def compared_first(studies: Mapping[str, Study], compare: str) -> list[tuple[str, Study]]:

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from results.answer.intervals import deviation_of_interval, t_quantile
 from results.published.claims import Claim
 from results.published.tables import PublishedColumn, SpreadKind, published_table, published_tables
-from results.statistics.intervals import deviation_of_interval, t_quantile
 
 READINGS = (2, 5)
 """Number of runs behind a ± that states none: the fewest that have one, and the number that is usual."""

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from results.statistics.intervals import PublishedMean, deviation_of_interval
+from results.answer.intervals import PublishedMean, deviation_of_interval
 
 Kind = Literal["separated", "concatenated", "single"]
 

@@ -19,8 +19,8 @@ from functools import cached_property
 
 import numpy as np
 
+from results.answer.intervals import t_quantile
 from results.records.trials import Trial
-from results.statistics.intervals import t_quantile
 
 RACING_VERSION = 1
 """Version of the rule. Raise it with every change of a decision or of an expected score; it is part of a raced study's

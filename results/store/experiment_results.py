@@ -6,19 +6,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+import pandas as pd
 from pydantic import Field
 
+from results.frame import scores
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.spec.source_names import sources_of
-from results.store.frame import scores_of
 from results.store.store import Start, Store
 from results.values import Record
 
 FOLDER = Path(__file__).parents[1] / "measured"
-
-Values = Mapping[str, Mapping[int, list[float]]]
-"""Values of one score by method and number of the search: those of the search's runs."""
 
 
 class _SearchRecord(Record):
@@ -61,22 +59,9 @@ class MeasuredExperiment:
     cut_off: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
-    def _values(self) -> dict[tuple[str, str], dict[str, dict[int, list[float]]]]:
-        values: dict[tuple[str, str], dict[str, dict[int, list[float]]]] = {}
-        for run in self.records:
-            for embeddings, metric, value in scores_of(run):
-                of_method = values.setdefault((metric, embeddings), {}).setdefault(run.method, {})
-                of_method.setdefault(run.search, []).append(value)
-        return values
-
-    def values(self, metric: str, embeddings: str) -> Values:
-        """Return the values of a score by method and search. Runs that were not evaluated with it are left out.
-
-        Args:
-            metric: A metric of `scores_of`.
-            embeddings: `separated`, `concatenated` or `last_epoch`.
-        """
-        return self._values.get((metric, embeddings), {})
+    def frame(self) -> pd.DataFrame:
+        """The scores of the runs (`results.frame`)."""
+        return scores(self.records)
 
     def code_of(self, method: str) -> frozenset[str]:
         """The user's classes that a method's runs were trained with, named with the hashes of their files."""

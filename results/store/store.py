@@ -13,11 +13,7 @@ from typing import Literal
 
 import pandas as pd
 
-from results.records.experiment_summary import ExperimentSummary
-from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
-from results.store import StoreError
-from results.store.database import AnyRecord, Database
-from results.store.frame import (
+from results.frame import (
     ExportedRun,
     class_scores_table,
     curves_table,
@@ -25,6 +21,10 @@ from results.store.frame import (
     runs_table,
     test_points_table,
 )
+from results.records.experiment_summary import ExperimentSummary
+from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
+from results.store import StoreError
+from results.store.database import AnyRecord, Database
 from results.store.searches import Searches
 from results.values import identity_of
 

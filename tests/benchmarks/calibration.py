@@ -16,11 +16,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
-
-from results.atomic_files import write_atomically
-from results.records.provenance import provenance
-from results.spec.search_settings import LOOKS
 from results.statistics.compare import ALPHA
 from results.statistics.comparison import MethodValues
 from results.statistics.deviations import WIDENING
@@ -35,6 +30,11 @@ from results.statistics.pair_tests import (
     with_assumed_search,
 )
 from results.statistics.tuning import gains
+from scipy import special
+
+from results.atomic_files import write_atomically
+from results.records.provenance import provenance
+from results.spec.search_settings import LOOKS
 from results.store.experiment_results import FOLDER
 
 TABLES = 4_000

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from results.statistics.search_findings import range_ends
+
 from reports.board.board_table import pairs_table, ranking_table
 from reports.board.boards import Board, Source, boards_of
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, answer_claims
@@ -21,7 +23,6 @@ from reports.tables.table import POINTS, Cell, cell_text, with_notes
 from reproduce.config.deviations import deviations
 from results.atomic_files import write_atomically
 from results.published.claims import shipped_claims
-from results.statistics.search_findings import range_ends
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.wording import counted
 

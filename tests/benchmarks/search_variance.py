@@ -16,9 +16,6 @@ from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
-
-from results.atomic_files import write_atomically
-from results.spec.experiment_spec import PrimaryScore
 from results.statistics.deviations import (
     FEWEST_DEGREES,
     FEWEST_TRIALS,
@@ -29,8 +26,11 @@ from results.statistics.deviations import (
     training_kind,
 )
 from results.statistics.primary_comparison import Metric
+
+from results.atomic_files import write_atomically
+from results.frame import EMBEDDING_KINDS
+from results.spec.experiment_spec import PrimaryScore
 from results.store.experiment_results import FOLDER, MeasuredExperiment
-from results.store.frame import EMBEDDING_KINDS
 
 DEVIATIONS = Path(__file__).resolve().parents[2] / "results" / "statistics" / "search_deviations.csv"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from results.statistics.primary_comparison import primary_comparison
 
 from reports.page.material import Material
 from reports.tables.differences import differences
 from reports.tables.formats import to_html, to_latex, to_markdown
 from reports.tables.result_table import RESULT_COLUMNS, table_of
-from results.statistics.primary_comparison import primary_comparison
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from tests.support.published_world import MLRC

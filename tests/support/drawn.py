@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from results.statistics.intervals import student_t_interval
+from results.answer.intervals import student_t_interval
 
 
 def legend_texts(figure):

@@ -17,8 +17,8 @@ from reports.figures.search import (
 from reports.figures.search import caption as caption_of_search
 from reports.figures.spectrum import singular_value_spectrum
 from reports.figures.style import FigureError, files_of
+from results.answer.intervals import Interval
 from results.records.trials import Trial
-from results.statistics.intervals import Interval
 from tests.support.drawn import HALF, RUNS, legend_texts, lines_labelled, method_runs, points
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from results.statistics.primary_comparison import primary_comparison
 
 from reports.tables.differences import differences
 from reports.tables.formats import to_markdown
-from results.statistics.primary_comparison import primary_comparison
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import read
 from tests.support.sample_records import some_run, some_summary

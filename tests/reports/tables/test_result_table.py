@@ -5,12 +5,12 @@ import math
 
 import pandas as pd
 import pytest
+from results.statistics.findings import findings_of
 
 from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import cell_text, with_notes
-from results.statistics.findings import findings_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
 from tests.support.sample_records import scores, some_run, some_summary

@@ -9,7 +9,7 @@ import torch
 from protocols.evaluation.test_data import TestData
 from reproduce.outputs.evaluate import scores
 from reproduce.outputs.find_runs import find_runs
-from results.statistics.intervals import t_quantile
+from results.answer.intervals import t_quantile
 from results.store.store import Store
 from tests.support.command_line import refused
 from tests.support.feature_files import opened_features, some_features, write_features

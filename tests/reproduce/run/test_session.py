@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from results.statistics.findings import findings_of
 
 from reproduce.commands.new import write_method
 from reproduce.errors import InputError
@@ -12,7 +13,6 @@ from reproduce.run import devices
 from reproduce.run.devices import check_device, default_workers
 from reproduce.run.session import open_session
 from reproduce.storage import only_run_of, open_store, storage_paths
-from results.statistics.findings import findings_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features

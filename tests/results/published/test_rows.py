@@ -2,8 +2,8 @@
 
 import pytest
 
+from results.answer.intervals import student_t_interval
 from results.published.tables import published_table, published_tables, read_published
-from results.statistics.intervals import student_t_interval
 
 CELLS = [
     (name, row, cell)

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
-
 from results.statistics.across_datasets import (
     error_of,
     over_datasets,
@@ -20,6 +18,8 @@ from results.statistics.across_datasets import (
 )
 from results.statistics.compare import compare_methods
 from results.statistics.comparison import ComparedPair, MethodValues
+from scipy import stats
+
 from tests.benchmarks.board_calibration import FILE, consistent, simulate
 
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
-
-from results.spec.search_settings import LOOKS
 from results.statistics.compare import compare_at_looks, compare_methods, mean_half_widths, power_words
 from results.statistics.comparison import ComparedPair, MethodValues, place_words
 from results.statistics.deviations import SearchDeviation
 from results.statistics.pair_tests import adjusted as adjusted_of
 from results.statistics.pair_tests import adjusted_in_one_step, least_factor
 from results.statistics.primary_comparison import primary_comparison
+from scipy import stats
+
+from results.spec.search_settings import LOOKS
 from results.store.experiment_results import MeasuredExperiment
 
 

@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from results.spec.experiment_spec import PrimaryScore
 from results.statistics.compare import compare_methods
 from results.statistics.comparison import MethodValues
 from results.statistics.deviations import (
@@ -14,6 +12,8 @@ from results.statistics.deviations import (
     search_deviation,
 )
 from results.statistics.primary_comparison import primary_comparison
+
+from results.spec.experiment_spec import PrimaryScore
 from results.store.experiment_results import MeasuredExperiment
 from tests.benchmarks.search_variance import DEVIATIONS, deviations_text
 

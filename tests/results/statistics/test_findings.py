@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 import pytest
+from results.statistics.finding import origin_findings
+from results.statistics.findings import budget_finding, findings_of, missing_units
+from results.statistics.planning import Detectable
 
 from results.records.experiment_summary import ExperimentData
 from results.spec.data_choice import FEATURES
 from results.spec.experiment_spec import PrimaryScore
 from results.spec.search_settings import SearchedRange
 from results.spec.trunk_spec import NO_TRUNK
-from results.statistics.finding import origin_findings
-from results.statistics.findings import budget_finding, findings_of, missing_units
-from results.statistics.planning import Detectable
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
 from tests.support.measured_experiment import measured, specs_of, with_trainings

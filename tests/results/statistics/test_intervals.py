@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from results.statistics.intervals import (
+from results.answer.intervals import (
     PublishedMean,
     deviation_of_interval,
     half_width_of,

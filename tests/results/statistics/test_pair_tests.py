@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
-
 from results.statistics.pair_tests import (
     PairDifferences,
     adjusted,
@@ -22,6 +20,7 @@ from results.statistics.pair_tests import (
     with_assumed_search,
     with_best,
 )
+from scipy import stats
 
 EXAMPLE = PairDifferences(np.array([1.2]), np.array([0.4]), np.array([8.0]))
 

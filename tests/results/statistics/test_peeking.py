@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from results.statistics.peeking import peeking
 from scipy import stats
 
 from results.records import records
 from results.records.records import Scores
-from results.statistics.peeking import peeking
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import changed_run, some_result, some_run, some_summary
 

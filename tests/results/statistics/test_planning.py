@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-
-from results.spec.experiment_spec import PrimaryScore
 from results.statistics.deviations import SearchDeviation, run_deviation, search_deviation
 from results.statistics.pair_tests import SHARE_OF_BETTER, adjusted, pool_or_own
 from results.statistics.planning import (
@@ -12,6 +10,8 @@ from results.statistics.planning import (
     smallest_of_one_search,
     units_for,
 )
+
+from results.spec.experiment_spec import PrimaryScore
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_searches import searched
 

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from results.statistics.compare import ALPHA
-from results.statistics.intervals import Interval, student_t_interval
 from results.statistics.primary_comparison import (
     comparison_on,
     method_intervals,
@@ -17,6 +15,8 @@ from results.statistics.primary_comparison import (
     resolution,
     score_of,
 )
+
+from results.answer.intervals import Interval, student_t_interval
 from tests.support.sample_searches import searched
 
 THREE = {

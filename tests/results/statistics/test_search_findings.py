@@ -5,9 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from results.records.records import CurvePoint
-from results.spec.search_settings import SearchedRange
 from results.statistics.primary_comparison import primary_comparison
 from results.statistics.search_findings import (
     cut_offs,
@@ -16,6 +13,9 @@ from results.statistics.search_findings import (
     validation_scores,
 )
 from results.statistics.tuning import gains_over
+
+from results.records.records import CurvePoint
+from results.spec.search_settings import SearchedRange
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import measured, specs_of, with_trainings
 from tests.support.sample_records import some_result, some_run, some_spec, some_summary

@@ -19,9 +19,8 @@ import pandas as pd
 
 from results.spec.conditions import Conditions
 from results.spec.data_choice import OWN_DATA
-from results.spec.experiment_spec import Experiment, PrimaryScore
+from results.spec.experiment_spec import Experiment
 from results.spec.trunk_spec import NO_TRUNK
-from results.store.experiment_results import MeasuredExperiment
 
 WIDENING = 2.0
 """Factor of an assumed deviation in tests."""
@@ -31,9 +30,8 @@ FEWEST_DEGREES, FEWEST_TRIALS = 10, 10
 short searches vary more than their first trials of a longer one do."""
 
 
-def setting_phrase(measured: MeasuredExperiment) -> str:
+def setting_phrase(experiment: Experiment) -> str:
     """Describe an experiment by dataset, trunk, image size and protocol."""
-    experiment = measured.summary.experiment
     dataset = f"a part of {experiment.dataset.name}" if experiment.dataset.subset else experiment.dataset.name
     trunk, protocol = experiment.conditions.trunk, f"protocol {experiment.protocol}"
     if trunk.name == NO_TRUNK:
@@ -74,23 +72,13 @@ def run_deviation(settings: Iterable[Sequence[float]]) -> SearchDeviation | None
     return SearchDeviation(float(np.sqrt(variance)), degrees) if degrees else None
 
 
-def search_deviation(measured: MeasuredExperiment, score: PrimaryScore) -> SearchDeviation | None:
-    """Compute the deviation between an experiment's searches, pooled over its methods; None if none was repeated."""
-    means = repeated_searches(measured, score)
-    if not means:
-        return None
-    variance, degrees = pooled_variance(means.values())
-    return SearchDeviation(float(np.sqrt(variance)), degrees)
+def search_deviation(searches: Iterable[Sequence[float]]) -> SearchDeviation | None:
+    """Return the deviation between the means of searches, pooled over methods; None if no search was repeated."""
+    variance, degrees = pooled_variance(searches)
+    return SearchDeviation(float(np.sqrt(variance)), degrees) if degrees else None
 
 
-def repeated_searches(measured: MeasuredExperiment, score: PrimaryScore) -> dict[str, list[float]]:
-    """Return the means of the searches of every method whose search was repeated."""
-    searched, values = measured.searched_methods, measured.values(score.metric, score.embeddings)
-    repeated = {method: own for method, own in values.items() if len(own) > 1 and method in searched}
-    return {method: [float(np.mean(runs)) for runs in own.values()] for method, own in repeated.items()}
-
-
-def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> SearchDeviation | None:
+def nearest_search_deviation(experiment: Experiment, metric: str, embeddings: str) -> SearchDeviation | None:
     """Return the deviation of the kept record that is nearest to an experiment; None if none is near.
 
     A record is near if it is on the same dataset, or has the same trunk and kind of training: deviations differ by a
@@ -101,7 +89,7 @@ def nearest_search_deviation(experiment: Experiment, score: PrimaryScore) -> Sea
     """
     trials, trunk, kind = experiment.search.trials, experiment.conditions.trunk, training_kind(experiment.conditions)
     kept = _kept_deviations()
-    kept = kept[(kept["metric"] == score.metric) & (kept["embeddings"] == score.embeddings)]
+    kept = kept[(kept["metric"] == metric) & (kept["embeddings"] == embeddings)]
     kept = kept[(kept["training"] == "frozen") == (kind == "frozen")]
     # Two folders of users are two datasets.
     same_data = (kept["dataset"] == experiment.dataset.name) & ~kept["dataset"].isin(OWN_DATA)
@@ -130,5 +118,5 @@ def training_kind(conditions: Conditions) -> str:
 
 @cache
 def _kept_deviations() -> pd.DataFrame:
-    with resources.files("results").joinpath("statistics", "search_deviations.csv").open(encoding="utf-8") as text:
+    with resources.files("results").joinpath("answer", "search_deviations.csv").open(encoding="utf-8") as text:
         return pd.read_csv(text, dtype=str, keep_default_na=False)

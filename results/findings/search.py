@@ -10,19 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from results.answer.caveats import of_failed, of_looks, of_single_searches
+from results.answer.finding import Finding
+from results.answer.gains import gains_over
+from results.answer.question import ALPHA
+from results.answer.values import Answer
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment
-from results.spec.search_settings import LOOKS, SamplerSettings
-from results.statistics.compare import ALPHA, power_words
-from results.statistics.comparison import ComparisonResult
-from results.statistics.deviations import search_deviation
-from results.statistics.finding import Finding
-from results.statistics.planning import units_for
-from results.statistics.primary_comparison import primary_score, unit_of
-from results.statistics.tuning import gains_over
+from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, joined, listed
+from results.wording import joined, listed
 
 NAMED = 8
 """Largest number of methods whose trainings were all cut off that are named. More are counted."""
@@ -35,19 +33,16 @@ def carried_choice(summary: ExperimentSummary) -> tuple[str, ...]:
     return (CARRIED_CHOICE,) if summary.experiment.protocol == "standard" and not summary.trials else ()
 
 
-def search_findings(measured: MeasuredExperiment, comparison: ComparisonResult | None) -> Iterator[Finding]:
+def search_findings(found: Answer, measured: MeasuredExperiment) -> Iterator[Finding]:
     """Say how far the searches can be trusted, and how they searched."""
     summary, titles = measured.summary, measured.summary.methods
-    unit, search = unit_of(summary.experiment), summary.experiment.search
+    unit, search = found.question.unit, summary.experiment.search
     yield from (Finding("note", text, "search") for text in carried_choice(summary))
     if unit == "run" or not measured.searched_methods:
         return
-    if unit == "single search":
-        yield Finding("limit", "One search of each method.", "search", _single_search(comparison))
-    elif comparison is not None:
-        yield from _failed_searches(comparison, titles)
-        if comparison.look_level is not None:
-            yield _looks(measured, comparison, comparison.look_level)
+    yield from of_single_searches(found)
+    yield from of_failed(found)
+    yield from of_looks(found)
     if search.sampler.name != SamplerSettings().name:
         arguments = ", ".join(f"{name}={value}" for name, value in search.sampler.arguments.items())
         yield Finding(
@@ -61,73 +56,28 @@ def search_findings(measured: MeasuredExperiment, comparison: ComparisonResult |
             "search",
             "MLRC trains every trial on all folds.",
         )
-    yield from _tuning(measured, titles)
+    yield from _tuning(found, summary.defaults)
     yield from _range_ends(measured, titles)
 
 
-def _single_search(comparison: ComparisonResult | None) -> str:
-    if comparison is None or comparison.assumed is None:
-        return (
-            "How far searches of this kind vary is not known, so only the settings found are compared, not the "
-            "methods. 3 searches of each would say."
-        )
-    assumed = comparison.assumed
-    typical = 100 * 2**0.5 * assumed.deviation
-    return (
-        f"Searches of this size have differed by about {typical:.1f} points ({assumed.record}: {assumed.setting}). "
-        "The tests of methods assume twice as much; the intervals are about the settings found."
-    )
-
-
-def _looks(measured: MeasuredExperiment, comparison: ComparisonResult, level: float) -> Finding:
-    """Say how many searches the answer took, at which level, and how many a fixed plan would take."""
-    searches, score = measured.summary.experiment.search.searches, primary_score(measured)
-    planned = f"looks were planned after {listed([str(look) for look in LOOKS])}"
-    outcome = "Decided" if comparison.decided else "Not decided"
-    detail = (
-        f"A verdict of this look has a level of {100 * level:.1f} %. Over all looks the level is "
-        f"{100 * comparison.alpha:g} %, whatever ends the run."
-    )
-    claimed = [abs(pair.difference) for pair in comparison.pairs if pair.better]
-    between = search_deviation(measured, score)
-    if claimed and between is not None and between.deviation > 0:
-        fixed = units_for(len(comparison.values), min(claimed) / between.deviation, score.compare)
-        needed = "more than can be asked for" if fixed is None else str(fixed)
-        detail += (
-            f" A fixed plan that shows the smallest of these differences, {100 * min(claimed):.1f} points, with a "
-            f"probability of {power_words(score.compare)} takes {needed} searches of each."
-        )
-    return Finding("note", f"{outcome} after {searches} searches of each method; {planned}.", "search", detail)
-
-
-def _tuning(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:
+def _tuning(found: Answer, defaults: Mapping[str, str]) -> Iterator[Finding]:
     """Say what tuning bought, and where a setting found is below the default."""
-    found = gains_over(measured, measured, measured.summary.defaults)
-    if not found:
-        if measured.summary.defaults:
+    gains, titles = gains_over(found, found, defaults), found.titles
+    if not gains:
+        if defaults:
             detail = "It takes two searches and two runs of the default of a method, or more."
             yield Finding("note", "What tuning gained is not known.", "search", detail)
         return
     named = [
         f"{titles[one.method]} {100 * one.gain:+.1f} ± {100 * one.half_width:.1f}{'*' if one.p < ALPHA else ''}"
-        for one in sorted(found, key=lambda one: -one.gain)
+        for one in sorted(gains, key=lambda one: -one.gain)
     ]
-    below = [f"{titles[one.method]} {one.below} of {one.searches}" for one in found if one.below]
+    below = [f"{titles[one.method]} {one.below} of {one.searches}" for one in gains if one.below]
     detail = "* is shown by a test that is corrected for all methods."
     if below:
         detail += f" Searches whose setting is below the default: {joined(below)}."
     text = f"Tuning gained, over the cards' own settings, in points: {joined(named)}."
     yield Finding("note", text, "search", detail)
-
-
-def _failed_searches(comparison: ComparisonResult, titles: Mapping[str, str]) -> Iterator[Finding]:
-    for key, failed in comparison.failed.items():
-        units = comparison.values[key].units
-        reached = listed([f"{100 * value:.1f}" for value in failed])
-        text = f"{titles[key]}: {len(failed)} of {counted(len(units), 'search')} failed ({reached}; "
-        text += f"median {100 * float(np.median(units)):.1f})."
-        detail = "Means and tests count it; a “better” is about a search that does not fail."
-        yield Finding("limit", text, "search", detail)
 
 
 def _range_ends(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:

@@ -5,13 +5,14 @@ is the test score at the checkpoint that validation chose. The peeked score is t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from results.answer.intervals import Interval
+from results.answer.typical import intervals_of, method_values
+from results.answer.values import Answer
 from results.records.records import Scores
-from results.statistics.intervals import Interval
-from results.statistics.primary_comparison import method_intervals
 from results.store.experiment_results import MeasuredExperiment
 
 
@@ -44,7 +45,7 @@ class Peeking:
         return self.cut_off and self.gain.mean == 0
 
 
-def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peeking]:
+def peeking(found: Answer, metric: str = "map_at_r") -> list[Peeking]:
     """Compute the gain from peeking for each method.
 
     A run is used if all of its trainings have test scores along the training and at the chosen checkpoint. Methods
@@ -52,6 +53,9 @@ def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peek
     """
     if metric not in Scores.model_fields:
         raise ValueError(f"test curves hold {', '.join(Scores.model_fields)}, not {metric}")
+    measured, question = found.measured, replace(found.question, step=0.0)
+    if measured is None:
+        return []
     pairs: dict[str, dict[int, list[tuple[float, float]]]] = {}
     cut_off: dict[str, bool] = {}
     for record in measured.records:
@@ -69,15 +73,15 @@ def peeking(measured: MeasuredExperiment, metric: str = "map_at_r") -> list[Peek
             method: {search: [part(*pair) for pair in runs] for search, runs in own.items()}
             for method, own in pairs.items()
         }
-        return method_intervals(measured, values)
+        return intervals_of(question, values, method_values(question, values))
 
     honest, peeked = over_runs(lambda honest, _: honest), over_runs(lambda _, best: best)
-    gain, found = over_runs(lambda honest, best: best - honest), []
+    gain, rows = over_runs(lambda honest, best: best - honest), []
     for method, own in pairs.items():
         used = sum(map(len, own.values()))
         left_out = sum(record.method == method for record in measured.records) - used
-        found.append(Peeking(method, honest[method], peeked[method], gain[method], used, left_out, cut_off[method]))
-    return found
+        rows.append(Peeking(method, honest[method], peeked[method], gain[method], used, left_out, cut_off[method]))
+    return rows
 
 
 def _fold(measured: MeasuredExperiment, fingerprint: str, metric: str) -> tuple[float, float] | None:

@@ -1,18 +1,20 @@
-"""The outcome of a comparison: the values of the methods, a verdict for every pair, and the ranks that follow."""
+"""An answer: the values of the methods, a verdict for every pair that was asked for, and the ranks that follow."""
 
 import math
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
-from results.statistics.deviations import SearchDeviation
-
-Unit = Literal["search", "single search", "run"]
-"""What a method's values are: means of repeated searches, the runs of its only search, or runs of a given setting."""
+from results.answer.finding import Finding
+from results.answer.intervals import Interval
+from results.answer.question import Question
+from results.store.experiment_results import MeasuredExperiment
+from results.wording import counted
 
 Direction = Literal["a better", "b better", "cannot tell"]
 Size = Literal["beyond", "within", "cannot tell"]
@@ -22,6 +24,9 @@ methods' searches, and further than two points."""
 
 Missing = Literal["searches missing", "runs missing"]
 Untested = Missing | Literal["single runs", "search not known"]
+
+Runs = Mapping[str, Mapping[int, list[float]]]
+"""Values of one score by method and number of the search: those of the search's runs."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class MethodValues:
 
 
 @dataclass(frozen=True)
-class ComparedPair:
+class Pair:
     """Method a compared with method b. Differences are in the unit of the values.
 
     Attributes:
@@ -95,7 +100,7 @@ class ComparedPair:
         """Name of the method that is claimed to be worse, or None."""
         return {"a better": self.b, "b better": self.a}.get(self.direction)
 
-    def turned(self) -> "ComparedPair":
+    def turned(self) -> "Pair":
         """Return the same pair as b compared with a."""
         turned: dict[str, Direction] = {"a better": "b better", "b better": "a better"}
         return replace(
@@ -115,42 +120,58 @@ class ComparedPair:
 
 
 @dataclass(frozen=True)
-class ComparisonResult:
-    """The pairs of methods that were asked for, with their verdicts.
+class Answer:
+    """The answer to a question about scores: all that is said of methods is said from here.
 
     Attributes:
-        values: The values of every method.
+        frame: The scores (`results.frame`).
+        runs: The values of the asked score.
+        values: The values of every method, also of those that are not tested.
+        intervals: Mean and 95 % interval of every method with runs.
         pairs: For `all` each method with every later one, else the reference with each other one.
-        compare: `all`, `best`, or the name of the method that each other is compared with.
-        unit: What was compared.
-        alpha: Bound of the probability that the family has any wrong claim.
-        margin: Methods that differ by less count as equal.
-        assumed: The deviation of a search that was assumed, if each method was searched once.
-        settings: The comparison of the settings that the only searches found, by their runs. It says nothing about
-            methods.
-        look_level: The level of the last look, if looks were planned (`compare_at_looks`).
+        settings: The settings that the only searches found compared by their runs. It says nothing about methods.
+        look_level: The level of the last look, if looks were planned.
+        find: Finds what a reader must know beside the numbers.
+        measured: The experiment that the scores are of, if they are of one.
     """
 
+    question: Question
+    frame: pd.DataFrame
+    runs: Runs
     values: Mapping[str, MethodValues]
-    pairs: tuple[ComparedPair, ...]
-    compare: str
-    unit: Unit
-    alpha: float
-    margin: float
-    assumed: SearchDeviation | None = None
-    settings: "ComparisonResult | None" = None
+    intervals: Mapping[str, Interval]
+    pairs: tuple[Pair, ...]
+    settings: tuple[Pair, ...] = ()
     look_level: float | None = None
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """The methods with values, in the experiment's order."""
-        return tuple(name for name, values in self.values.items() if values.units)
+    find: Callable[["Answer"], Iterable[Finding]] = lambda _: ()
+    measured: MeasuredExperiment | None = None
+    others: dict[tuple[str, str], "Answer"] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
-    def _by_names(self) -> dict[frozenset[str], ComparedPair]:
+    def titles(self) -> dict[str, str]:
+        """Titles of the methods by key."""
+        return self.question.titles
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What a reader must know beside the numbers."""
+        return tuple(self.find(self))
+
+    @property
+    def title(self) -> str:
+        """Heading of tables and pages."""
+        return self.question.title
+
+    @cached_property
+    def compared(self) -> tuple[str, ...]:
+        """The compared methods with values, in the order of the question."""
+        return tuple(key for key in self.question.compared if self.values[key].units)
+
+    @cached_property
+    def _by_names(self) -> dict[frozenset[str], Pair]:
         return {frozenset((pair.a, pair.b)): pair for pair in self.pairs}
 
-    def pair(self, one: str, other: str) -> ComparedPair | None:
+    def pair(self, one: str, other: str) -> Pair | None:
         """Return a pair with `one` as its a; None if it was not asked for."""
         found = self._by_names.get(frozenset((one, other)))
         return found.turned() if found is not None and found.a != one else found
@@ -163,7 +184,7 @@ class ComparisonResult:
     @property
     def best_first(self) -> list[str]:
         """The methods from the highest mean to the lowest; those whose mean is not a number come last."""
-        return sorted(self.methods, key=lambda name: (math.isnan(self.values[name].mean), -self.values[name].mean))
+        return sorted(self.compared, key=lambda name: (math.isnan(self.values[name].mean), -self.values[name].mean))
 
     @property
     def highest(self) -> str:
@@ -173,17 +194,43 @@ class ComparisonResult:
     @property
     def reference(self) -> str | None:
         """The method that each other one is compared with; None if all pairs are compared."""
-        return None if self.compare == "all" else self.highest if self.compare == "best" else self.compare
+        compare = self.question.compare
+        return None if compare == "all" else self.highest if compare == "best" else compare
 
     @property
     def interim(self) -> bool:
         """Whether searches or runs of any method are missing. Verdicts can change when they are there."""
-        return any(values.missing for values in self.values.values())
+        return any(self.values[key].missing for key in self.question.compared)
 
     @property
     def decided(self) -> bool:
         """Whether every comparison that was asked for has an answer: better, or within the margin."""
         return not self.interim and all(pair.better or pair.size == "within" for pair in self.pairs)
+
+    @property
+    def claims(self) -> set[tuple[str, str]]:
+        """The pairs of a better and a worse method that are claimed."""
+        return {(pair.better, pair.worse) for pair in self.pairs if pair.better and pair.worse}
+
+    @cached_property
+    def leading(self) -> frozenset[str]:
+        """The tested methods that none is shown to be better than, if any claim is made."""
+        if self.interim or self.question.compare not in ("all", "best") or not self.claims:
+            return frozenset()
+        tested = {key for pair in self.pairs if pair.untested is None for key in (pair.a, pair.b)}
+        return frozenset(tested - {worse for _, worse in self.claims})
+
+    @cached_property
+    def missing(self) -> dict[str, str]:
+        """Which searches or runs of a method are there, such as `1 of 3 searches`, where some are missing."""
+        found = {}
+        for key, own in self.values.items():
+            planned = self.question.methods[key]
+            if own.missing == "searches missing":
+                found[key] = f"{len(own.units)} of {planned.searches} searches"
+            elif own.missing:
+                found[key] = f"{own.runs} of {counted(planned.runs, 'run')}"
+        return found
 
     @cached_property
     def failed(self) -> dict[str, tuple[float, ...]]:
@@ -191,10 +238,10 @@ class ComparisonResult:
 
         A search also failed if it reached less than half of its method's best one. The others' deviation is pooled.
         """
-        if self.unit != "search":
+        if self.question.unit != "search":
             return {}
         found = {}
-        searched = {name: own.units for name, own in self.values.items() if own.searched and own.units}
+        searched = {key: self.values[key].units for key in self.compared if self.values[key].searched}
         for name, units in searched.items():
             others = [other for key, other in searched.items() if key != name]
             degrees = max(1, sum(len(other) - 1 for other in others))
@@ -212,11 +259,11 @@ class ComparisonResult:
 
         Empty unless all pairs are compared and some were tested. While searches are missing, they can change.
         """
-        if self.compare != "all" or not self.tested:
+        if self.question.compare != "all" or not self.tested:
             return {}
         worse = Counter(pair.worse for pair in self.pairs)
         better = Counter(pair.better for pair in self.pairs)
-        return {name: (1 + worse[name], len(self.values) - better[name]) for name in self.methods}
+        return {key: (1 + worse[key], len(self.question.compared) - better[key]) for key in self.compared}
 
     @property
     def final_ranks(self) -> dict[str, tuple[int, int]]:
@@ -228,3 +275,9 @@ def place_words(places: tuple[int, int]) -> str:
     """Write the places that a method can have: `2`, or `1 to 3`."""
     low, high = places
     return f"{low}" if low == high else f"{low} to {high}"
+
+
+def find_pair(pairs: Sequence[Pair], one: str, other: str) -> Pair | None:
+    """Return a pair with `one` as its a; None if it is not there."""
+    found = next((pair for pair in pairs if {pair.a, pair.b} == {one, other}), None)
+    return found.turned() if found is not None and found.a != one else found

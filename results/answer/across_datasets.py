@@ -15,10 +15,10 @@ import numpy as np
 from scipy import special
 from scipy.stats import rankdata
 
-from results.statistics.compare import ALPHA
-from results.statistics.comparison import ComparedPair
-from results.statistics.intervals import t_quantile
-from results.statistics.pair_tests import Numbers, holm
+from results.answer.intervals import t_quantile
+from results.answer.pair_tests import Numbers, holm
+from results.answer.question import ALPHA
+from results.answer.values import Pair
 
 FEWEST_FOR_A_MEAN = 3
 """Datasets that a mean, a prediction and "consistent" need."""
@@ -80,7 +80,7 @@ class PairOverDatasets:
 
     a: str
     b: str
-    on: tuple[ComparedPair, ...]
+    on: tuple[Pair, ...]
     mean: OverDatasets | None = None
 
     @property
@@ -103,20 +103,20 @@ class PairOverDatasets:
         return "consistent" if sure else "cannot tell"
 
 
-def side_of(pair: ComparedPair) -> int:
+def side_of(pair: Pair) -> int:
     """Return 1 or -1 if the pair's own interval lies above or below zero, else 0."""
     untold = pair.half_width is None or abs(pair.difference) <= pair.half_width
     return 0 if untold else int(np.sign(pair.difference))
 
 
-def error_of(pair: ComparedPair) -> float | None:
+def error_of(pair: Pair) -> float | None:
     """Return the standard error of a difference, with the chance of the search in it; None without a test."""
     if pair.half_width is None or pair.degrees is None:
         return None
     return pair.half_width / t_quantile(0.975, pair.degrees)
 
 
-def pair_over_datasets(on: Sequence[ComparedPair]) -> PairOverDatasets:
+def pair_over_datasets(on: Sequence[Pair]) -> PairOverDatasets:
     """Put the comparisons of one pair on several datasets together; all have the same a and b."""
     errors = [error for pair in on if (error := error_of(pair)) is not None]
     mean = None

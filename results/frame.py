@@ -33,6 +33,15 @@ def scores_of(run: RunRecord) -> Iterator[tuple[str, str, float]]:
             yield kind, "total_training_steps", run.iterations / len(run.fold_fingerprints)
 
 
+def scores(runs: Iterable[RunRecord]) -> pd.DataFrame:
+    """Return one row per run and score: dataset, method, search, run, embeddings, metric and value.
+
+    The values are fractions of 1, as in `scores_of`.
+    """
+    rows = [(run.dataset, run.method, run.search, run.run, *score) for run in runs for score in scores_of(run)]
+    return pd.DataFrame(rows, columns=["dataset", "method", "search", "run", "embeddings", "metric", "value"])
+
+
 def _measured(run: RunRecord) -> Iterator[tuple[str, str, float]]:
     """Embeddings, metric and value of everything that a test evaluation measured."""
     for kind in EMBEDDING_KINDS:

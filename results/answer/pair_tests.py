@@ -31,6 +31,15 @@ MOST_DEGREES = 40.0
 """No test has more degrees of freedom: many methods pool many searches, but not all vary equally."""
 
 
+POWER = 0.8
+"""Probability with which the smallest detectable difference is called better."""
+
+
+def power_words(compare: str) -> str:
+    """Write this probability; against a best that the data choose, it is about 70 %."""
+    return "about 70 %" if compare == "best" else f"{100 * POWER:g} %"
+
+
 @dataclass(frozen=True)
 class PairDifferences:
     """The difference of every pair, with what a t-test needs.
@@ -207,3 +216,18 @@ def adjusted_in_one_step(p_values: Numbers, compare: str, methods: int) -> Numbe
     An assumed deviation that is too small is too small for all pairs, so that one claim says nothing for the next.
     """
     return np.asarray(np.minimum(family(compare, methods) * p_values, 1.0))
+
+
+def smallest_detectable(error: Numbers, degrees: Numbers, compare: str, methods: int, alpha: float) -> Numbers:
+    """Compute the smallest true difference that would be called better with a probability of 80 % (`power_words`).
+
+    It is (t(1 - level / 2) + t(0.8)) times the standard error. The level is corrected as for the smallest p value.
+    """
+    level = corrected_level(compare, methods, alpha)
+    return np.asarray((special.stdtrit(degrees, 1 - level / 2) + special.stdtrit(degrees, POWER)) * error)
+
+
+def corrected_level(compare: str, methods: int, alpha: float) -> float:
+    """Return the level of "better" for the smallest p value of a family."""
+    factor = least_factor(methods) if compare == "best" else family(compare, methods)
+    return SHARE_OF_BETTER * alpha / factor

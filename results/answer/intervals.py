@@ -2,7 +2,7 @@
 
 A faithful reproduction draws its runs from the distribution that the published runs came from. The difference of the
 two means then varies with s sqrt(1/n + 1/m), for our n runs and the m runs behind the published mean. The published
-mean lies outside our prediction interval in 5 % of such cases (tests/results/statistics/test_intervals.py
+mean lies outside our prediction interval in 5 % of such cases (tests/results/answer/test_intervals.py
 simulates this). If our search was repeated, the searches vary as well and the interval contains their variation.
 """
 

@@ -5,11 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from results.statistics.compare import mean_errors
-from results.statistics.comparison import MethodValues
-from results.statistics.pair_tests import holm, pairs_of
-from results.statistics.primary_comparison import primary_score, resolution, unit_values
-from results.store.experiment_results import MeasuredExperiment
+from results.answer.pair_tests import holm, pairs_of
+from results.answer.typical import mean_errors
+from results.answer.values import Answer, MethodValues
 
 
 @dataclass(frozen=True)
@@ -31,16 +29,15 @@ class Gain:
     searches: int
 
 
-def gains_over(tuned: MeasuredExperiment, default: MeasuredExperiment, rows: Mapping[str, str]) -> list[Gain]:
+def gains_over(tuned: Answer, default: Answer, rows: Mapping[str, str]) -> list[Gain]:
     """Return what searches gained over runs of default settings, of methods with two of each or more.
 
     The defaults may be those of another experiment. `rows` has the method of each row of defaults, by its key.
     """
-    score = primary_score(tuned)
-    own, theirs = (unit_values(one, one.values(score.metric, score.embeddings)) for one in (tuned, default))
+    own, theirs = tuned.values, default.values
     both = {method: (own[method], theirs[row]) for row, method in rows.items() if method in own}
     whole = {key: pair for key, pair in both.items() if not any(one.missing or len(one.units) < 2 for one in pair)}
-    return gains(whole, resolution(tuned, score.metric, score.embeddings)) if whole else []
+    return gains(whole, tuned.question.step) if whole else []
 
 
 def gains(pairs: Mapping[str, tuple[MethodValues, MethodValues]], step: float = 0.0) -> list[Gain]:

@@ -6,20 +6,16 @@ from functools import cache
 import numpy as np
 from scipy import special
 
-from results.spec.experiment_spec import Experiment, PrimaryScore
-from results.spec.search_settings import LOOKS
-from results.statistics.compare import ALPHA, POWER, corrected_level, smallest_detectable
-from results.statistics.comparison import Unit
-from results.statistics.deviations import (
+from results.answer.deviations import (
     WIDENING,
     SearchDeviation,
     nearest_search_deviation,
     run_deviation,
     search_deviation,
 )
-from results.statistics.pair_tests import pairs_of, pool_or_own
-from results.statistics.primary_comparison import unit_of
-from results.store.experiment_results import MeasuredExperiment
+from results.answer.pair_tests import POWER, corrected_level, pairs_of, pool_or_own, smallest_detectable
+from results.answer.question import ALPHA, Question, Unit
+from results.answer.values import Answer
 
 MOST_UNITS = 1000
 """Largest number of searches or runs that is looked for."""
@@ -53,48 +49,48 @@ class Detectable:
     source: str
 
 
-def detectable(
-    experiment: Experiment, methods: int, score: PrimaryScore, measured: MeasuredExperiment | None = None
-) -> Detectable:
-    """Compute what an experiment can see in its primary score, at a planned look with the level of this look.
+def detectable(question: Question, methods: int, found: Answer | None = None) -> Detectable:
+    """Compute what a budget can see in the asked score, at a planned look with the level of this look.
 
-    The difference of interest is the margin of equality. The deviation is that of the experiment's own searches or runs
+    The difference of interest is the margin of equality. The deviation is that of the answer's own searches or runs
     if it has any, else that of the nearest record.
     """
-    unit, margin = unit_of(experiment), score.margin / 100
-    units = experiment.reproductions if unit == "run" else experiment.search.searches
-    found = _deviation(experiment, score, unit, measured)
-    if found is None:
+    unit, units, margin = question.unit, question.units, question.margin
+    known = _deviation(question, found)
+    if known is None:
         return Detectable(unit, methods, units, None, None, None, None, margin, "")
-    deviation = found.deviation
-    alpha = ALPHA * units / sum(LOOKS) if experiment.search.until_decided else ALPHA
+    deviation = known.deviation
+    alpha = ALPHA * units / sum(question.looks) if question.looks else ALPHA
 
     def smallest(count: int) -> float | None:
         if count > 1:
-            return deviation * smallest_difference(methods, count, score.compare, alpha)
-        return smallest_of_one_search(found, methods, score.compare) if unit == "single search" else None
+            return deviation * smallest_difference(methods, count, question.compare, alpha)
+        return smallest_of_one_search(known, methods, question.compare) if unit == "single search" else None
 
-    needed = units_for(methods, margin / deviation, score.compare)
+    needed = units_for(methods, margin / deviation, question.compare)
     return Detectable(
-        unit, methods, units, deviation, smallest(units), smallest(units + 1), needed, margin, found.record
+        unit, methods, units, deviation, smallest(units), smallest(units + 1), needed, margin, known.record
     )
 
 
-def _deviation(
-    experiment: Experiment, score: PrimaryScore, unit: Unit, measured: MeasuredExperiment | None
-) -> SearchDeviation | None:
-    """The deviation of what an experiment compares: its own, or that of a record."""
-    if unit == "run":
-        values = measured.values(score.metric, score.embeddings) if measured else {}
-        return run_deviation(runs for own in values.values() for runs in own.values())
-    found = search_deviation(measured, score) if measured and unit == "search" else None
-    return found if found is not None and found.deviation > 0 else nearest_search_deviation(experiment, score)
+def _deviation(question: Question, found: Answer | None) -> SearchDeviation | None:
+    """The deviation of what is compared: the answer's own, or that of a record."""
+    if question.unit == "run":
+        own = [] if found is None else found.runs.values()
+        return run_deviation(runs for searches in own for runs in searches.values())
+    if found is not None and question.unit == "search":
+        between = search_deviation(own.units for own in found.values.values() if own.searched)
+        if between is not None and between.deviation > 0:
+            return between
+    if question.experiment is None:
+        return None
+    return nearest_search_deviation(question.experiment, question.score, question.embeddings)
 
 
 def smallest_of_one_search(assumed: SearchDeviation, methods: int, compare: str = "all") -> float:
     """Return the smallest difference that one search of each method shows, if an assumed deviation is doubled."""
     error = np.array(2**0.5 * WIDENING * assumed.deviation)
-    return float(smallest_detectable(error, np.array(float(assumed.degrees)), compare, methods))
+    return float(smallest_detectable(error, np.array(float(assumed.degrees)), compare, methods, ALPHA))
 
 
 @cache

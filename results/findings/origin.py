@@ -1,35 +1,13 @@
-"""A finding: one thing that a reader must know beside the numbers. The first of them: runs that were not made alike."""
+"""Findings about the origin of runs: what was not made alike."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
+from results.answer.finding import Finding
 from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES
 from results.records.records import Provenance, RunRecord
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import listed
-
-Level = Literal["limit", "warning", "note"]
-"""limit: bounds what the results can show. warning: a number may mislead. note: how the numbers came to be."""
-
-Where = Literal["comparison", "data", "search", "training", "origin"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One caveat: a short sentence, and what follows from it or the numbers behind it."""
-
-    level: Level
-    text: str
-    where: Where
-    detail: str = ""
-
-    @property
-    def sentences(self) -> str:
-        """Text and detail."""
-        return f"{self.text} {self.detail}".strip()
-
 
 _PRECISIONS = {"amp": "mixed precision", "ieee": "float32 without TF32"}
 

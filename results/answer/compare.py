@@ -1,0 +1,213 @@
+"""The one comparison of methods on one score, with a verdict for every pair that was asked for.
+
+Marks, sentences, tables, exports and claims read the answer, so that they cannot contradict each other. People ask
+whether a method is better, and its result hangs on its search more than on its runs. So the data are the means of
+complete searches. Where each method was searched once, the deviation of a search is assumed from a kept record. Where
+nothing was searched, the runs are the data, and the verdicts are about the given settings.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from results.answer.deviations import WIDENING, SearchDeviation
+from results.answer.pair_tests import (
+    SHARE_OF_BETTER,
+    PairDifferences,
+    adjusted,
+    adjusted_in_one_step,
+    smallest_detectable,
+    with_assumed_search,
+)
+from results.answer.question import Question
+from results.answer.typical import intervals_of, mean_errors, method_values
+from results.answer.values import Answer, MethodValues, Pair, Runs, Untested, find_pair
+
+
+def answer(frame: pd.DataFrame, question: Question) -> Answer:
+    """Answer a question about the scores of a frame (`results.frame`).
+
+    The probability that the family makes any wrong claim, "better", "beyond" or "within", is at most the question's
+    `alpha`; `make calibrate` measures it, and docs/comparisons.md lists where it does not hold. Only complete methods
+    are tested. Methods that are not complete count in the correction.
+    """
+    runs = _runs(frame, question)
+    values = method_values(question, runs)
+    level, pairs = compare_at_looks(question, runs) if question.looks else (None, compare(question, values))
+    settings = replace(question, unit="run") if question.unit == "single search" else None
+    return Answer(
+        question=question,
+        frame=frame,
+        runs=runs,
+        values=values,
+        intervals=intervals_of(question, runs, values),
+        pairs=pairs,
+        settings=compare(settings, values) if settings else (),
+        look_level=level,
+    )
+
+
+def answer_on(found: Answer, metric: str, embeddings: str) -> Answer:
+    """Answer the same question about another score of the frame, once."""
+    question = found.question.on(metric, embeddings)
+    if question is found.question:
+        return found
+    if (metric, embeddings) not in found.others:
+        found.others[metric, embeddings] = replace(answer(found.frame, question), measured=found.measured)
+    return found.others[metric, embeddings]
+
+
+def _runs(frame: pd.DataFrame, question: Question) -> Runs:
+    of_score = frame[(frame["metric"] == question.score) & (frame["embeddings"] == question.embeddings)]
+    runs: dict[str, dict[int, list[float]]] = {}
+    for method, search, value in zip(of_score["method"], of_score["search"], of_score["value"], strict=True):
+        runs.setdefault(method, {}).setdefault(search, []).append(value)
+    return runs
+
+
+def compare(question: Question, values: Mapping[str, MethodValues]) -> tuple[Pair, ...]:
+    """Compare the methods of a question at its level, all of their values at once."""
+    compared = {key: values[key] for key in question.compared}
+    named = {name: _untested(given, question) for name, given in compared.items()}
+    ordered = _ordered(compared, question.compare)
+    tested = [name for name in ordered if named[name] is None]
+    if question.compare != "all" and ordered[:1] != tested[:1]:
+        tested = []  # The reference is not complete.
+    verdicts: dict[tuple[str, str], dict[str, Any]] = {}
+    if len(tested) > 1:
+        if question.unit == "single search" and question.assumed is not None:
+            differences = _of_single_searches(compared, tested, question.assumed, question.step)
+        else:
+            differences = mean_errors(compared, tested, question.step).pairs()
+        verdicts = _verdicts(tested, differences, question)
+    pairs = []
+    for a, b in _asked(ordered, question.compare):
+        found = verdicts.get((a, b)) or {"untested": named[a] or named[b]}
+        pairs.append(Pair(a, b, compared[a], compared[b], **found))
+    return tuple(pairs)
+
+
+def compare_at_looks(question: Question, runs: Runs) -> tuple[float, tuple[Pair, ...]]:
+    """Compare methods by their searches after each of the planned looks that was reached; claims stay.
+
+    The family is tested at each look l at the level alpha l / sum(L). So the probability of any wrong claim at any look
+    is at most `alpha`, whatever ends the run. The p values are adjusted for the looks too: the smallest over the looks
+    of p times alpha over the level of its look. The other numbers are those of the last look, as is the level.
+    """
+    searches = [len(own.units) for own in method_values(question, runs).values() if not own.constant]
+    reached = max([question.looks[0], *searches])
+    results: list[tuple[float, tuple[Pair, ...]]] = []
+    for look in (one for one in question.looks if one <= reached):
+        at_look = _at_look(question, look)
+        results.append((at_look.alpha, compare(at_look, method_values(at_look, _first_searches(at_look, runs)))))
+    level, last = results[-1]
+    return level, tuple(_over_looks(pair, results, question.alpha) for pair in last)
+
+
+def _over_looks(pair: Pair, earlier: Sequence[tuple[float, Sequence[Pair]]], alpha: float) -> Pair:
+    """A pair of the last look, with the claims of all looks and p values adjusted for them."""
+    seen = [(level, one) for level, pairs in earlier if (one := find_pair(pairs, pair.a, pair.b)) and one.p is not None]
+    if pair.p is None or not seen:
+        return pair
+    changes: dict[str, Any] = {
+        name: min(1.0, *(getattr(one, name) * alpha / level for level, one in seen))
+        for name in ("p_better", "p_beyond", "p_equal")
+    }
+    for verdict in ("direction", "size"):
+        claims = (getattr(one, verdict) for _, one in seen)
+        changes[verdict] = next((claim for claim in claims if claim != "cannot tell"), "cannot tell")
+    return replace(pair, **changes)
+
+
+def _at_look(question: Question, look: int) -> Question:
+    methods = {
+        key: replace(planned, searches=look) if planned.searches else planned
+        for key, planned in question.methods.items()
+    }
+    return replace(question, methods=methods, alpha=question.alpha * look / sum(question.looks))
+
+
+def _first_searches(question: Question, runs: Runs) -> Runs:
+    """The runs of as many complete searches as a question asks for."""
+    first = {}
+    for key, own in runs.items():
+        planned = question.methods.get(key)
+        whole = [(search, values) for search, values in own.items() if planned and len(values) >= planned.runs]
+        first[key] = dict(whole[: planned.searches]) if planned and planned.searches else own
+    return first
+
+
+def _ordered(values: Mapping[str, MethodValues], compare: str) -> list[str]:
+    """The methods with values, those that others are compared with first."""
+    names = [name for name, given in values.items() if given.units]
+    if compare == "best":
+        return sorted(names, key=lambda name: (math.isnan(values[name].mean), -values[name].mean))
+    return sorted(names, key=lambda name: name != compare)
+
+
+def _asked(ordered: Sequence[str], compare: str) -> Iterator[tuple[str, str]]:
+    firsts = ordered if compare == "all" else ordered[:1] if compare in ("best", *ordered[:1]) else ()
+    for number, a in enumerate(firsts):
+        for b in ordered[number + 1 :]:
+            yield a, b
+
+
+def _untested(given: MethodValues, question: Question) -> Untested | None:
+    if given.missing or not all(map(math.isfinite, given.units)):
+        return given.missing or "runs missing"
+    if question.unit == "single search" and given.searched and question.assumed is None:
+        return "search not known"
+    return None if given.constant or len(given.units) > 1 else "single runs"
+
+
+def _of_single_searches(
+    values: Mapping[str, MethodValues], names: Sequence[str], assumed: SearchDeviation, resolution: float
+) -> PairDifferences:
+    given = [values[name] for name in names]
+    varied = [0.0 if one.constant else float(np.var(one.units, ddof=1)) for one in given]
+    floor = max(resolution**2 / 12, np.finfo(float).tiny)
+    return with_assumed_search(
+        np.array([one.mean for one in given]),
+        np.maximum(varied, floor),
+        np.array([float(len(one.units)) for one in given]),
+        np.array([WIDENING * assumed.deviation if one.searched else 0.0 for one in given]),
+        assumed.degrees,
+    )
+
+
+def _verdicts(
+    names: Sequence[str], differences: PairDifferences, question: Question
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The numbers and verdicts of the tested pairs, by the names of both."""
+    compare, methods, margin, alpha = question.compare, len(question.compared), question.margin, question.alpha
+    asked = list(_asked(names, compare))
+    # Of all pairs, those with the first method, which is the reference, come first.
+    error, degrees = differences.error[: len(asked)], differences.degrees[: len(asked)]
+    tested = PairDifferences(differences.difference[: len(asked)], error, degrees)
+    adjust = adjusted_in_one_step if question.unit == "single search" else adjusted
+    adjust_equal = adjusted_in_one_step if compare == "best" else adjust
+    better = np.minimum(adjust(tested.p, compare, methods) / SHARE_OF_BETTER, 1)
+    beyond = np.minimum(adjust(tested.p_beyond(margin), compare, methods) / SHARE_OF_BETTER, 1)
+    columns = {
+        "half_width": tested.half_width(),
+        "degrees": degrees,
+        "p": tested.p,
+        "p_better": better,
+        # The data choose the direction, so a one-sided test alone would err twice as often.
+        "p_beyond": np.maximum(better, beyond),
+        "p_equal": np.minimum(adjust_equal(tested.p_equal(margin), compare, methods) / (1 - SHARE_OF_BETTER), 1),
+        "smallest": smallest_detectable(error, degrees, compare, methods, alpha),
+    }
+    verdicts: dict[tuple[str, str], dict[str, Any]] = {}
+    for index, names_of_pair in enumerate(asked):
+        numbers: dict[str, Any] = {key: float(column[index]) for key, column in columns.items()}
+        if numbers["p_better"] < alpha:
+            numbers["direction"] = "a better" if tested.difference[index] > 0 else "b better"
+        if min(numbers["p_beyond"], numbers["p_equal"]) < alpha:
+            numbers["size"] = "beyond" if numbers["p_beyond"] < alpha else "within"
+        verdicts[names_of_pair] = numbers
+    return verdicts

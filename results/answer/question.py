@@ -1,0 +1,188 @@
+"""What is asked of scores: which score, of which methods, by what unit, and which comparisons."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, Self
+
+from results.answer.deviations import SearchDeviation, nearest_search_deviation
+from results.frame import EmbeddingKind
+from results.records.experiment_summary import LeftOut
+from results.spec.experiment_spec import Experiment, PrimaryScore
+from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.spec.search_settings import LOOKS
+from results.store.experiment_results import MeasuredExperiment
+
+ALPHA = 0.05
+MARGIN = 0.005
+"""Half a percentage point: methods that differ by less count as equal."""
+
+FURTHER_SCORES = 5
+"""Headline scores beside the primary one: three metrics of two kinds of embeddings."""
+
+Unit = Literal["search", "single search", "run"]
+"""What a method's values are: means of repeated searches, the runs of its only search, or runs of a given setting."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A method that is asked for.
+
+    Attributes:
+        searches: Complete searches whose means are its values; 0 if its values are its runs.
+        runs: Runs of each search, or in all. A search with fewer is not complete.
+        searched: Whether its hyperparameters were searched.
+        constant: Whether one run stands for all, because every other would be equal.
+        left_out: Why it is not tested against the others.
+    """
+
+    title: str
+    searches: int
+    runs: int
+    searched: bool = True
+    constant: bool = False
+    left_out: LeftOut | None = None
+
+
+class Tested(NamedTuple):
+    """The test set, and the number of models of a run."""
+
+    images: int
+    classes: int
+    models: int
+
+    def step(self, metric: str, embeddings: str) -> float:
+        """Return about the smallest step of a score: one hit more of one query, in one of the models averaged.
+
+        It is 0 where it is not known: for other metrics than MLRC's three.
+        """
+        neighbours = max(1.0, self.images / self.classes - 1)
+        steps = {"precision_at_1": 1.0, "r_precision": 1 / neighbours, "map_at_r": 1 / neighbours**2}
+        models = 1 if embeddings == "concatenated" else self.models
+        return steps.get(metric, 0.0) / (self.images * max(1, models))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a frame of scores.
+
+    Attributes:
+        title: Heading of tables and pages.
+        score: The metric.
+        embeddings: Their kind, as in the frame.
+        unit: What the methods are compared by. With `single search` the deviation of a search is `assumed`.
+        compare: `all` pairs, each with the `best`, or each with the method of this name.
+        alpha: Bound of the probability of a wrong claim.
+        margin: Methods that differ by less count as equal, in the unit of the values.
+        step: Smallest step of the score; 0 if it is not known.
+        looks: Numbers of searches after which tests are planned, if several are.
+        units: Planned searches of each method, or runs.
+        assumed: Deviation between the means of single searches. None is not known: there are no verdicts.
+        methods: The methods in the order of the rows. Planned ones without runs count in the correction.
+        experiment: The experiment that the scores are of, by whose conditions a deviation is assumed.
+    """
+
+    title: str = ""
+    score: str = "map_at_r"
+    embeddings: str = ""
+    unit: Unit = "search"
+    compare: str = "all"
+    alpha: float = ALPHA
+    margin: float = MARGIN
+    step: float = 0.0
+    looks: tuple[int, ...] = ()
+    units: int = 0
+    assumed: SearchDeviation | None = None
+    methods: Mapping[str, Planned] = field(default_factory=dict)
+    tested: Tested | None = None
+    experiment: Experiment | None = None
+
+    @property
+    def score_name(self) -> str:
+        """The score in words, such as `concatenated MAP@R`."""
+        return f"{self.embeddings} {HEADLINE_METRICS.get(self.score, self.score)}".strip()
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Titles of the methods by key."""
+        return {key: planned.title for key, planned in self.methods.items()}
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The methods that are tested against each other."""
+        return tuple(key for key, planned in self.methods.items() if planned.left_out is None)
+
+    def on(self, metric: str, embeddings: str) -> Self:
+        """Ask the same of another score. All further scores share a second level, since nobody chose them."""
+        if (metric, embeddings) == (self.score, self.embeddings):
+            return self
+        return replace(
+            self,
+            score=metric,
+            embeddings=embeddings,
+            alpha=self.alpha / FURTHER_SCORES,
+            step=self.tested.step(metric, embeddings) if self.tested else 0.0,
+            assumed=_assumed(self.experiment, self.unit, metric, embeddings),
+        )
+
+    def only(self, methods: Sequence[str]) -> Self:
+        """Compare all pairs of these methods at once, at no look."""
+        return replace(self, methods={key: self.methods[key] for key in methods}, compare="all", looks=())
+
+
+def planned_question(experiment: Experiment, embeddings: EmbeddingKind | None = None) -> Question:
+    """Return what an experiment asks, without its methods: its primary score, and what its runs are compared by."""
+    primary = experiment.primary or PrimaryScore(embeddings=embeddings or experiment.planned_embeddings)
+    search, unit = experiment.search, unit_of(experiment)
+    return Question(
+        title=experiment.title,
+        score=primary.metric,
+        embeddings=primary.embeddings,
+        unit=unit,
+        compare=primary.compare,
+        margin=primary.margin / 100,
+        looks=LOOKS if search.until_decided else (),
+        units=experiment.reproductions if unit == "run" else search.searches,
+        assumed=_assumed(experiment, unit, primary.metric, primary.embeddings),
+        experiment=experiment,
+    )
+
+
+def question_of(measured: MeasuredExperiment) -> Question:
+    """Return what an experiment asks of its runs.
+
+    The primary score is the one that the experiment names, else MAP@R of the concatenated embeddings, or of the only
+    one. A method that was left out of this start, or whose row is under other conditions, is no reference.
+    """
+    summary, records = measured.summary, measured.records
+    models = max((len(record.fold_fingerprints) for record in records), default=0)
+    question = planned_question(summary.experiment, "separated" if models == 1 else "concatenated")
+    tested = Tested(records[0].test_images, records[0].test_classes, len(records[0].fold_scores)) if records else None
+    searched, left_out = measured.searched_methods, summary.left_out
+    searches, runs = summary.experiment.search.searches, summary.reproductions
+    methods = {
+        key: Planned(
+            title,
+            *((searches, runs) if searches > 1 and summary.runs[key] >= searches * runs else (0, summary.runs[key])),
+            searched=key in searched,
+            constant=key in summary.constant,
+            left_out=left_out.get(key),
+        )
+        for key, title in summary.methods.items()
+    }
+    question = replace(question, methods=methods, tested=tested)
+    known = question.compare in ("all", "best", *question.compared)
+    step = tested.step(question.score, question.embeddings) if tested else 0.0
+    return replace(question, compare=question.compare if known else "all", step=step)
+
+
+def unit_of(experiment: Experiment) -> Unit:
+    """Return what the methods of an experiment are compared by."""
+    if experiment.search.trials == 0:
+        return "run"
+    return "search" if experiment.search.searches > 1 else "single search"
+
+
+def _assumed(experiment: Experiment | None, unit: Unit, metric: str, embeddings: str) -> SearchDeviation | None:
+    if experiment is None or unit != "single search":
+        return None
+    return nearest_search_deviation(experiment, metric, embeddings)

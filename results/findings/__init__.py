@@ -1,0 +1,1 @@
+"""Findings about an experiment: what a reader must know beside its answer."""

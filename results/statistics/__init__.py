@@ -1,1 +1,0 @@
-"""Intervals, tests and effect sizes over runs and over test classes."""
