@@ -10,17 +10,14 @@ from dataclasses import replace
 from reports.tables.differences import winners_first
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import Table
-from results.answer.planning import detectable
 from results.answer.values import Answer, Pair
-from results.wording import counted, joined, listed, plural
+from results.wording import counted, joined, listed
 
 NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
 
 MOST_LINES = 6
 """Of all pairs, if there are more, only so many with the highest mean have a line."""
-
-_NUMBERS = {1: "One", 2: "Two", 3: "Three"}
 
 
 def headline(found: Answer) -> str:
@@ -76,7 +73,7 @@ def _line(pair: Pair, found: Answer) -> str:
     # The interval is that of this pair alone.
     alone = pair.half_width is not None and abs(pair.difference) > pair.half_width
     corrected = f", corrected for {len(found.pairs)} comparisons" if alone else ""
-    verdict = pair.untested or f"cannot tell{corrected}"
+    verdict = pair.untested or f"cannot tell{corrected}; {_seen([pair])}"
     return f"{titles[pair.a]} is{_by([pair]).removeprefix(' by')} {way} {titles[pair.b]}: {verdict}"
 
 
@@ -103,7 +100,8 @@ def _claims(found: Answer) -> Iterator[str]:
     open_ones = [titles[pair.b] for pair in pairs if not pair.better]
     if open_ones and (won or lost):
         named = _named(open_ones, "others")
-        yield f"Open: {named}." if lost else f"It cannot be told from {named}."
+        seen = f" ({_seen([pair for pair in pairs if not pair.better])})"
+        yield f"Open: {named}{seen}." if lost else f"It cannot be told from {named}{seen}."
 
 
 def _by(pairs: Sequence[Pair]) -> str:
@@ -139,10 +137,17 @@ def _means(found: Answer) -> str:
 
 
 def _would_show(found: Answer) -> str:
-    budget = detectable(found.question, len(found.question.compared), found)
-    unit = "run" if found.question.unit == "run" else "search"
-    if budget.smallest is None:
-        return f"Three {plural(unit)} of each would say more."
-    count = _NUMBERS.get(budget.units, str(budget.units))
-    units = f"{unit} shows" if budget.units == 1 else f"{plural(unit)} show"
-    return f"{count} {units} differences above {100 * budget.smallest:.1f} only."
+    if found.could_have_seen is None:
+        return f"Three {'runs' if found.question.unit == 'run' else 'searches'} of each would say more."
+    if len(found.pairs) == 1:
+        return f"They are {100 * found.span:.1f} apart; {_seen(found.pairs)}."
+    return f"No pair differs; {_seen(found.pairs)}, the means span {100 * found.span:.1f}."
+
+
+def _seen(pairs: Sequence[Pair]) -> str:
+    """What could have been seen where nothing was: the range over pairs."""
+    seen = [100 * pair.smallest for pair in pairs if pair.smallest is not None]
+    if not seen:
+        return "nothing was tested"
+    bounds = " to ".join(dict.fromkeys(f"{bound:.1f}" for bound in (min(seen), max(seen))))
+    return f"could have seen {bounds}"

@@ -52,17 +52,17 @@ TESTS: dict[str, tuple[str, ...]] = {
     "results/store/database.py": ("tests/results/store",),
     "results/store/store.py": ("tests/results/store", "tests/reproduce/commands/test_lists.py"),
     "results/atomic_files.py": ("tests/results/test_atomic_files.py", "tests/faults/test_order_of_writes.py"),
-    "results/statistics/intervals.py": ("tests/results/statistics/test_intervals.py",),
-    "results/statistics/compare.py": ("tests/results/statistics/test_compare.py",),
-    "results/statistics/comparison.py": ("tests/results/statistics/test_compare.py",),
-    "results/statistics/pair_tests.py": (
-        "tests/results/statistics/test_pair_tests.py",
-        "tests/results/statistics/test_compare.py",
+    "results/answer/intervals.py": ("tests/results/answer/test_intervals.py",),
+    "results/answer/compare.py": ("tests/results/answer/test_compare.py",),
+    "results/answer/values.py": ("tests/results/answer/test_compare.py",),
+    "results/answer/pair_tests.py": (
+        "tests/results/answer/test_pair_tests.py",
+        "tests/results/answer/test_compare.py",
     ),
-    "results/statistics/primary_comparison.py": ("tests/results/statistics/test_primary_comparison.py",),
+    "results/answer/question.py": ("tests/results/answer/test_primary_comparison.py",),
     "results/records/records.py": (
         "tests/results/records",
-        "tests/results/statistics/test_search_findings.py",
+        "tests/results/answer/test_search_findings.py",
         "tests/contracts/test_fingerprints.py::test_fingerprint_of_a_run",
     ),
     "losses/proxy_anchor.py": (

@@ -140,8 +140,11 @@ def _counts(pairs: Sequence[tuple[PairOverDatasets, bool]]) -> str:
 def _failed(board: Board) -> Iterator[str]:
     for dataset in board.datasets:
         for key, failed in dataset.answer.failed.items():
-            units = counted(len(dataset.answer.values[key].units), "search")
-            yield f"On {dataset.title}, {len(failed)} of {units} of {board.methods[key]} failed; means count it."
+            units = counted(dataset.answer.values[key].count, "search")
+            yield (
+                f"On {dataset.title}, {len(failed)} of {units} of {board.methods[key]} found no good setting "
+                f"({listed([f'{100 * value:.1f}' for value in failed])}) and is set aside."
+            )
 
 
 def _agreement(board: Board) -> Iterator[str]:

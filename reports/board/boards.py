@@ -19,7 +19,7 @@ from results.answer.across_datasets import (
     rank_correlation,
     same_order,
 )
-from results.answer.compare import answer
+from results.answer.answer_question import answer
 from results.answer.values import Answer
 from results.findings.experiment import answer_of
 from results.spec.data_choice import OWN_DATA

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reports.page.material import Material
 from results.answer.intervals import Interval
-from results.answer.values import place_words
+from results.answer.values import MethodValues, place_words
 from results.wording import counted, plural
 
 
@@ -80,7 +80,7 @@ def ranking(material: Material) -> Ranking | None:
             rank=place_words(ranks[key]) if key in ranks else "",
             sign=reason.sign if (reason := found.question.methods[key].left_out) else "",
             leads=key in found.leading,
-            detail=_detail(material.titles[key], points[key], intervals[key], material.unit),
+            detail=_detail(material.titles[key], found.values[key], intervals[key], material.unit),
         )
         for key in material.best_first
     ]
@@ -90,10 +90,11 @@ def ranking(material: Material) -> Ranking | None:
 
 def _count(material: Material, key: str) -> str:
     """The number of searches or runs; runs are named where the others have searches."""
-    count = len(material.answer.values[key].units)
+    own = material.answer.values[key]
+    count = f"{len(own.units)} of {own.count}" if own.failed else own.count
     if material.unit == "run" or material.answer.question.methods[key].searches:
         return str(count)
-    return counted(count, "run")
+    return counted(own.count, "run")
 
 
 def _axis(intervals: Sequence[Interval], values: Sequence[float]) -> tuple[float, float]:
@@ -118,10 +119,12 @@ def _drawn(interval: Interval, values: Sequence[float], axis: tuple[float, float
     return DrawnInterval(place(interval.mean), place(low), place(high), points, low < axis[0], high > axis[1])
 
 
-def _detail(title: str, values: Sequence[float], interval: Interval, unit: str) -> str:
+def _detail(title: str, own: MethodValues, interval: Interval, unit: str) -> str:
     """Three lines on a mean: the method, its single values by run or by search, and the ends of its interval."""
-    single = f"{plural(unit)}: {', '.join(f'{100 * value:.2f}' for value in values)}"
+    single = f"{plural(unit)}: {', '.join(f'{100 * value:.2f}' for value in own.units)}"
+    if own.failed:
+        single += f"; set aside: {', '.join(f'{100 * value:.2f}' for value in own.failed)}"
     ends = "no interval"
     if interval.low is not None and interval.high is not None:
         ends = f"95 % interval: {100 * interval.low:.2f} to {100 * interval.high:.2f}"
-    return f"{title}\n{single}\n{ends}, over {counted(len(values), unit)}"
+    return f"{title}\n{single}\n{ends}, over {counted(len(own.units), unit)}"

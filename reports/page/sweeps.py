@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from reports.figures.dependence import dependence_plot, over
 from reports.figures.style import FigureError
 from reports.page.material import Material
-from results.answer.compare import answer_on
+from results.answer.answer_question import answer_on
 from results.published.tables import FigureValue, figure_values
 from results.spec.conditions import Conditions
 from results.spec.mlrc_constants import HEADLINE_METRICS

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Literal, get_args
 
 from reports.published.eligibility import StoredExperiment, concerns, objections
-from results.answer.compare import answer_on
+from results.answer.answer_question import answer_on
 from results.answer.deviations import setting_phrase
 from results.answer.values import Answer, Pair
 from results.published.claims import Claim
@@ -152,8 +152,8 @@ def _answered(claim: Claim, stored: Sequence[StoredExperiment], any_dataset: boo
 
 def _rank(answer: ExperimentAnswer, claim: Claim) -> tuple[bool, bool, int, int]:
     pair, found = answer.pair, answer.answer
-    sides = [found.values[key] for key in (pair.a, pair.b)]
-    searches = [len(side.units) for side in sides if not side.constant] if found.question.unit == "search" else [1]
+    by_search = found.question.unit == "search"
+    searches = [side.count for side in (pair.of_a, pair.of_b) if not side.planned.constant] if by_search else [1]
     own_dataset = answer.dataset == claim.dataset
     return own_dataset, answer.differences == (), min(searches, default=1), min(pair.of_a.runs, pair.of_b.runs)
 

@@ -12,7 +12,7 @@ import numpy as np
 from reports.published.eligibility import StoredExperiment, concerns, objections_to_runs
 from reports.tables.result_table import metric_title as result_title
 from reports.tables.table import Cell, Column, NumberFormat, Row, Sheet, Table, Value
-from results.answer.compare import answer_on
+from results.answer.answer_question import answer_on
 from results.answer.intervals import Interval, PublishedVerdict, published_verdict, student_t_interval
 from results.findings.origin import origin_findings
 from results.findings.search import carried_choice

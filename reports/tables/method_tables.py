@@ -16,7 +16,7 @@ from results.answer.intervals import Interval, student_t_interval
 from results.answer.peeking import peeking
 from results.answer.values import Answer
 from results.findings.origin import origin_findings
-from results.findings.search import search_findings, validation_scores
+from results.findings.search import validation_scores
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.store.experiment_results import MeasuredExperiment
@@ -59,7 +59,7 @@ def hyperparameters(found: Answer, published: PublishedSettings | None = None) -
         columns=tuple(Column(name) for name in ("ours", "published", "validation MAP@R", "n")),
         rows=tuple(rows),
         first="Method: hyperparameter",
-        notes=tuple(finding.sentences for finding in search_findings(found, measured)),
+        notes=tuple(finding.sentences for finding in found.findings if finding.where == "search"),
     )
 
 

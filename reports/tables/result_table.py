@@ -15,7 +15,7 @@ from reports.tables.table import (
     Value,
     measured_cell,
 )
-from results.answer.compare import answer_on
+from results.answer.answer_question import answer_on
 from results.answer.intervals import Interval
 from results.answer.question import Question
 from results.answer.values import Answer, place_words
@@ -212,7 +212,8 @@ def _count(found: Answer, key: str) -> Cell:
     """The number of runs; of complete searches and their runs as in `3 × 5` if searches are repeated."""
     own, planned = found.values[key], found.question.methods[key]
     if planned.searches:
-        return Cell(len(own.units), written=f"{len(own.units)} × {planned.runs}")
+        of = f" of {own.count}" if own.failed else ""
+        return Cell(own.count, written=f"{len(own.units)}{of} × {planned.runs}")
     return Cell(own.runs, written=counted(own.runs, "run") if found.question.unit == "search" else "")
 
 
@@ -273,8 +274,9 @@ def _single_searches(found: Answer) -> Iterator[str]:
         return
     means = [
         f"{found.titles[key]} {', '.join(f'{100 * unit:.2f}' for unit in found.values[key].units)}"
+        + "".join(f", set aside {100 * unit:.2f}" for unit in found.values[key].failed)
         for key in found.compared
-        if found.values[key].searched
+        if found.values[key].planned.searched
     ]
     if means:
         yield f"Single searches, {found.question.score_name}: {'; '.join(means)}."

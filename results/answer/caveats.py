@@ -2,15 +2,23 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from results.answer.deviations import search_deviation
+from results.answer.compare import fragile_claims
+from results.answer.deviations import kept_range, search_deviation
 from results.answer.finding import Finding
 from results.answer.pair_tests import power_words
 from results.answer.planning import MOST_UNITS, Detectable, detectable, units_for
 from results.answer.question import Question
 from results.answer.values import Answer
 from results.wording import capitalized, counted, listed, plural
+
+NAMED = 3
+"""Largest number of fragile claims that are named. More are counted."""
+
+
+def caveats(found: Answer) -> Iterator[Finding]:
+    """Say what a reader of any scores must know."""
+    for kind in (of_missing, of_budget, of_settings, of_fragile, of_constants, of_single_searches, of_failed, of_looks):
+        yield from kind(found)
 
 
 def of_missing(found: Answer) -> Iterator[Finding]:
@@ -27,11 +35,11 @@ def of_budget(found: Answer) -> Iterator[Finding]:
         budget = detectable(question, len(question.compared), found)
         # What is not known of single searches is a finding about the search.
         if budget.deviation is not None or budget.unit != "single search":
-            yield budget_finding(budget, question)
+            yield budget_finding(budget, question, found.could_have_seen)
 
 
-def budget_finding(budget: Detectable, question: Question) -> Finding:
-    """Say which differences a budget can show, and what that follows from."""
+def budget_finding(budget: Detectable, question: Question, seen: tuple[float, float] | None = None) -> Finding:
+    """Say which differences a budget can show, and what that follows from; `seen` is what its pairs could have seen."""
     unit = "run" if budget.unit == "run" else "search"
     given = f"{counted(budget.units, unit)} of each of {budget.methods} methods"
     if budget.deviation is None:
@@ -41,7 +49,8 @@ def budget_finding(budget: Detectable, question: Question) -> Finding:
     if budget.smallest is None:
         text = f"{capitalized(given)} can show no difference."
     else:
-        text = f"Differences below {100 * budget.smallest:.1f} points can stay unseen."
+        bounds = " to ".join(dict.fromkeys(f"{100 * bound:.1f}" for bound in seen or (budget.smallest,)))
+        text = f"Differences below {bounds} points can stay unseen."
     detail = []
     if budget.smallest is not None:
         power = power_words(question.compare)
@@ -74,7 +83,8 @@ def of_constants(found: Answer) -> Iterator[Finding]:
 
 def of_single_searches(found: Answer) -> Iterator[Finding]:
     """Say what one search of each method can show."""
-    if found.question.unit == "single search":
+    searched = any(planned.searched for planned in found.question.methods.values())
+    if found.question.unit == "single search" and searched:
         yield Finding("limit", "One search of each method.", "search", _single_search(found))
 
 
@@ -93,14 +103,54 @@ def _single_search(found: Answer) -> str:
 
 
 def of_failed(found: Answer) -> Iterator[Finding]:
-    """Name the searches that failed."""
+    """Name the searches or runs that failed, which are set aside."""
+    unit = "run" if found.question.unit == "run" else "search"
     for key, failed in found.failed.items():
-        units = found.values[key].units
-        reached = listed([f"{100 * value:.1f}" for value in failed])
-        text = f"{found.titles[key]}: {len(failed)} of {counted(len(units), 'search')} failed ({reached}; "
-        text += f"median {100 * float(np.median(units)):.1f})."
-        detail = "Means and tests count it; a “better” is about a search that does not fail."
+        own = found.values[key]
+        reached = listed([f"{100 * value:.1f}" for value in sorted(failed)])
+        others = " to ".join(dict.fromkeys(f"{100 * value:.1f}" for value in (min(own.units), max(own.units))))
+        number = f"{len(failed)} of {counted(own.count, unit)}"
+        if unit == "run":
+            text = f"{found.titles[key]}: {number} lies far below the others ({reached}; the others {others})."
+            detail = "Such a run is set aside: means, intervals and tests are about the others."
+        else:
+            text = f"{found.titles[key]}: {number} found no good setting ({reached}; the others {others})."
+            detail = (
+                "Nothing crashed. Such a search is set aside: means, intervals and tests are about a search that does "
+                "not fail. More trials or a narrower range make failures rarer, and more searches tell how rare."
+            )
         yield Finding("limit", text, "search", detail)
+
+
+def of_fragile(found: Answer) -> Iterator[Finding]:
+    """Name the claims that hang on a method that they are not about."""
+    fragile = fragile_claims(found)
+    named = [
+        f"{found.titles[better]} over {found.titles[worse]} without {' or '.join(found.titles[key] for key in without)}"
+        for (better, worse), without in fragile.items()
+    ]
+    if named:
+        shown = named if len(named) <= NAMED else [*named[:NAMED], f"{len(named) - NAMED} more"]
+        text = f"Fragile: {len(named)} of {counted(len(found.claims), 'claim')} would be gone without another method."
+        yield Finding("warning", text, "comparison", f"{capitalized('; '.join(shown))}.")
+
+
+def of_settings(found: Answer) -> Iterator[Finding]:
+    """Say how much searches may vary before claims about given settings would say nothing about methods."""
+    claims = [pair for pair in found.pairs if pair.better and pair.break_even is not None]
+    if found.question.unit != "run" or not claims:
+        return
+    weakest = min(claims, key=lambda pair: pair.break_even or 0.0)
+    better, worse = (found.titles[key or ""] for key in (weakest.better, weakest.worse))
+    width = "" if weakest.half_width is None else f" ± {100 * weakest.half_width:.1f}"
+    text = "Runs of given settings are compared: the answer is about these settings, not about the methods."
+    detail = (
+        f"{better} is {100 * abs(weakest.difference):.1f}{width} above {worse}; this would be gone if searches of the "
+        f"two varied by more than {100 * (weakest.break_even or 0.0):.2g} points."
+    )
+    if kept := kept_range(found.question.score, found.question.embeddings):
+        detail += f" In the kept records they vary by {kept}."
+    yield Finding("limit", text, "comparison", detail)
 
 
 def of_looks(found: Answer) -> Iterator[Finding]:
@@ -115,7 +165,7 @@ def of_looks(found: Answer) -> Iterator[Finding]:
         f"{100 * question.alpha:g} %, whatever ends the run."
     )
     claimed = [abs(pair.difference) for pair in found.pairs if pair.better]
-    between = search_deviation(own.units for own in found.values.values() if own.searched)
+    between = search_deviation(found.searches)
     if claimed and between is not None and between.deviation > 0:
         fixed = units_for(len(question.compared), min(claimed) / between.deviation, question.compare)
         needed = "more than can be asked for" if fixed is None else str(fixed)

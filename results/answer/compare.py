@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from results.answer.deviations import WIDENING, SearchDeviation
 from results.answer.pair_tests import (
@@ -20,53 +19,33 @@ from results.answer.pair_tests import (
     PairDifferences,
     adjusted,
     adjusted_in_one_step,
+    break_even,
+    corrected_level,
     smallest_detectable,
     with_assumed_search,
 )
 from results.answer.question import Question
-from results.answer.typical import intervals_of, mean_errors, method_values
+from results.answer.typical import mean_errors, method_values
 from results.answer.values import Answer, MethodValues, Pair, Runs, Untested, find_pair
 
 
-def answer(frame: pd.DataFrame, question: Question) -> Answer:
-    """Answer a question about the scores of a frame (`results.frame`).
+def fragile_claims(found: Answer) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the claims (better, worse) that would be gone without one other method, and which methods these are.
 
-    The probability that the family makes any wrong claim, "better", "beyond" or "within", is at most the question's
-    `alpha`; `make calibrate` measures it, and docs/comparisons.md lists where it does not hold. Only complete methods
-    are tested. Methods that are not complete count in the correction.
+    A method's variance is pooled with those of the others, and a failed search is found by them.
     """
-    runs = _runs(frame, question)
-    values = method_values(question, runs)
-    level, pairs = compare_at_looks(question, runs) if question.looks else (None, compare(question, values))
-    settings = replace(question, unit="run") if question.unit == "single search" else None
-    return Answer(
-        question=question,
-        frame=frame,
-        runs=runs,
-        values=values,
-        intervals=intervals_of(question, runs, values),
-        pairs=pairs,
-        settings=compare(settings, values) if settings else (),
-        look_level=level,
-    )
-
-
-def answer_on(found: Answer, metric: str, embeddings: str) -> Answer:
-    """Answer the same question about another score of the frame, once."""
-    question = found.question.on(metric, embeddings)
-    if question is found.question:
-        return found
-    if (metric, embeddings) not in found.others:
-        found.others[metric, embeddings] = replace(answer(found.frame, question), measured=found.measured)
-    return found.others[metric, embeddings]
-
-
-def _runs(frame: pd.DataFrame, question: Question) -> Runs:
-    of_score = frame[(frame["metric"] == question.score) & (frame["embeddings"] == question.embeddings)]
-    runs: dict[str, dict[int, list[float]]] = {}
-    for method, search, value in zip(of_score["method"], of_score["search"], of_score["value"], strict=True):
-        runs.setdefault(method, {}).setdefault(search, []).append(value)
-    return runs
+    fragile: dict[tuple[str, str], tuple[str, ...]] = {}
+    compared = found.question.compared
+    for key in compared if found.claims and len(compared) > 2 and not found.question.looks else ():
+        if key == found.reference:
+            continue
+        question = found.question.only([other for other in compared if other != key], found.question.compare)
+        pairs = compare(question, method_values(question, found.runs))
+        still = {(pair.better, pair.worse) for pair in pairs}
+        for claim in found.claims:
+            if key not in claim and claim not in still:
+                fragile[claim] = (*fragile.get(claim, ()), key)
+    return fragile
 
 
 def compare(question: Question, values: Mapping[str, MethodValues]) -> tuple[Pair, ...]:
@@ -98,7 +77,7 @@ def compare_at_looks(question: Question, runs: Runs) -> tuple[float, tuple[Pair,
     is at most `alpha`, whatever ends the run. The p values are adjusted for the looks too: the smallest over the looks
     of p times alpha over the level of its look. The other numbers are those of the last look, as is the level.
     """
-    searches = [len(own.units) for own in method_values(question, runs).values() if not own.constant]
+    searches = [len(own.units) for own in method_values(question, runs).values() if not own.planned.constant]
     reached = max([question.looks[0], *searches])
     results: list[tuple[float, tuple[Pair, ...]]] = []
     for look in (one for one in question.looks if one <= reached):
@@ -159,22 +138,22 @@ def _asked(ordered: Sequence[str], compare: str) -> Iterator[tuple[str, str]]:
 def _untested(given: MethodValues, question: Question) -> Untested | None:
     if given.missing or not all(map(math.isfinite, given.units)):
         return given.missing or "runs missing"
-    if question.unit == "single search" and given.searched and question.assumed is None:
+    if question.unit == "single search" and given.planned.searched and question.assumed is None:
         return "search not known"
-    return None if given.constant or len(given.units) > 1 else "single runs"
+    return None if given.planned.constant or len(given.units) > 1 else "single runs"
 
 
 def _of_single_searches(
     values: Mapping[str, MethodValues], names: Sequence[str], assumed: SearchDeviation, resolution: float
 ) -> PairDifferences:
     given = [values[name] for name in names]
-    varied = [0.0 if one.constant else float(np.var(one.units, ddof=1)) for one in given]
+    varied = [0.0 if one.planned.constant else float(np.var(one.units, ddof=1)) for one in given]
     floor = max(resolution**2 / 12, np.finfo(float).tiny)
     return with_assumed_search(
         np.array([one.mean for one in given]),
         np.maximum(varied, floor),
         np.array([float(len(one.units)) for one in given]),
-        np.array([WIDENING * assumed.deviation if one.searched else 0.0 for one in given]),
+        np.array([WIDENING * assumed.deviation if one.planned.searched else 0.0 for one in given]),
         assumed.degrees,
     )
 
@@ -202,6 +181,9 @@ def _verdicts(
         "p_equal": np.minimum(adjust_equal(tested.p_equal(margin), compare, methods) / (1 - SHARE_OF_BETTER), 1),
         "smallest": smallest_detectable(error, degrees, compare, methods, alpha),
     }
+    if question.unit == "run":
+        level = corrected_level(compare, methods, alpha)
+        columns["break_even"] = break_even(tested.difference, error, degrees, level)
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     for index, names_of_pair in enumerate(asked):
         numbers: dict[str, Any] = {key: float(column[index]) for key, column in columns.items()}

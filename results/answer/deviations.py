@@ -78,14 +78,16 @@ def search_deviation(searches: Iterable[Sequence[float]]) -> SearchDeviation | N
     return SearchDeviation(float(np.sqrt(variance)), degrees) if degrees else None
 
 
-def nearest_search_deviation(experiment: Experiment, metric: str, embeddings: str) -> SearchDeviation | None:
+def nearest_search_deviation(
+    experiment: Experiment, metric: str, embeddings: str, *, with_failed: bool = False
+) -> SearchDeviation | None:
     """Return the deviation of the kept record that is nearest to an experiment; None if none is near.
 
     A record is near if it is on the same dataset, or has the same trunk and kind of training: deviations differ by a
     factor of 2 to 3 between others. Of these, the one on the same data and trunk comes first, then the one with the
     nearest number of trials, then that of most searches, then the larger deviation. The first trials of a longer search
     are a search too: its deviation is that of the record, times the ratio of the deviations of the best validation
-    scores, and not below that of the record.
+    scores, and not below that of the record. `with_failed` counts searches that failed, which a single search can be.
     """
     trials, trunk, kind = experiment.search.trials, experiment.conditions.trunk, training_kind(experiment.conditions)
     kept = _kept_deviations()
@@ -103,10 +105,18 @@ def nearest_search_deviation(experiment: Experiment, metric: str, embeddings: st
         return *apart, -int(line["degrees"]), -float(line["deviation"])
 
     line = min(near.to_dict("records"), key=distance)
-    deviation, length = float(line["deviation"]), int(line["trials"])
+    deviation, length = float(line["with_failed" if with_failed else "deviation"]), int(line["trials"])
     if trials < length:
         deviation *= float(line["shorter"].split()[trials - FEWEST_TRIALS])
     return SearchDeviation(deviation, int(line["degrees"]), line["record"], line["setting"])
+
+
+def kept_range(metric: str, embeddings: str) -> str:
+    """Write by how many points searches vary in the kept records, by what was trained; empty for another score."""
+    kept = _kept_deviations()
+    of_score = kept[(kept["metric"] == metric) & (kept["embeddings"] == (embeddings or "concatenated"))]
+    ranges = of_score.assign(points=100 * of_score["deviation"].astype(float)).groupby("training")["points"]
+    return ", ".join(f"{own.min():.1f} to {own.max():.1f} ({training})" for training, own in ranges)
 
 
 def training_kind(conditions: Conditions) -> str:

@@ -46,8 +46,8 @@ def gains(pairs: Mapping[str, tuple[MethodValues, MethodValues]], step: float = 
     The variances are those of the comparison: searches pool theirs, and so do runs of defaults, or a method takes its
     own if that is larger. Between the two the degrees of freedom are Satterthwaite's.
     """
-    values = {f"tuned {key}": replace(tuned, searched=True) for key, (tuned, _) in pairs.items()}
-    values |= {f"default {key}": replace(default, searched=False) for key, (_, default) in pairs.items()}
+    values = {f"tuned {key}": _as(tuned, searched=True) for key, (tuned, _) in pairs.items()}
+    values |= {f"default {key}": _as(default, searched=False) for key, (_, default) in pairs.items()}
     differences = mean_errors(values, list(values), step).pairs()
     first, second = pairs_of(len(values))
     own = np.flatnonzero(second - first == len(pairs))
@@ -63,3 +63,7 @@ def gains(pairs: Mapping[str, tuple[MethodValues, MethodValues]], step: float = 
         )
         for place, (key, (tuned, default)) in enumerate(pairs.items())
     ]
+
+
+def _as(own: MethodValues, *, searched: bool) -> MethodValues:
+    return replace(own, planned=replace(own.planned, searched=searched))

@@ -106,8 +106,8 @@ def pairs_of(methods: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
 
 
 def variance_inflation(units: npt.ArrayLike) -> Any:
-    """Return the factor of a variance over so many searches: 1 + 0.7 / (searches - 1)^2."""
-    return 1 + 0.7 / (np.asarray(units) - 1.0) ** 2
+    """Return the factor of a variance over so many searches: 1 + 1 / (searches - 1)^2."""
+    return 1 + 1 / (np.asarray(units) - 1.0) ** 2
 
 
 def pool_or_own(means: Numbers, variances: Numbers, units: npt.ArrayLike, resolution: float = 0.0) -> MeanErrors:
@@ -152,12 +152,12 @@ def with_assumed_search(
 
 
 def least_factor(methods: int) -> int:
-    """Return the smallest factor of a p value: Holm's last factors are too small where few methods differ."""
+    """Return the smallest factor of a p value against a best that the data choose."""
     pairs = methods * (methods - 1) // 2
     return max(methods - 1, ceil(pairs / 2)) if methods > 2 else 1
 
 
-def holm(p_values: npt.ArrayLike, least: int = 1, tests: int | None = None) -> Numbers:
+def holm(p_values: npt.ArrayLike, least: float = 1, tests: int | None = None) -> Numbers:
     """Adjust p values by Holm's method along the last axis, with no factor below `least`.
 
     `tests` is the number of tests of the family, if some of them have no p value yet.
@@ -201,7 +201,8 @@ def adjusted(p_values: Numbers, compare: str, methods: int) -> Numbers:
     if compare == "best":
         return with_best(p_values, methods)
     if compare == "all":
-        return holm(p_values, least_factor(methods), family(compare, methods))
+        # Holm's last factors are too small where few methods differ.
+        return holm(p_values, family(compare, methods) / 2, family(compare, methods))
     return holm(p_values, tests=family(compare, methods))
 
 
@@ -225,6 +226,16 @@ def smallest_detectable(error: Numbers, degrees: Numbers, compare: str, methods:
     """
     level = corrected_level(compare, methods, alpha)
     return np.asarray((special.stdtrit(degrees, 1 - level / 2) + special.stdtrit(degrees, POWER)) * error)
+
+
+def break_even(difference: Numbers, error: Numbers, degrees: Numbers, level: float) -> Numbers:
+    """Compute how much searches of two settings may vary until a difference between them is no claim any more.
+
+    It is the standard deviation s for which the difference is t(1 - level / 2) times sqrt(error^2 + 2 s^2); 0 if there
+    is no claim without it.
+    """
+    room = (difference / special.stdtrit(degrees, 1 - level / 2)) ** 2 - error**2
+    return np.asarray(np.sqrt(np.maximum(room, 0) / 2))
 
 
 def corrected_level(compare: str, methods: int, alpha: float) -> float:

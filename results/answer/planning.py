@@ -79,12 +79,13 @@ def _deviation(question: Question, found: Answer | None) -> SearchDeviation | No
         own = [] if found is None else found.runs.values()
         return run_deviation(runs for searches in own for runs in searches.values())
     if found is not None and question.unit == "search":
-        between = search_deviation(own.units for own in found.values.values() if own.searched)
+        between = search_deviation(found.searches)
         if between is not None and between.deviation > 0:
             return between
     if question.experiment is None:
         return None
-    return nearest_search_deviation(question.experiment, question.score, question.embeddings)
+    single = question.unit == "single search"
+    return nearest_search_deviation(question.experiment, question.score, question.embeddings, with_failed=single)
 
 
 def smallest_of_one_search(assumed: SearchDeviation, methods: int, compare: str = "all") -> float:

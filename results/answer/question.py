@@ -31,6 +31,7 @@ class Planned:
         searches: Complete searches whose means are its values; 0 if its values are its runs.
         runs: Runs of each search, or in all. A search with fewer is not complete.
         searched: Whether its hyperparameters were searched.
+        trained: Whether anything is trained by gradients; what is computed varies far less from search to search.
         constant: Whether one run stands for all, because every other would be equal.
         left_out: Why it is not tested against the others.
     """
@@ -39,6 +40,7 @@ class Planned:
     searches: int
     runs: int
     searched: bool = True
+    trained: bool = True
     constant: bool = False
     left_out: LeftOut | None = None
 
@@ -124,9 +126,9 @@ class Question:
             assumed=_assumed(self.experiment, self.unit, metric, embeddings),
         )
 
-    def only(self, methods: Sequence[str]) -> Self:
-        """Compare all pairs of these methods at once, at no look."""
-        return replace(self, methods={key: self.methods[key] for key in methods}, compare="all", looks=())
+    def only(self, methods: Sequence[str], compare: str = "all") -> Self:
+        """Ask for comparisons of these methods alone, at no look."""
+        return replace(self, methods={key: self.methods[key] for key in methods}, compare=compare, looks=())
 
 
 def planned_question(experiment: Experiment, embeddings: EmbeddingKind | None = None) -> Question:
@@ -158,12 +160,14 @@ def question_of(measured: MeasuredExperiment) -> Question:
     question = planned_question(summary.experiment, "separated" if models == 1 else "concatenated")
     tested = Tested(records[0].test_images, records[0].test_classes, len(records[0].fold_scores)) if records else None
     searched, left_out = measured.searched_methods, summary.left_out
+    computed = {record.method for record in records if record.specs[0].method.loss is None}
     searches, runs = summary.experiment.search.searches, summary.reproductions
     methods = {
         key: Planned(
             title,
             *((searches, runs) if searches > 1 and summary.runs[key] >= searches * runs else (0, summary.runs[key])),
             searched=key in searched,
+            trained=key not in computed,
             constant=key in summary.constant,
             left_out=left_out.get(key),
         )
@@ -185,4 +189,4 @@ def unit_of(experiment: Experiment) -> Unit:
 def _assumed(experiment: Experiment | None, unit: Unit, metric: str, embeddings: str) -> SearchDeviation | None:
     if experiment is None or unit != "single search":
         return None
-    return nearest_search_deviation(experiment, metric, embeddings)
+    return nearest_search_deviation(experiment, metric, embeddings, with_failed=True)

@@ -1,35 +1,98 @@
 """The values of methods, their means and errors: the same for intervals, tests, ranks, gains and boards."""
 
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from results.answer.intervals import Interval, student_t_interval
-from results.answer.pair_tests import MOST_DEGREES, MeanErrors, pool_or_own
-from results.answer.question import Question
+from results.answer.pair_tests import MOST_DEGREES, MeanErrors, Numbers, pool_or_own
+from results.answer.question import Planned, Question
 from results.answer.values import MethodValues, Missing, Runs
+
+FAR, FEW, HALF = 10.0, 4.0, 0.5
+"""A search failed if it lies more than `FAR (1 + FEW / m)` deviations below the median of its method's searches, for m
+absolute deviations that the deviation is from, or below this part of its method's best search."""
+
+NORMAL_MEDIANS = (
+    *(0.689572, 0.486347, 0.683079, 0.526910, 0.679573, 0.561645, 0.679166, 0.586674, 0.678445, 0.602955, 0.677765),
+    *(0.614143, 0.677810, 0.622879, 0.677103, 0.628715, 0.676695, 0.633814),
+)
+"""Median absolute deviation from the median of 3, 4, 5 and so on standard normal values, for odd numbers without the
+value that is the median; by simulation of 200,000 samples. More than 20 are taken as 20."""
+
+
+_ROUNDING = 1e-12
 
 
 def method_values(question: Question, runs: Runs) -> dict[str, MethodValues]:
     """Return the independent values of all asked methods from the values of their runs.
 
     The runs of one search share the setting that it found. So where searches are repeated, the values are the means of
-    the complete searches. Else they are the runs.
+    the complete searches. Else they are the runs. Values that failed are set aside.
     """
+    found = {key: _all_values(planned, runs.get(key, {})) for key, planned in question.methods.items()}
+    if question.unit == "single search":
+        return found  # Its runs do not show how much searches vary.
+    pools: dict[tuple[bool, ...], dict[str, MethodValues]] = {}
+    for key, own in found.items():
+        planned = own.planned
+        pool = planned.constant, planned.searched, planned.trained, planned.left_out is None
+        pools.setdefault(pool, {})[key] = own
+    set_aside = (_without_failed(pool, question.step) for pool in pools.values())
+    return {**found, **{key: own for pool in set_aside for key, own in pool.items()}}
+
+
+def _all_values(planned: Planned, runs: Mapping[int, list[float]]) -> MethodValues:
+    if planned.searches:
+        complete = [values for values in runs.values() if len(values) >= planned.runs]
+        units, count = [float(np.mean(values)) for values in complete], sum(map(len, complete))
+        missing = _missing("searches missing", len(units) < planned.searches)
+    else:
+        units = [value for values in runs.values() for value in values]
+        count, missing = len(units), _missing("runs missing", len(units) < planned.runs)
+    return MethodValues(tuple(units), count, planned, missing)
+
+
+def _without_failed(values: Mapping[str, MethodValues], step: float) -> dict[str, MethodValues]:
+    """Set the searches (or runs) aside that failed: what remains is a method's typical search."""
+    most = max((len(own.units) for own in values.values()), default=0)
+    if most < 3:
+        return dict(values)
+    padded = [[*own.units, *[np.nan] * (most - len(own.units))] for own in values.values()]
     found = {}
-    for key, planned in question.methods.items():
-        own, missing = runs.get(key, {}), None
-        if planned.searches:
-            counted = [values for values in own.values() if len(values) >= planned.runs]
-            missing = _missing("searches missing", len(counted) < planned.searches)
-            units = [float(np.mean(values)) for values in counted]
-            runs_of_units = sum(map(len, counted))
-        else:
-            units = [value for values in own.values() for value in values]
-            missing, runs_of_units = _missing("runs missing", len(units) < planned.runs), len(units)
-        found[key] = MethodValues(tuple(units), runs_of_units, planned.searched, planned.constant, missing)
+    for (key, own), low in zip(values.items(), failed(np.array(padded), step).tolist(), strict=True):
+        kept, aside = (
+            [one for one, is_low in zip(own.units, low, strict=False) if is_low == of] for of in (False, True)
+        )
+        found[key] = replace(own, units=tuple(kept), failed=tuple(aside)) if aside else own
     return found
+
+
+def failed(values: Numbers, step: float = 0.0) -> npt.NDArray[np.bool_]:
+    """Tell which searches (or runs) failed, in tables of shape (..., methods, searches); NaN where there is none.
+
+    The deviation is robust and pooled: the median of all methods' absolute deviations from their medians, each divided
+    by its median for normal values. A value failed if it lies far below its method's median, or below half of the
+    method's best. Never as many are set aside as remain. A deviation below the `step` of the score tells nothing.
+    docs/comparisons.md has the simulated errors.
+    """
+    counts = np.isfinite(values).sum(axis=-1, keepdims=True)
+    values = np.where(counts > 2, values, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # Of methods with fewer than three values.
+        medians, best = np.nanmedian(values, axis=-1, keepdims=True), np.nanmax(values, axis=-1, keepdims=True)
+        deviations = np.sort(np.abs(values - medians), axis=-1)
+        deviations[..., :1][counts % 2 == 1] = np.nan  # An odd number has a value that is the median.
+        parts = deviations / np.take(NORMAL_MEDIANS, np.clip(counts - 3, 0, len(NORMAL_MEDIANS) - 1))
+        number = np.isfinite(parts).sum(axis=(-2, -1), keepdims=True)
+        deviation = np.nanmedian(parts, axis=(-2, -1), keepdims=True)
+    bounds = FAR * (1 + FEW / np.maximum(number, 1)) * deviation
+    low = ((values < medians - bounds) & (deviation > max(step, _ROUNDING))) | ((values < HALF * best) & (best > 0))
+    return np.asarray(low & (2 * low.sum(axis=-1, keepdims=True) < counts))
 
 
 def _missing(what: Missing, some: bool) -> Missing | None:
@@ -37,34 +100,35 @@ def _missing(what: Missing, some: bool) -> Missing | None:
 
 
 def intervals_of(question: Question, runs: Runs, values: Mapping[str, MethodValues]) -> dict[str, Interval]:
-    """Return mean and 95 % interval of every method with runs.
+    """Return mean and 95 % interval of every method with runs: those of the comparison (`mean_half_widths`).
 
-    Where searches are repeated, they are the unit: mean and interval are over the complete searches, with the variance
-    of the comparison (`mean_half_widths`), and n counts them. A method with missing searches has no interval. Else the
-    interval is Student's t over runs, and holds for the settings.
+    A method with missing searches has no interval. The interval of a row that is not compared, and where each method
+    was searched once, is Student's t over its own values.
     """
-    intervals = {
-        key: student_t_interval([v for own in runs[key].values() for v in own]) for key in values if key in runs
-    }
-    if question.unit != "search":
-        return intervals
-    widths = mean_half_widths({key: values[key] for key in question.compared}, question.step)
-    for key, over_runs in intervals.items():
-        units = values[key].units
-        alone = student_t_interval(units) if units else Interval(over_runs.mean, None, 0)
-        half_width = None if values[key].missing else widths.get(key, alone.half_width)
-        intervals[key] = Interval(alone.mean, half_width, len(units))
+    pooled = question.unit != "single search"
+    widths = mean_half_widths({key: values[key] for key in question.compared}, question.step) if pooled else {}
+    intervals = {}
+    for key, own in values.items():
+        if key not in runs:
+            continue
+        if not own.units:  # No search is complete.
+            intervals[key] = Interval(float(np.mean([one for search in runs[key].values() for one in search])), None, 0)
+            continue
+        alone = student_t_interval(own.units)
+        incomplete = own.missing == "searches missing"
+        half_width = None if incomplete else widths.get(key, alone.half_width)
+        intervals[key] = Interval(alone.mean, half_width, len(own.units))
     return intervals
 
 
 def mean_errors(values: Mapping[str, MethodValues], names: Sequence[str], resolution: float) -> MeanErrors:
-    """Errors of the means. Methods that were searched pool their variances, and so do those that were not."""
+    """Errors of the means. Methods of one kind (searched or given, trained or computed) pool their variances."""
     floor = max(resolution**2 / 12, np.finfo(float).tiny)
     means = np.array([values[name].mean for name in names])
     squares, degrees = np.full(len(names), floor), np.full(len(names), MOST_DEGREES)
-    # A constant method is in a pool of its own kind, and has no error but that of rounding.
-    pool = np.array([2 if values[name].constant else int(values[name].searched) for name in names], dtype=np.intp)
-    for number in (0, 1):
+    # A constant method has no error but that of rounding.
+    pool = np.array([_pool(values[name].planned) for name in names], dtype=np.intp)
+    for number in range(1, 5):
         own = np.flatnonzero(pool == number)
         if own.size:
             units = [values[names[int(i)]].units for i in own]
@@ -74,12 +138,18 @@ def mean_errors(values: Mapping[str, MethodValues], names: Sequence[str], resolu
     return MeanErrors(means, squares, degrees, pool)
 
 
+def _pool(planned: Planned) -> int:
+    return 0 if planned.constant else 1 + 2 * planned.searched + planned.trained
+
+
 def mean_half_widths(values: Mapping[str, MethodValues], resolution: float = 0.0) -> dict[str, float]:
     """Half widths of the 95 % intervals of means over searches, for the methods with at least two complete searches.
 
     The variances are those of the comparison: pooled over the methods, or the method's own if that is larger.
     """
-    names = [name for name, given in values.items() if not given.constant and not given.missing and given.units[1:]]
+    names = [
+        name for name, given in values.items() if not given.planned.constant and not given.missing and given.units[1:]
+    ]
     errors = mean_errors(values, names, resolution)
     widths = special.stdtrit(errors.degrees, 0.975) * np.sqrt(errors.squares)
     return dict(zip(names, widths.tolist(), strict=True))

@@ -12,16 +12,12 @@ import pandas as pd
 
 from results.answer.finding import Finding
 from results.answer.intervals import Interval
-from results.answer.question import Question
+from results.answer.question import Planned, Question
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted
 
 Direction = Literal["a better", "b better", "cannot tell"]
 Size = Literal["beyond", "within", "cannot tell"]
-FAILED_DEVIATIONS, FAILED_LEAST = 5.0, 0.02
-"""A search failed if it lies further below the median of its method's searches than so many deviations of the other
-methods' searches, and further than two points."""
-
 Missing = Literal["searches missing", "runs missing"]
 Untested = Missing | Literal["single runs", "search not known"]
 
@@ -34,23 +30,29 @@ class MethodValues:
     """A method's scores, fractions of 1 if the margin is at its default.
 
     Attributes:
-        units: Independent values: the means of complete searches where searches are repeated, else runs.
-        runs: Number of runs behind them.
-        searched: Whether its hyperparameters were searched.
-        constant: Whether one value stands for all, because every other would be equal.
+        units: Independent values that did not fail: the means of complete searches where searches are repeated, else
+            runs.
+        runs: Number of runs behind all values, also behind those that failed.
+        planned: What the method is.
         missing: What it lacks; None if it is complete.
+        failed: Values that failed, which are set aside (`typical.set_aside`).
     """
 
     units: tuple[float, ...]
     runs: int
-    searched: bool = True
-    constant: bool = False
+    planned: Planned
     missing: Missing | None = None
+    failed: tuple[float, ...] = ()
 
     @cached_property
     def mean(self) -> float:
         """Mean of the units; NaN without any."""
         return float(np.mean(self.units)) if self.units else math.nan
+
+    @property
+    def count(self) -> int:
+        """Number of all values, also of those that failed."""
+        return len(self.units) + len(self.failed)
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class Pair:
         p_beyond: p value of "beyond the margin", adjusted likewise.
         p_equal: p value of "within the margin", adjusted likewise.
         smallest: Smallest true difference that would be called better with a probability of 80 %.
+        break_even: Where runs of given settings are compared, the deviation between searches at which a claim that one
+            is better would be gone; 0 without a claim.
         direction: Which method is better, as far as the data can tell.
         size: Whether the difference is beyond the margin or within it, as far as they can tell.
     """
@@ -82,6 +86,7 @@ class Pair:
     p_beyond: float | None = None
     p_equal: float | None = None
     smallest: float | None = None
+    break_even: float | None = None
     direction: Direction = "cannot tell"
     size: Size = "cannot tell"
 
@@ -227,31 +232,32 @@ class Answer:
         for key, own in self.values.items():
             planned = self.question.methods[key]
             if own.missing == "searches missing":
-                found[key] = f"{len(own.units)} of {planned.searches} searches"
+                found[key] = f"{own.count} of {planned.searches} searches"
             elif own.missing:
                 found[key] = f"{own.runs} of {counted(planned.runs, 'run')}"
         return found
 
-    @cached_property
-    def failed(self) -> dict[str, tuple[float, ...]]:
-        """The searches that failed, by method; methods without one are left out.
+    @property
+    def searches(self) -> tuple[tuple[float, ...], ...]:
+        """The searches of every method that trains."""
+        return tuple(own.units for own in self.values.values() if own.planned.searched and own.planned.trained)
 
-        A search also failed if it reached less than half of its method's best one. The others' deviation is pooled.
-        """
-        if self.question.unit != "search":
-            return {}
-        found = {}
-        searched = {key: self.values[key].units for key in self.compared if self.values[key].searched}
-        for name, units in searched.items():
-            others = [other for key, other in searched.items() if key != name]
-            degrees = max(1, sum(len(other) - 1 for other in others))
-            deviation = math.sqrt(sum(np.var(other) * len(other) for other in others) / degrees)
-            bound = max(units) / 2
-            if len(units) > 2 and deviation > 0:
-                bound = max(bound, float(np.median(units)) - max(FAILED_DEVIATIONS * deviation, FAILED_LEAST))
-            if low := tuple(unit for unit in units if unit < bound):
-                found[name] = low
-        return found
+    @property
+    def could_have_seen(self) -> tuple[float, float] | None:
+        """The smallest and the largest of the differences that the pairs could have seen; None without a test."""
+        seen = [pair.smallest for pair in self.pairs if pair.smallest is not None]
+        return (min(seen), max(seen)) if seen else None
+
+    @property
+    def span(self) -> float:
+        """How far the means of the compared methods lie apart."""
+        means = [self.values[key].mean for key in self.compared]
+        return max(means) - min(means)
+
+    @property
+    def failed(self) -> dict[str, tuple[float, ...]]:
+        """The searches or runs that failed, by compared method; methods without one are left out."""
+        return {key: failed for key in self.compared if (failed := self.values[key].failed)}
 
     @cached_property
     def rank_intervals(self) -> dict[str, tuple[int, int]]:

@@ -6,8 +6,8 @@ A finding is a sentence with a level and a place. Who shows findings chooses amo
 from collections.abc import Iterator
 from dataclasses import replace
 
-from results.answer.caveats import of_budget, of_constants, of_missing
-from results.answer.compare import answer
+from results.answer.answer_question import answer
+from results.answer.caveats import caveats
 from results.answer.finding import Finding
 from results.answer.question import question_of
 from results.answer.values import Answer
@@ -39,10 +39,8 @@ def _findings(found: Answer) -> Iterator[Finding]:
     if measured is None or not measured.records:
         return
     summary = measured.summary
-    yield from of_missing(found)
+    yield from caveats(found)
     yield from _part_of_the_budget(summary)
-    yield from of_budget(found)
-    yield from of_constants(found)
     yield from _below_untrained(found, summary)
     yield from _looked_before(summary)
     yield from _printed(summary)

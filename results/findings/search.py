@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from results.answer.caveats import of_failed, of_looks, of_single_searches
 from results.answer.finding import Finding
 from results.answer.gains import gains_over
 from results.answer.question import ALPHA
@@ -40,9 +39,6 @@ def search_findings(found: Answer, measured: MeasuredExperiment) -> Iterator[Fin
     yield from (Finding("note", text, "search") for text in carried_choice(summary))
     if unit == "run" or not measured.searched_methods:
         return
-    yield from of_single_searches(found)
-    yield from of_failed(found)
-    yield from of_looks(found)
     if search.sampler.name != SamplerSettings().name:
         arguments = ", ".join(f"{name}={value}" for name, value in search.sampler.arguments.items())
         yield Finding(

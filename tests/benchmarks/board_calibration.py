@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from results.statistics.across_datasets import mean_ranks, over_datasets
-from results.statistics.compare import ALPHA
-from results.statistics.pair_tests import Numbers, holm, pairs_of, pool_or_own
 from scipy import special
 
+from results.answer.across_datasets import mean_ranks, over_datasets
+from results.answer.pair_tests import Numbers, holm, pairs_of, pool_or_own
+from results.answer.question import ALPHA
 from results.atomic_files import write_atomically
 from results.records.provenance import provenance
 from results.store.experiment_results import FOLDER

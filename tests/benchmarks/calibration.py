@@ -1,354 +1,292 @@
-"""`make calibrate`: simulates tables, and writes errors and power to results/measured.
+"""`make calibrate`: simulates tables whose truth is known, and writes errors and power to results/measured.
 
-What is random for users is random here: the search and its runs. The tables go through the functions of the comparison.
-Cells are independent, so they are spread over the cores. Seeds are fixed: the same code writes the same numbers.
+What is random for users is random here. The tables go through the product's functions: searches that failed are set
+aside, then means, tests, looks, ranks, gains and boards are made from what remains. Seeds are fixed: the same code
+writes the same numbers.
 """
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from results.statistics.compare import ALPHA
-from results.statistics.comparison import MethodValues
-from results.statistics.deviations import WIDENING
-from results.statistics.pair_tests import (
+from scipy import special
+
+from results.answer.across_datasets import mean_ranks, over_datasets
+from results.answer.deviations import WIDENING
+from results.answer.gains import gains
+from results.answer.pair_tests import (
     SHARE_OF_BETTER,
+    MeanErrors,
     Numbers,
     PairDifferences,
     adjusted,
     adjusted_in_one_step,
+    holm,
     pairs_of,
     pool_or_own,
     with_assumed_search,
 )
-from results.statistics.tuning import gains
-from scipy import special
-
+from results.answer.question import ALPHA, Planned
+from results.answer.typical import failed
+from results.answer.values import MethodValues
 from results.atomic_files import write_atomically
+from results.findings.experiment import answer_of
 from results.records.provenance import provenance
 from results.spec.search_settings import LOOKS
-from results.store.experiment_results import FOLDER
+from results.store.experiment_results import FOLDER, MeasuredExperiment
 
 TABLES = 4_000
-"""Simulated tables of a cell; a quarter of them for power."""
-
-Truths = npt.NDArray[np.bool_]
-Kind = Literal["normal", "skewed", "failing", "half x3", "one x5", "one fails by 8", "one fails by 16"]
-KINDS: dict[Kind, str] = {
+"""Simulated tables of a cell."""
+METHODS, SEARCHES = (2, 5, 14), (3, 5, 8)
+MARGIN = 1.0
+GAPS = {2: 3.0}
+"""Distance of neighbours where methods differ, in deviations of a search, by number of methods; else 1.5."""
+RECORDS = ("search_variance_birds_subset", "search_variance_glyphs", "search_variance_handwriting")
+KINDS = {
     "normal": "normal searches with equal deviations",
     "skewed": "skewed searches: the negative of a gamma variable of shape 2",
-    "failing": "one search in five falls by 8 deviations of the others",
     "half x3": "every second method's searches vary three times as much",
     "one x5": "one method's searches vary five times as much",
-    "one fails by 8": "one method's searches fail, one in five by 8 deviations",
-    "one fails by 16": "one method's searches fail, one in five by 16 deviations",
+    "unequal": "each method's searches vary as much as those of a method of the records, drawn by chance",
+    "residuals": "searches of a method of the records, drawn again, those that failed among them",
+    "one fails 1 in 5 by 8": "one method's searches fail, one in five by 8 deviations",
+    "one fails 1 in 5 by 16": "one method's searches fail, one in five by 16 deviations",
+    "one fails 2 in 5 by 16": "one method's searches fail, two in five by 16 deviations",
+    "all fail 1 in 20 by 16": "all methods' searches fail, one in twenty by 16 deviations",
 }
-METHODS, SEARCHES = (2, 5, 15, 31), (2, 3, 5)
-BUDGETS = ((1, 2.0), (3, 0.5), (5, 2.0))
-"""Runs of a search, and the deviation of a search in deviations of a run."""
-GAPS = (4.0, 8.0)
-"""True differences, in deviations of a search."""
 RATIOS = (0.5, 1.0, 2.0)
 """True deviation of a search in those of the record, with one search each."""
 DEGREES_OF_RECORD = 11
-UNEQUAL, DEGREES_OF_UNEQUAL = (7.66, 1.14, 1.59, 0.63, 1.62, 2.58, 1.23, 0.73), 40
-"""Deviations of the losses of search_variance_handwriting, for methods as unequal as those of a record; its degrees."""
-FIXED = (3, 5, 8)
-"""Numbers of searches that a run until decided is compared with."""
-_PAIRS_AT_ONCE = 400_000
+DATASETS, SPREADS = 3, (0.0, 1.0, 2.0, 4.0)
+"""Datasets of a board, and the deviation of true differences between them in standard errors of a measured one."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A kind of table with repeated searches. `ratio`: deviation of a search in deviations of a run."""
-
-    methods: int
-    searches: int
-    runs: int
-    ratio: float
-    kind: Kind
-
-
-def cells() -> list[Cell]:
-    """All simulated kinds of tables."""
-    kinds = [kind for kind in KINDS if "fails by" not in kind]
-    chosen = [*product(METHODS, SEARCHES, BUDGETS, kinds), *product(METHODS, SEARCHES, BUDGETS[2:], list(KINDS)[-2:])]
-    return [Cell(methods, searches, runs, ratio, kind) for methods, searches, (runs, ratio), kind in chosen]
+@cache
+def residuals() -> tuple[Numbers, ...]:
+    """Searches of each method of the records, from their typical mean, in deviations pooled over the record."""
+    found = []
+    for name in RECORDS:
+        values = [own for own in answer_of(MeasuredExperiment.kept(name)).values.values() if len(own.units) > 1]
+        pooled = np.sqrt(np.mean([np.var(own.units, ddof=1) for own in values]))
+        for own in values:
+            # Draws from n values vary less than what the values were drawn from.
+            stretched = np.sqrt(len(own.units) / (len(own.units) - 1))
+            kept = stretched * (np.array(own.units) - own.mean)
+            found.append(np.append(kept, np.array(own.failed) - own.mean) / pooled)
+    return tuple(found)
 
 
-def search_means(cell: Cell, tables: int, generator: np.random.Generator) -> Numbers:
-    """Draw means of searches, of shape (tables, methods, searches), in deviations of an ordinary search."""
-    shape = (tables, cell.methods, cell.searches)
+def searches_of(kind: str, shape: tuple[int, ...], generator: np.random.Generator) -> Numbers:
+    """Draw searches of shape (..., methods, searches), whose typical level is 0, in deviations of an ordinary one."""
+    order = np.arange(shape[-2])
     values = generator.standard_normal(shape)
-    order = np.arange(cell.methods)
-    if cell.kind == "skewed":
-        values = (2 - generator.gamma(2, size=shape)) / np.sqrt(2)
-    if cell.kind == "failing":
-        values -= 8 * (generator.random(shape) < 0.2)
-    if "fails by" in cell.kind:
-        # The failures of the first method; its expected score is that of the others.
-        depth = float(cell.kind.rpartition(" ")[2])
-        values[:, 0] += depth * (0.2 - (generator.random(shape[::2]) < 0.2))
-    if cell.kind == "half x3":
-        values *= np.where(order % 2, 3.0, 1.0)[:, None]
-    if cell.kind == "one x5":
-        values *= np.where(order == 0, 5.0, 1.0)[:, None]
-    return np.asarray(values + generator.standard_normal(shape) / (cell.ratio * np.sqrt(cell.runs)))
+    if kind == "skewed":
+        return np.asarray((2 - generator.gamma(2, size=shape)) / np.sqrt(2))
+    if kind in ("half x3", "one x5"):
+        scale = np.where(order % 2, 3.0, 1.0) if kind == "half x3" else np.where(order == 0, 5.0, 1.0)
+        return np.asarray(values * scale[:, None])
+    if kind == "unequal":
+        deviations = np.array([np.std(own[:5], ddof=1) for own in residuals()])
+        return np.asarray(values * generator.choice(deviations, (*shape[:-1], 1)))
+    if kind == "residuals":
+        of_method = generator.integers(len(residuals()), size=(*shape[:-1], 1))
+        counts = np.array([len(own) for own in residuals()])
+        padded = np.array([np.resize(own, counts.max()) for own in residuals()])
+        drawn = (generator.random(shape) * counts[of_method]).astype(int)
+        return np.asarray(padded[of_method, drawn])
+    if "fail" in kind:
+        *_, many, _, of, _, depth = kind.split()
+        fails = generator.random(shape) < int(many) / int(of)
+        if kind.startswith("one"):
+            fails[..., 1:, :] = False
+        values -= float(depth) * fails
+    return values
 
 
-@dataclass(frozen=True)
-class Claims:
-    """Claims of tables: on the last axis all pairs, or those of the first method with each other one."""
-
-    difference: Numbers
-    better: Truths
-    beyond: Truths
-    equal: Truths
+def errors_of(values: Numbers) -> MeanErrors:
+    """Return means of typical searches and their errors, as `method_values` and `mean_errors` do."""
+    kept = np.where(failed(values), np.nan, values)
+    counts = np.isfinite(kept).sum(axis=-1)
+    return pool_or_own(np.nanmean(kept, axis=-1), np.nanvar(kept, axis=-1, ddof=1), counts)
 
 
-def claims(
-    means: Numbers, variances: Numbers, searches: int, compare: str, margin: float, level: float = ALPHA
-) -> Claims:
-    """Compare the methods of every table as `compare_methods` does. `named` compares each with the first method."""
-    count = means.shape[-1]
-    pairs = pool_or_own(means, variances, searches).pairs()
+def claims(errors: MeanErrors, compare: str, level: float = ALPHA) -> tuple[Numbers, ...]:
+    """Return differences of tables, and what is claimed of them: better, beyond, within."""
+    pairs, count = errors.pairs(), errors.means.shape[-1]
     if compare != "all":
-        asked = count - 1
-        pairs = PairDifferences(pairs.difference[..., :asked], pairs.error[..., :asked], pairs.degrees[..., :asked])
+        asked = slice(count - 1)
+        pairs = PairDifferences(pairs.difference[..., asked], pairs.error[..., asked], pairs.degrees[..., asked])
     better = adjusted(pairs.p, compare, count) / SHARE_OF_BETTER < level
-    beyond = better & (adjusted(pairs.p_beyond(margin), compare, count) / SHARE_OF_BETTER < level)
+    beyond = better & (adjusted(pairs.p_beyond(MARGIN), compare, count) / SHARE_OF_BETTER < level)
     adjust = adjusted_in_one_step if compare == "best" else adjusted
-    equal = adjust(pairs.p_equal(margin), compare, count) / (1 - SHARE_OF_BETTER) < level
-    return Claims(pairs.difference, better, beyond, equal)
+    return (
+        pairs.difference,
+        better,
+        beyond,
+        adjust(pairs.p_equal(MARGIN), compare, count) / (1 - SHARE_OF_BETTER) < level,
+    )
 
 
-def wrong(found: Claims, truth: Numbers, margin: float) -> Truths:
-    """Tell which claims are wrong; `truth` has the true differences."""
-    other_way = np.sign(found.difference) != np.sign(truth)
-    beyond = found.beyond & (other_way | (np.abs(truth) <= margin))
-    return np.asarray((found.better & other_way) | beyond | (found.equal & (np.abs(truth) >= margin)))
-
-
-def wrong_share(
-    cell: Cell, truth: Numbers, compare: str, tables: int, seed: Sequence[int], margin: float = 1.0
-) -> float:
-    """Return the share of tables with a wrong claim; `truth` has the methods' true means."""
-    generator, count = np.random.default_rng(seed), 0
-    for number in _parts(cell.methods, tables):
-        found, true_difference = _claims(cell, truth, compare, number, generator, margin)
-        count += int(wrong(found, true_difference, margin).any(axis=-1).sum())
-    return count / tables
-
-
-def power(cell: Cell, truth: Numbers, compare: str, tables: int, seed: Sequence[int]) -> tuple[float, float]:
-    """Return the share of true differences that are called better, and of tables where all of them are."""
-    generator, pairs, whole, of_pairs = np.random.default_rng(seed), 0, 0, 0
-    for number in _parts(cell.methods, tables):
-        found, true_difference = _claims(cell, truth, compare, number, generator, 1.0)
-        right = found.better & (np.sign(found.difference) == np.sign(true_difference))
-        differs = np.broadcast_to(true_difference != 0, right.shape)
-        pairs, of_pairs = pairs + int(right[differs].sum()), of_pairs + int(differs.sum())
-        whole += int((right | ~differs).all(axis=-1).sum())
-    return pairs / max(1, of_pairs), whole / tables
-
-
-def _claims(
-    cell: Cell, truth: Numbers, compare: str, tables: int, generator: np.random.Generator, margin: float
-) -> tuple[Claims, Numbers]:
-    values = search_means(cell, tables, generator) + truth[:, None]
-    means, variances = values.mean(axis=-1), values.var(axis=-1, ddof=1)
-    truths = np.broadcast_to(truth, means.shape)
+def wrong(errors: MeanErrors, truth: Numbers, compare: str, level: float = ALPHA) -> Numbers:
+    """Tell which claims are wrong; `truth` has the typical level of each method, by table."""
+    truth = np.broadcast_to(truth, errors.means.shape)
     if compare == "best":
-        order = np.argsort(-means, axis=-1)
-        means, variances, truths = (np.take_along_axis(part, order, axis=-1) for part in (means, variances, truths))
-    found = claims(means, variances, cell.searches, compare, margin)
-    first, second = pairs_of(cell.methods)
-    return found, (truths[..., first] - truths[..., second])[..., : found.difference.shape[-1]]
+        order = np.argsort(-errors.means, axis=-1)
+        parts = (np.take_along_axis(part, order, axis=-1) for part in (errors.means, errors.squares, errors.degrees))
+        errors, truth = MeanErrors(*parts), np.take_along_axis(truth, order, axis=-1)
+    found, better, beyond, within = claims(errors, compare, level)
+    first, second = pairs_of(truth.shape[-1])
+    true = (truth[..., first] - truth[..., second])[..., : found.shape[-1]]
+    other_way = np.sign(found) != np.sign(true)
+    beyond = beyond & (other_way | (np.abs(true) <= MARGIN))
+    return np.asarray((better & other_way) | beyond | (within & (np.abs(true) >= MARGIN)))
 
 
-def _parts(methods: int, tables: int) -> list[int]:
-    """Split a number of tables so that each part fits into memory."""
-    size = max(1, _PAIRS_AT_ONCE // len(pairs_of(methods)[0]))
-    return [min(size, tables - start) for start in range(0, tables, size)]
+def halves(count: int, gap: float) -> Numbers:
+    """Return true levels: every second method lies `gap` below the others."""
+    return np.where(np.arange(count) % 2, -gap, 0.0)
 
 
-def halves(methods: int, gap: float) -> Numbers:
-    """Return true means of which the first half lies `gap` above the second."""
-    return np.where(np.arange(methods) < (methods + 1) // 2, gap, 0.0)
+def steps(count: int) -> Numbers:
+    """Return true levels of methods in order, the best first."""
+    return -GAPS.get(count, 1.5) * np.arange(count)
 
 
-def calibrate(number: int, cell: Cell, tables: int) -> dict[str, Any]:
-    """Simulate one cell; `number` is its seed."""
-    count, few = cell.methods, max(tables // 4, 1)
-    seeds = ([11, number, place] for place in range(20))
-    none, far_below = np.zeros(count), halves(count, 1000.0)
-    named = "the noisy method named" if cell.kind == "one x5" else "one named"
-    content: dict[str, Any] = {
-        **asdict(cell),
-        "wrong": {
-            "all pairs": wrong_share(cell, none, "all", tables, next(seeds)),
-            "each with the best": wrong_share(cell, none, "best", tables, next(seeds)),
-            named: wrong_share(cell, none, "named", tables, next(seeds)),
-            "all pairs, half far below": wrong_share(cell, far_below, "all", tables, next(seeds)),
-            # Half of the methods are one margin above the others, so that "within" is wrong between the halves.
-            "all pairs, at the margin": max(
-                wrong_share(cell, halves(count, margin), "all", tables, next(seeds), margin) for margin in (1.0, 5.0)
-            ),
-        },
-        "coverage": coverage(cell, tables, next(seeds)),
-    }
-    if "fails by" in cell.kind:
-        content["typical"] = {
-            question: typical_share(cell, question, tables, next(seeds)) for question in ("all", "best", "named")
-        }
-    if cell.kind == "normal":
-        above = np.where(np.arange(count) == 0, 1.0, 0.0)
-        content["power"] = {
-            str(gap): {
-                "all pairs": power(cell, halves(count, gap), "all", few, next(seeds))[0],
-                "best above every other": power(cell, gap * above, "best", few, next(seeds))[1],
-                "one named": power(cell, gap * above, "named", few, next(seeds))[0],
-            }
-            for gap in GAPS
-        }
-    return content
-
-
-def typical_share(cell: Cell, compare: str, tables: int, seed: Sequence[int]) -> float:
-    """Return the share of tables that wrongly call a method better, if all are equal where no search fails."""
-    generator, count = np.random.default_rng(seed), 0
-    depth = float(cell.kind.rpartition(" ")[2])
-    lower = np.where(np.arange(cell.methods) == 0, -0.2 * depth, 0.0)
-    for number in _parts(cell.methods, tables):
-        # A "within" is about means, which count failures, so only "better" is a statement about a typical search.
-        found, _ = _claims(cell, lower, compare, number, generator, 1.0)
-        count += int(found.better.any(axis=-1).sum())
-    return count / tables
-
-
-def coverage(cell: Cell, tables: int, seed: Sequence[int]) -> float:
-    """Return the share of the methods' intervals that contain the true mean; of `one x5` those of the noisy method."""
-    values = search_means(cell, tables, np.random.default_rng(seed))
-    errors = pool_or_own(values.mean(axis=-1), values.var(axis=-1, ddof=1), cell.searches)
-    truth = -8 * 0.2 if cell.kind == "failing" else 0.0
-    inside = np.abs(errors.means - truth) <= special.stdtrit(errors.degrees, 0.975) * np.sqrt(errors.squares)
-    return float(inside[:, :1].mean() if cell.kind == "one x5" else inside.mean())
-
-
-def assumed(number: int, methods: int, ratio: float, tables: int, *, unequal: bool = False) -> dict[str, Any]:
-    """Simulate tables with one search each, whose true deviation is `ratio` times that of the record."""
+def repeated(number: int, methods: int, searches: int, kind: str, tables: int) -> dict[str, Any]:
+    """Simulate tables with repeated searches: wrong claims, coverage of means, power, and ranks."""
+    values = searches_of(kind, (tables, methods, searches), np.random.default_rng([21, number]))
+    equal, truth = errors_of(values), steps(methods)
+    inside = np.abs(equal.means) <= special.stdtrit(equal.degrees, 0.975) * np.sqrt(equal.squares)
+    apart = errors_of(values + truth[:, None])
+    found, better, *_ = claims(apart, "all")
+    right = better & (found > 0)  # The first of a pair is the better one.
     first, second = pairs_of(methods)
-    shares = {}
-    for gap in (0.0, *GAPS):
-        generator, claimed = np.random.default_rng([12, number, int(gap)]), 0.0
-        truth = halves(methods, gap)
-        true_difference = truth[first] - truth[second]
-        for count in _parts(methods, tables):
-            pairs = _single_searches(truth, ratio, count, generator, unequal=unequal)
-            better = adjusted_in_one_step(pairs.p, "all", methods) / SHARE_OF_BETTER < ALPHA
-            if gap:
-                right = better & (np.sign(pairs.difference) == np.sign(true_difference))
-                claimed += float(right[:, true_difference != 0].mean()) * count
-            else:
-                claimed += int(better.any(axis=-1).sum())
-        shares[gap] = claimed / tables
-    seen = {str(gap): shares[gap] for gap in GAPS}
-    return {"methods": methods, "ratio": ratio, "unequal": unequal, "wrong": shares[0.0], "power": seen}
-
-
-def _single_searches(
-    truth: Numbers, ratio: float, tables: int, generator: np.random.Generator, *, unequal: bool
-) -> PairDifferences:
-    shape, degrees = (tables, len(truth)), DEGREES_OF_UNEQUAL if unequal else DEGREES_OF_RECORD
-    record = np.sqrt(generator.chisquare(degrees, (tables, 1)) / degrees) / ratio
-    of_methods = np.array(UNEQUAL) / np.sqrt(np.mean(np.square(UNEQUAL)))
-    scale = generator.choice(of_methods, shape) if unequal else 1.0
-    searches = truth + scale * generator.standard_normal(shape)
-    runs = searches[..., None] + 0.5 * generator.standard_normal((*shape, 5))
-    widened = np.broadcast_to(WIDENING * record, shape)
-    counts = np.full(shape, 5.0)
-    return with_assumed_search(runs.mean(axis=-1), runs.var(axis=-1, ddof=1), counts, widened, degrees)
-
-
-def tuning(number: int, methods: int, searches: int, gain: float, tables: int) -> dict[str, Any]:
-    """Simulate the gains of tuning over five runs of the defaults, of which every second method has one."""
-    generator = np.random.default_rng([16, number])
-    truth = np.where(np.arange(methods) % 2, gain, 0.0)
-    tuned = truth[:, None] + generator.standard_normal((tables, methods, searches))
-    default = 0.5 * generator.standard_normal((tables, methods, 5))
-    errors, seen, keys = 0, 0.0, [str(number) for number in range(methods)]
-    for own, given in zip(tuned, default, strict=True):
-        values = [[MethodValues(tuple(one), len(one)) for one in kind] for kind in (own, given)]
-        found = gains(dict(zip(keys, zip(*values, strict=True), strict=True)))
-        claimed = np.array([one.p < ALPHA for one in found])
-        errors += int(claimed[truth == 0].any())
-        seen += float(claimed[1::2].mean())
-    return {"methods": methods, "searches": searches, "gain": gain, "wrong": errors / tables, "seen": seen / tables}
-
-
-def until_decided(number: int, methods: int, kind: Kind, gap: float, tables: int) -> dict[str, Any]:
-    """Simulate planned looks; neighbours differ by `gap`. Wrong is the worst of no difference and two margins."""
-    values = search_means(Cell(methods, LOOKS[-1], 1, 1e9, kind), tables, np.random.default_rng([15, number]))
-    worst = max(_wrong_at_a_look(values, halves(methods, margin), margin or 1.0) for margin in (0.0, 1.0, 5.0))
-    values += -gap * np.arange(methods)[:, None]
-    claimed = np.zeros((tables, len(pairs_of(methods)[0])), dtype=bool)
-    cost = np.full(tables, float(LOOKS[-1]))
-    for look in LOOKS:
-        found, was_decided = _at(values[..., :look], ALPHA * look / sum(LOOKS)), claimed.all(axis=-1)
-        claimed |= found.better
-        cost[claimed.all(axis=-1) & ~was_decided] = look
-    fixed = {str(count): float(_at(values[..., :count], ALPHA).better.all(axis=-1).mean()) for count in FIXED}
+    lowest = np.stack(
+        [(better & (found < 0) & (first == one)).sum(-1) + (right & (second == one)).sum(-1) for one in range(methods)],
+        -1,
+    )
+    highest = np.stack(
+        [(right & (first == one)).sum(-1) + (better & (found < 0) & (second == one)).sum(-1) for one in range(methods)],
+        -1,
+    )
+    rank = np.arange(methods)
     return {
-        **{"methods": methods, "kind": kind, "gap": gap, "wrong": worst},
-        **{"decided": float(claimed.all(axis=-1).mean()), "searches": float(cost.mean()), "fixed": fixed},
+        **{"methods": methods, "searches": searches, "kind": kind},
+        "wrong": {compare: _share(wrong(equal, np.zeros(methods), compare)) for compare in ("all", "best", "named")},
+        "wrong at the margin": _share(
+            wrong(errors_of(values + halves(methods, MARGIN)[:, None]), halves(methods, MARGIN), "all")
+        ),
+        "coverage": float(inside.mean()),
+        "coverage of the first": float(inside[:, 0].mean()),
+        "seen": float(right.mean()),
+        "wrong ranks": float(((lowest > rank) | (highest > methods - 1 - rank)).any(axis=-1).mean()),
     }
 
 
-def _wrong_at_a_look(values: Numbers, truth: Numbers, margin: float) -> float:
-    """The share of tables with a wrong claim at any look, if `truth` is added to the values."""
-    first, second = pairs_of(len(truth))
-    any_wrong = np.zeros(len(values), dtype=bool)
+def _share(claims_of_tables: Numbers) -> float:
+    return float(claims_of_tables.any(axis=-1).mean())
+
+
+def until_decided(number: int, methods: int, kind: str, tables: int) -> dict[str, Any]:
+    """Simulate planned looks: wrong claims at any look, and what is decided where neighbours differ."""
+    values = searches_of(kind, (tables, methods, LOOKS[-1]), np.random.default_rng([22, number]))
+    truth, any_wrong = steps(methods), np.zeros(tables, dtype=bool)
+    claimed, cost = np.zeros((tables, len(pairs_of(methods)[0])), dtype=bool), np.full(tables, float(LOOKS[-1]))
     for look in LOOKS:
-        found = _at((values + truth[:, None])[..., :look], ALPHA * look / sum(LOOKS), margin)
-        any_wrong |= wrong(found, truth[first] - truth[second], margin).any(axis=-1)
-    return float(any_wrong.mean())
+        level, early = ALPHA * look / sum(LOOKS), values[..., :look]
+        any_wrong |= wrong(errors_of(early), np.zeros(methods), "all", level).any(axis=-1)
+        before = claimed.all(axis=-1)
+        claimed |= claims(errors_of(early + truth[:, None]), "all", level)[1]
+        cost[claimed.all(axis=-1) & ~before] = look
+    decided = float(claimed.all(axis=-1).mean())
+    of = {"methods": methods, "kind": kind, "wrong": float(any_wrong.mean())}
+    return {**of, "decided": decided, "searches": float(cost.mean())}
 
 
-def _at(values: Numbers, level: float, margin: float = 1.0) -> Claims:
-    return claims(values.mean(axis=-1), values.var(axis=-1, ddof=1), values.shape[-1], "all", margin, level)
+def tuning(number: int, methods: int, searches: int, kind: str, tables: int) -> dict[str, Any]:
+    """Simulate the gains of tuning over five runs of the defaults: wrong claims, and gains of 4 deviations seen."""
+    generator = np.random.default_rng([23, number])
+    tuned = searches_of(kind, (tables, methods, searches), generator)
+    default = 0.5 * generator.standard_normal((tables, methods, 5))
+    low, errors, seen = failed(tuned), 0, 0.0
+    for own, given, is_low in zip(tuned, default, low, strict=True):
+        for gain in (0.0, 4.0):
+            pairs = {str(key): (_values(own[key] + gain, is_low[key]), _values(given[key])) for key in range(methods)}
+            shown = [one.p < ALPHA for one in gains(pairs)]
+            errors, seen = errors + (any(shown) if not gain else 0), seen + (float(np.mean(shown)) if gain else 0.0)
+    of = {"methods": methods, "searches": searches, "kind": kind}
+    return {**of, "wrong": errors / tables, "seen": seen / tables}
+
+
+def _values(units: Numbers, low: Any = False) -> MethodValues:
+    kept = units[~np.broadcast_to(low, units.shape)]
+    return MethodValues(tuple(kept.tolist()), len(units), Planned("", len(units), 1))
+
+
+def one_search(number: int, methods: int, ratio: float, unequal: bool, tables: int) -> dict[str, Any]:
+    """Simulate tables with one search each, whose true deviation is `ratio` times that of the record."""
+    generator, shape = np.random.default_rng([24, number]), (tables, methods)
+    record = np.sqrt(generator.chisquare(DEGREES_OF_RECORD, (tables, 1)) / DEGREES_OF_RECORD) / ratio
+    drawn = searches_of("unequal" if unequal else "normal", (*shape, 1), generator)[..., 0]
+    runs = drawn[..., None] + 0.5 * generator.standard_normal((*shape, 5))
+    means, variances, counts = runs.mean(axis=-1), runs.var(axis=-1, ddof=1), np.full(shape, 5.0)
+    widened = np.broadcast_to(WIDENING * record, shape)
+
+    def claimed(truth: Numbers) -> tuple[Numbers, Numbers]:
+        pairs = with_assumed_search(means + truth, variances, counts, widened, DEGREES_OF_RECORD)
+        better = adjusted_in_one_step(pairs.p, "all", methods) / SHARE_OF_BETTER < ALPHA
+        return better, better & (pairs.difference > 0)
+
+    of = {"methods": methods, "ratio": ratio, "unequal": unequal}
+    return {**of, "wrong": _share(claimed(np.zeros(methods))[0]), "seen": float(claimed(4 * steps(methods))[1].mean())}
+
+
+def board(number: int, spread: float, kind: str, tables: int) -> dict[str, Any]:
+    """Simulate boards of 14 methods on three datasets that are equal on average: the shares with a wrong row."""
+    generator, methods = np.random.default_rng([25, number]), METHODS[-1]
+    first, second = pairs_of(methods)
+    # The error of a difference of two means over three searches is sqrt(2 / 3); its true spread is in these.
+    truth = spread * generator.standard_normal((tables, DATASETS, methods, 1)) / np.sqrt(3)
+    errors = errors_of(truth + searches_of(kind, (tables, DATASETS, methods, 3), generator))
+    pairs = errors.pairs()
+    outside = np.abs(pairs.difference) > pairs.half_width()
+    sides = np.where(outside, np.sign(pairs.difference), 0)
+    over = over_datasets(np.moveaxis(pairs.difference, 1, -1), np.moveaxis(pairs.error, 1, -1))
+    rows = (np.abs(sides.sum(axis=1)) == DATASETS) & (np.abs(over.mean) > over.half_width)
+    ranks = np.array([[mean_ranks(own) for own in table] for table in errors.means]).mean(axis=1)
+    best = np.argmin(ranks, axis=-1)[:, None]
+    surviving = holm(np.maximum(pairs.p.max(axis=1), over.p)) < ALPHA
+    shown = {"all": rows, "best": rows & ((first == best) | (second == best)), "named": rows & (first == 0)}
+    shares = {question: _share(of) for question, of in {**shown, "all, surviving": rows & surviving}.items()}
+    return {"spread": spread, "kind": kind, "wrong": shares}
+
+
+def plan() -> dict[str, list[Callable[..., dict[str, Any]]]]:
+    """Return what is simulated."""
+
+    def numbered(function: Callable[..., dict[str, Any]], *parts: Any) -> list[Callable[..., dict[str, Any]]]:
+        return [partial(function, number, *one) for number, one in enumerate(product(*parts))]
+
+    return {
+        "repeated": numbered(repeated, METHODS, SEARCHES, KINDS),
+        "until_decided": numbered(until_decided, METHODS, KINDS),
+        "tuning": numbered(tuning, (2, 8), (3, 6), ("normal", "unequal", "residuals", "one fails 1 in 5 by 16")),
+        "one_search": numbered(one_search, METHODS, RATIOS, (False, True)),
+        "board": numbered(board, SPREADS, ("normal", "unequal", "residuals", "one fails 1 in 5 by 16")),
+    }
 
 
 def simulate(tables: int, processes: int) -> dict[str, list[dict[str, Any]]]:
-    """Simulate all cells: with repeated searches, with one search each, and with planned looks."""
-    chosen = cells()
-    single = [
-        partial(assumed, *one, unequal=unequal) for unequal in (False, True) for one in _numbered(METHODS, RATIOS)
-    ]
-    kinds = [kind for kind in KINDS if "fails by" not in kind]
-    looks = [partial(until_decided, *one) for one in _numbered((2, 5, 8), kinds, (0.0,))]
-    looks += [partial(until_decided, *one) for one in _numbered((2, 5), ("normal",), (2.0, 3.0))]
-    gained = _numbered((2, 8), (3, 6), (0.0, 4.0))
+    """Simulate all cells."""
     with ProcessPoolExecutor(processes) as pool:
-        repeated = [pool.submit(calibrate, number, cell, tables) for number, cell in enumerate(chosen)]
-        others = {
-            "one_search": [pool.submit(one, tables=tables) for one in single],
-            "until_decided": [pool.submit(one, tables=tables) for one in looks],
-            "tuning": [pool.submit(partial(tuning, *one), tables=tables) for one in gained],
-        }
-        found = {"repeated": repeated, **others}
-        return {name: [future.result() for future in futures] for name, futures in found.items()}
-
-
-def _numbered(*parts: Sequence[Any]) -> list[tuple[Any, ...]]:
-    return [(number, *one) for number, one in enumerate(product(*parts))]
+        futures = {name: [pool.submit(cell, tables=tables) for cell in cells] for name, cells in plan().items()}
+        return {name: [future.result() for future in of_name] for name, of_name in futures.items()}
 
 
 def main() -> None:
@@ -359,9 +297,7 @@ def main() -> None:
     parser.add_argument("--tables", type=int, default=TABLES, help="simulated tables of a cell; default: %(default)s")
     arguments = parser.parse_args()
     content = {
-        "alpha": ALPHA,
-        "tables": arguments.tables,
-        "kinds": KINDS,
+        **{"alpha": ALPHA, "tables": arguments.tables, "kinds": KINDS},
         "provenance": provenance("cpu", 1).model_dump(mode="json"),
         **simulate(arguments.tables, arguments.processes),
     }

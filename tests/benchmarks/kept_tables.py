@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from results.statistics.search_findings import range_ends
-
 from reports.board.board_table import pairs_table, ranking_table
 from reports.board.boards import Board, Source, boards_of
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, answer_claims
@@ -22,6 +20,8 @@ from reports.tables.result_table import table_of
 from reports.tables.table import POINTS, Cell, cell_text, with_notes
 from reproduce.config.deviations import deviations
 from results.atomic_files import write_atomically
+from results.findings.experiment import answer_of
+from results.findings.search import range_ends
 from results.published.claims import shipped_claims
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.wording import counted
@@ -53,7 +53,7 @@ def _drawn(marked: re.Match[str]) -> str:
 
 
 def _table(name: str) -> str:
-    return to_markdown(with_notes(table_of(MeasuredExperiment.kept(name)), "short")).strip()
+    return to_markdown(with_notes(table_of(answer_of(MeasuredExperiment.kept(name))), "short")).strip()
 
 
 def kept_board(records: Sequence[str] = SCRATCH) -> Board:
@@ -76,7 +76,7 @@ def _claims_elsewhere(what: str) -> str:
     name, experiment = what.split(" of ")
     measured = MeasuredExperiment.kept(name)
     summary, alike = measured.summary, {}
-    stored = StoredExperiment(experiment, measured, deviations(experiment, summary))
+    stored = StoredExperiment(experiment, answer_of(measured), deviations(experiment, summary))
     for one in answer_claims(shipped_claims(), [stored], any_dataset=True):
         if answer := one.runs:
             alike.setdefault((answer.verdict, answer.identity), []).append((one, answer))

@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks.search_variance`: how much a search varies, from the kept records with repeated searches.
 
 It reads every record of `results/measured` whose methods were searched repeatedly, and writes
-`results/statistics/search_deviations.csv`, which the product reads. The first k trials of a search are a search of k
+`results/answer/search_deviations.csv`, which the product reads. The first k trials of a search are a search of k
 trials. To measure a record anew::
 
     python -m reproduce run reality_check/glyphs --searches 6 --trials 20
@@ -16,23 +16,24 @@ from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
-from results.statistics.deviations import (
+
+from results.answer.answer_question import answer_on
+from results.answer.deviations import (
     FEWEST_DEGREES,
     FEWEST_TRIALS,
     pooled_variance,
-    repeated_searches,
     search_deviation,
     setting_phrase,
     training_kind,
 )
-from results.statistics.primary_comparison import Metric
-
+from results.answer.values import Answer
 from results.atomic_files import write_atomically
+from results.findings.experiment import answer_of
 from results.frame import EMBEDDING_KINDS
-from results.spec.experiment_spec import PrimaryScore
+from results.spec.experiment_spec import Metric
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 
-DEVIATIONS = Path(__file__).resolve().parents[2] / "results" / "statistics" / "search_deviations.csv"
+DEVIATIONS = Path(__file__).resolve().parents[2] / "results" / "answer" / "search_deviations.csv"
 
 
 @cache
@@ -43,35 +44,34 @@ def kept_measurements() -> tuple[tuple[str, MeasuredExperiment], ...]:
 
 
 def kept_deviations() -> pd.DataFrame:
-    """Return what `results/statistics/search_deviations.csv` holds, computed from the kept records."""
-    scores = [
-        PrimaryScore(metric=metric, embeddings=kind) for metric, kind in product(get_args(Metric), EMBEDDING_KINDS)
-    ]
+    """Return what `results/answer/search_deviations.csv` holds, computed from the kept records."""
     lines = (
-        _deviation_line(name, kept, score)
+        _deviation_line(name, kept, answer_on(answer_of(kept), *score))
         for name, kept in kept_measurements()
         if kept.repeats_searches and kept.searches and kept.summary.trials >= FEWEST_TRIALS
-        for score in scores
+        for score in product(get_args(Metric), EMBEDDING_KINDS)
     )
     return pd.DataFrame([line for line in lines if line is not None])
 
 
-def _deviation_line(name: str, kept: MeasuredExperiment, score: PrimaryScore) -> dict[str, Any] | None:
-    found, experiment = search_deviation(kept, score), kept.summary.experiment
+def _deviation_line(name: str, kept: MeasuredExperiment, answer: Answer) -> dict[str, Any] | None:
+    searched = [own for own in answer.values.values() if own.planned.searched and len(own.units) > 1]
+    found, experiment = search_deviation(own.units for own in searched), kept.summary.experiment
     if found is None or found.degrees < FEWEST_DEGREES or found.deviation == 0:
         return None
     return {
         "record": name,
-        "setting": setting_phrase(kept),
+        "setting": setting_phrase(experiment),
         "dataset": kept.summary.dataset,
         "trunk": experiment.conditions.trunk.name,
         "training": training_kind(experiment.conditions),
-        "metric": score.metric,
-        "embeddings": score.embeddings,
+        "metric": answer.question.score,
+        "embeddings": answer.question.embeddings,
         "trials": kept.summary.trials,
         "degrees": found.degrees,
         "deviation": found.deviation,
-        "shorter": " ".join(map(repr, _shorter(kept, list(repeated_searches(kept, score))))),
+        "with_failed": np.sqrt(pooled_variance((*own.units, *own.failed) for own in searched)[0]),
+        "shorter": " ".join(map(repr, _shorter(kept, [key for key, own in answer.values.items() if own in searched]))),
     }
 
 

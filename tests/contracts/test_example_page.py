@@ -8,6 +8,7 @@ import pytest
 from reports.tables.differences import differences
 from reports.tables.formats import to_csv
 from reports.tables.result_table import table_of
+from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.documentation import ROOT
 
@@ -26,5 +27,5 @@ def kept():
 
 
 def test_the_example_has_the_numbers_of_the_record(kept):
-    assert contained_file("table.csv") == to_csv(table_of(kept)), AGAIN
-    assert contained_file("differences.csv") == to_csv(differences(kept)), AGAIN
+    assert contained_file("table.csv") == to_csv(table_of(answer_of(kept))), AGAIN
+    assert contained_file("differences.csv") == to_csv(differences(answer_of(kept))), AGAIN

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from results.statistics.primary_comparison import primary_comparison
 
 from reports.page.material import Material
 from reports.tables.differences import differences
 from reports.tables.formats import to_html, to_latex, to_markdown
 from reports.tables.result_table import RESULT_COLUMNS, table_of
+from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from tests.support.published_world import MLRC
@@ -77,13 +77,13 @@ def test_table_page_and_latex_agree_on_every_leader_and_every_claim(world, score
     primary = {"metric": "map_at_r", "embeddings": "concatenated", **(score or {}), "compare": compare}
     with tempfile.TemporaryDirectory() as folder:
         measured = stored(folder, world, primary, search)
-    table, material = table_of(measured), Material("some", measured)
+    table, material = table_of(answer_of(measured)), Material("some", answer_of(measured))
     bold = {row.head for row in table.rows if any(cell.leads for cell in row.cells)}
     assert bold_in(to_markdown(table), r"\*\*[^*]+\*\*") == bold
     assert bold_in(to_latex(table), "mathbf") == bold
     assert bold_in(to_html(table), "<strong>") == bold
 
-    pairs, comparison = differences(measured), primary_comparison(measured)
+    pairs, comparison = differences(answer_of(measured)), answer_of(measured)
     claimed = claims_of(pairs)
     assert claimed == {(pair.better.title(), pair.worse.title()) for pair in comparison.pairs if pair.better}
     interim = any(there < 3 for *_, there in world)
@@ -96,5 +96,5 @@ def test_table_page_and_latex_agree_on_every_leader_and_every_claim(world, score
     if search == {"trials": 5}:
         assert not claimed, "how far two searches differ is not known"
     if len(world) > 1:
-        said = material.findings[0].text.startswith("Not finished")
+        said = material.answer.findings[0].text.startswith("Not finished")
         assert (said, "Interim" in table.caption, "Interim" in pairs.caption) == (interim,) * 3

@@ -1,6 +1,7 @@
 """Experiments made by hand for figures: sweeps of a hyperparameter."""
 
 from reports.page.material import Material
+from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from results.values import fingerprint_of
 from tests.support.published_world import PAPER
@@ -17,7 +18,7 @@ def sweep(points, *, of="proxy_anchor", title="Proxy-Anchor", name="some", datas
         records += [_run(name, key, run, score, dataset) for run, score in enumerate(scores)]
     settings = {**PAPER, "variants": variants, "dataset": {"name": dataset}, **(settings or {})}
     summary = some_summary(methods=titles, reproductions=3, settings=settings)
-    return Material(name, MeasuredExperiment(summary, tuple(records)), **more)
+    return Material(name, answer_of(MeasuredExperiment(summary, tuple(records))), **more)
 
 
 def _run(name, key, run, score, dataset):

@@ -4,6 +4,7 @@ import numpy as np
 
 from reports.figures.search import SearchHistory
 from reports.page.material import Material
+from results.findings.experiment import answer_of
 from results.records.artifacts import FigureData
 from results.records.trials import Trial
 from results.store.experiment_results import MeasuredExperiment
@@ -26,7 +27,7 @@ def material(runs, titles=None, name="some", settings=None, reproductions=4, tri
         runs=dict.fromkeys(titles or runs, reproductions * repeats),
         settings={**settings, "search": {"trials": trials, "searches": repeats}},
     )
-    return Material(name, MeasuredExperiment(summary, records), **more)
+    return Material(name, answer_of(MeasuredExperiment(summary, records)), **more)
 
 
 def values(**methods):

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from reports.published.eligibility import StoredExperiment
+from results.findings.experiment import answer_of
 from results.records.records import RunRecord
 from results.spec.conditions import ImageSettings, TrainingSettings
 from results.store.experiment_results import MeasuredExperiment
@@ -58,7 +59,7 @@ def experiment(
         title=name, settings=changed(settings, reproductions=planned), methods={key: key for key in runs}, runs=runs
     )
     measured = MeasuredExperiment(summary, tuple(records))
-    return StoredExperiment(name, measured, deviations)
+    return StoredExperiment(name, answer_of(measured), deviations)
 
 
 def runs_of(method: str, values: list[float], dataset: str = "cub200", **changes: Any) -> list[RunRecord]:

@@ -2,6 +2,7 @@
 
 from reports.page.material import Command, Material, MethodSource
 from reports.page.page import build_page
+from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.page_material import figure_data
 
@@ -23,5 +24,5 @@ def sample_page(name: str = "quickstart_one_search", **changes: object) -> str:
         "sources": {"contrastive": MethodSource("A paper.", ("https://arxiv.org/abs/1234.56789",))},
         "made": "Made from results/measured.",
     }
-    html, _ = build_page(Material(name, measured(name), **{**parts, **changes}))
+    html, _ = build_page(Material(name, answer_of(measured(name)), **{**parts, **changes}))
     return html

@@ -11,6 +11,7 @@ from PIL import Image
 from reports.page import figures
 from reports.page.figures import page_figures
 from reports.page.material import Material
+from results.findings.experiment import answer_of
 from tests.support.measured_experiment import with_trainings
 from tests.support.page_material import A, B, C, figure_data, material, search, values
 from tests.support.published_world import MLRC
@@ -56,7 +57,7 @@ def test_recorded_test_scores_are_drawn_in_the_metric_of_the_papers_code():
     def title(**settings):
         world = with_trainings()
         summary = some_summary(methods=world.summary.methods, settings={**MLRC, **settings})
-        drawn = page_figures(Material("some", replace(world, summary=summary)))
+        drawn = page_figures(Material("some", answer_of(replace(world, summary=summary))))
         return next(one for one in drawn if one.name == "test_curves").title
 
     assert title() == "Test MAP@R during the trainings"

@@ -17,6 +17,7 @@ from reports.page.figures import Drawn
 from reports.page.page import build_page, page_values
 from reports.tables.formats import to_csv, to_html, to_latex, to_markdown
 from reports.tables.result_table import table_of
+from results.findings.experiment import answer_of
 from tests.support.page_material import A, B, material, replace_run, searched, values
 from tests.support.published_world import MLRC, changed, runs_of
 from tests.support.sample_page import measured, sample_page
@@ -147,7 +148,7 @@ def test_an_experiment_without_a_run_has_a_page_too():
 def test_every_finding_stands_on_the_page_once_with_its_detail():
     world = searched(a=(29.26, 28.01, 8.13), b=(40, 39, 38))
     page = html.unescape(page_of(world).split('<section id="reach"')[1])
-    for finding in world.findings:
+    for finding in world.answer.findings:
         assert page.count(f"<li>{finding.text}") == 1
         assert finding.detail in page
 
@@ -195,7 +196,7 @@ def test_the_settings_are_shown_one_by_one(quickstart):
 def test_the_scores_and_their_files_are_those_of_the_table():
     world = material(values(a=A, b=B))
     scores = page_values(world)["scores"]
-    table = table_of(world.measured)
+    table = table_of(world.answer)
     assert [content_of(file) for file in scores.downloads] == [to_csv(table), to_markdown(table), to_latex(table)]
     assert to_html(scores.table) in page_of(world)
     link = next(one for one in Reader(page_of(world)).of("a") if one.get("download") == "table.csv")
@@ -211,7 +212,7 @@ def test_published_values_stand_beside_runs_only_under_the_published_conditions(
     assert table.rows[0].cells[0].value == 68.13
     assert {row.key for row in table.rows} == {"contrastive"}
     other = material(runs, settings=changed(MLRC, embedding_size=64, images={"crop": 96})).measured
-    elsewhere = replace(own, measured=other)
+    elsewhere = replace(own, answer=answer_of(other))
     assert page_values(elsewhere)["published"] == []
     (said,) = re.findall(r"Not compared with A Metric Learning Reality Check.*", page_of(elsewhere))
     assert "96 pixels" in said

@@ -4,6 +4,7 @@ import pytest
 
 from reports.page.material import Material
 from reports.page.ranking import ranking
+from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.page_material import A, B, C, comparing, material, searched, values
 from tests.support.published_world import MLRC
@@ -33,16 +34,17 @@ def test_while_searches_are_missing_no_method_leads_and_rows_count_searches():
 def test_the_points_are_the_single_searches_and_the_interval_is_that_of_the_comparison():
     world = searched(reproductions=2, a=(30.0, 30.6, 30.3), b=(8.1, 28.0, 29.3))
     first, second = ranking(world).rows
-    assert len(first.drawn.points) == len(second.drawn.points) == 3
-    assert "searches: 8.10, 28.00, 29.30" in second.detail
-    half_width = 100 * world.intervals["a"].half_width
+    assert [len(row.drawn.points) for row in (first, second)] == [3, 2]
+    assert "searches: 28.00, 29.30; set aside: 8.10" in second.detail
+    assert (second.count, second.mean) == ("2 of 3", "28.65")
+    half_width = 100 * world.answer.intervals["a"].half_width
     assert first.spread == f"± {half_width:.2f}"
-    assert half_width > 5, "the variance of B's searches counts for A too"
+    assert half_width > 1.1, "the variance of B's searches counts for A too"
 
 
 def test_only_claims_make_leaders():
     assert not any(row.leads for row in ranking(material(values(a=A, c=C))).rows)
-    without_record = ranking(Material("quickstart", MeasuredExperiment.kept("quickstart_one_search")))
+    without_record = ranking(Material("quickstart", answer_of(MeasuredExperiment.kept("quickstart_one_search"))))
     assert not any(row.leads or row.rank for row in without_record.rows)
     named = comparing("b", {**MLRC, "methods": ["a", "b"]})
     assert not any(row.leads for row in ranking(material(values(a=A, b=B), settings=named)).rows)
@@ -56,7 +58,7 @@ def test_all_values_lie_on_the_axis_and_long_intervals_are_cut():
     wide = ranked.rows[0].drawn
     assert (wide.low, wide.high, wide.cut_low, wide.cut_high) == (0, 100, True, True)
     low, high = (float(end) for end in ranked.ends)
-    for row, own in zip(ranked.rows, world.values.values(), strict=True):
+    for row, own in zip(ranked.rows, world.answer.values.values(), strict=True):
         expected = [100 * (100 * value - low) / (high - low) for value in own.units]
         assert row.drawn.points == pytest.approx(expected, abs=1)
 

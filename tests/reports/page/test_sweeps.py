@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from reports.figures.style import FigureError
 from reports.page.sweeps import ScoreSweep, sweeps_of
-from tests.support.drawn import HALF, RUNS, legend_texts
+from tests.support.drawn import RUNS, legend_texts
 from tests.support.figure_material import sweep
 from tests.support.page_material import material, values
 from tests.support.published_world import MLRC, changed
@@ -35,7 +37,9 @@ def test_rows_become_points_on_lines_in_rising_order():
         "run",
         pytest.approx((0.125, 0.135, 0.1525)),
     )
-    assert (first["mean"], first["half_width"]) == (pytest.approx(0.55 / 4), pytest.approx(HALF / 4))
+    # The variances of the six rows are equal, and pooled.
+    half_width = stats.t.ppf(0.975, 12) * math.sqrt(1.25 * np.var(RUNS, ddof=1) / 3)
+    assert (first["mean"], first["half_width"]) == (pytest.approx(0.55 / 4), pytest.approx(half_width / 4))
     figure = alpha.draw(frame)
     assert legend_texts(figure) == ["loss.margin = 0.1", "loss.margin = 0.3"]
     assert figure.axes[0].get_ylabel() == "MAP@R, %"

@@ -6,6 +6,7 @@ import pytest
 
 from reports.published.claim_answers import answer_claims, claimed_cells
 from reports.tables.differences import differences
+from results.findings.experiment import answer_of
 from results.published.claims import read_claims, shipped_claims
 from tests.support.measured_experiment import read
 from tests.support.published_world import MLRC, PAPER, changed, experiment, runs_of, single_runs
@@ -56,7 +57,10 @@ def test_runs_of_the_papers_experiment_answer_under_its_conditions():
         (of_paper(deviations=("seed otherwise",)), "seed otherwise"),
         (of_paper(dataset={"subset": True}), "a subset of the dataset"),
         (of_paper(trunk={"name": "resnet50"}), "trunk resnet50, published for Inception with batch normalization"),
-        (replace(of_paper(), measured=with_own_loss(of_paper().measured, "proxy_isa")), "a loss or miner of its own"),
+        (
+            replace(of_paper(), answer=answer_of(with_own_loss(of_paper().measured, "proxy_isa"))),
+            "a loss or miner of its own",
+        ),
         (of_paper(images={"crop": 96}), "images of 96 pixels, published for 224"),
     ],
 )
@@ -120,11 +124,12 @@ def test_answers_are_those_of_the_experiments_own_table():
     runs = single_runs("proxy_isa", LOW) + single_runs("proxy_anchor", HIGH) + single_runs("soft_triple", [0.61] * 3)
     settings = changed(PAPER, primary={"metric": "precision_at_1", "embeddings": "separated", "margin": 2.0})
     stored = experiment("mine", settings, runs)
-    answer, table = answered(stored, setting="").runs, read(differences(stored.measured)).set_index(["a", "b"])
+    answer, table = answered(stored, setting="").runs, read(differences(stored.answer)).set_index(["a", "b"])
     row = table.loc["proxy_anchor", "proxy_isa"]
     assert (answer.pair.p_better, answer.pair.size) == (pytest.approx(row["p_better"]), row["size"])
-    assert (answer.comparison.alpha, answer.comparison.margin) == (0.05, 0.02)
-    further = answered(stored, score="MAP@R", setting="").runs.comparison
+    question = answer.answer.question
+    assert (question.alpha, question.margin) == (0.05, 0.02)
+    further = answered(stored, score="MAP@R", setting="").runs.answer.question
     assert (further.alpha, further.margin) == (0.01, 0.02)
 
 

@@ -9,6 +9,7 @@ from reports.published.join import join, published_layout
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
 from reproduce.config.deviations import suite_experiment
+from results.findings.experiment import answer_of
 from results.published.tables import PublishedColumn, published_table
 from tests.support.published_world import MLRC, NOT_FILLED, PAPER, changed, experiment, runs_of, single_runs
 from tests.support.sample_records import changed_run, with_own_loss
@@ -56,14 +57,14 @@ def test_repeated_searches_are_the_unit_of_our_interval():
     whole = mlrc(runs, search={"trials": 50, "searches": 3})
     found = cell(join(CUB, [whole]), "Contrastive")
     assert (found.ours.mean, found.ours.n) == (pytest.approx(sum((0.595, 0.625, 0.555)) / 3), 3)
-    assert found.ours.half_width == table_of(whole.measured).rows[0].cells[1].half_width
+    assert found.ours.half_width == table_of(whole.answer).rows[0].cells[1].half_width
     # Of the last search one run is missing.
-    partly = replace(whole, measured=replace(whole.measured, records=tuple(runs[:-1])))
+    partly = replace(whole, answer=answer_of(replace(whole.measured, records=tuple(runs[:-1]))))
     found = cell(join(CUB, [partly]), "Contrastive")
     assert (found.ours.mean, found.ours.n) == (pytest.approx(0.61), 2)
     # The last start named other methods, so the experiment's own table does not have this one.
     others = whole.measured.summary.model_copy(update={"methods": {}, "runs": {}})
-    alone = replace(whole, measured=replace(whole.measured, summary=others))
+    alone = replace(whole, answer=answer_of(replace(whole.measured, summary=others)))
     assert cell(join(CUB, [alone]), "Contrastive").ours.n == 3
     assert "With a search of their own only 27 to 84 in 100" in published_layout(join(CUB, [alone])).caption
 
@@ -92,7 +93,10 @@ def test_runs_that_are_not_what_is_published_fill_nothing_and_are_told(changes, 
     [
         (mlrc(runs_of("contrastive", NEAR, dimensions=64)), "256 dimensions, published for 512"),
         (mlrc(runs_of("contrastive", NEAR, fold_fingerprints=("a", "b"))), "2 model(s) a run, published for 4"),
-        (replace(mlrc(), measured=with_own_loss(mlrc().measured, "contrastive")), "a loss or miner of its own"),
+        (
+            replace(mlrc(), answer=answer_of(with_own_loss(mlrc().measured, "contrastive"))),
+            "a loss or miner of its own",
+        ),
     ],
 )
 def test_runs_of_other_models_fill_nothing(stored, said):

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from results.statistics.primary_comparison import primary_comparison
 
 from reports.tables.differences import differences
 from reports.tables.formats import to_markdown
+from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import read
 from tests.support.sample_records import some_run, some_summary
@@ -45,12 +45,12 @@ def rows(table):
 
 def test_differences_are_those_of_the_experiments_comparison():
     measured = world(SEARCHES, trials=10, searches=3)
-    frame, expected = read(differences(measured)), primary_comparison(measured).pairs
+    frame, expected = read(differences(answer_of(measured))), answer_of(measured).pairs
     assert list(zip(frame["a"], frame["b"], strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
     for column in ("difference", "degrees", "p", "p_better", "p_beyond", "p_equal", "smallest"):
         assert list(frame[column]) == pytest.approx([getattr(pair, column) for pair in expected]), column
     assert list((frame["high"] - frame["low"]) / 2) == pytest.approx([pair.half_width for pair in expected])
-    assert list(frame["p_better"]) == pytest.approx([0.019040, 0.002125, 0.062346], abs=1e-6)
+    assert list(frame["p_better"]) == pytest.approx([0.021898, 0.002509, 0.052673], abs=1e-6)
     assert list(frame["direction"]) == ["a better", "a better", "cannot tell"]
     assert list(frame["size"]) == ["cannot tell", "beyond", "cannot tell"]
     assert set(frame["unit"]) == {"search"}
@@ -58,25 +58,25 @@ def test_differences_are_those_of_the_experiments_comparison():
 
 
 def test_direction_and_size_stand_apart_and_the_higher_mean_comes_first():
-    shown = rows(differences(world(SEARCHES, trials=10, searches=3)))
-    assert shown["Anna − Bert"][1:] == ["Anna better", "cannot tell", "0.019", "3", "1.22"]
+    shown = rows(differences(answer_of(world(SEARCHES, trials=10, searches=3))))
+    assert shown["Anna − Bert"][1:] == ["Anna better", "cannot tell", "0.022", "3", "1.26"]
     assert shown["Bert − Cora"][1:3] == ["cannot tell", "cannot tell"]
     turned = {"c": SEARCHES["c"], "b": SEARCHES["b"], "a": SEARCHES["a"]}
-    assert rows(differences(world(turned, trials=10, searches=3))) == shown
+    assert rows(differences(answer_of(world(turned, trials=10, searches=3)))) == shown
     steps = np.array([-1, 0, 1, 0, 1, -1, 0, 1, -1, 0]) * 0.04
-    equal = rows(differences(world({"a": 50 + steps, "b": 50 + steps[::-1]})))
+    equal = rows(differences(answer_of(world({"a": 50 + steps, "b": 50 + steps[::-1]}))))
     assert [row[1:3] for row in equal.values()] == [["cannot tell", "within 0.5"]]
 
 
 def test_a_difference_is_beyond_the_margin_only_if_its_direction_is_shown():
     spread = np.array([-4.52, 0, 4.52])
-    (row,) = rows(differences(world({"a": 60.4 + spread, "b": 50 + spread}, trials=10, searches=3))).values()
+    (row,) = rows(differences(answer_of(world({"a": 60.4 + spread, "b": 50 + spread}, trials=10, searches=3)))).values()
     assert row[1:3] == ["cannot tell", "cannot tell"]
 
 
 def test_the_pairs_are_those_that_were_asked_for_and_the_caption_says_which():
     def asked(compare):
-        table = differences(world(SEARCHES, compare, trials=10, searches=3))
+        table = differences(answer_of(world(SEARCHES, compare, trials=10, searches=3)))
         return list(rows(table)), table.caption
 
     pairs, caption = asked("all")
@@ -91,21 +91,21 @@ def test_the_pairs_are_those_that_were_asked_for_and_the_caption_says_which():
 
 
 def test_pairs_without_a_test_say_why():
-    half = differences(world({**SEARCHES, "c": (27.9, 28.4)}, trials=10, searches=3))
+    half = differences(answer_of(world({**SEARCHES, "c": (27.9, 28.4)}, trials=10, searches=3)))
     assert rows(half)["Anna − Cora"][1:] == ["searches missing", "", "", "3, 2", ""]
     assert rows(half)["Anna − Bert"][1:3] == ["cannot tell", "cannot tell"]
     assert half.caption.startswith("Interim. ")
     assert "Not finished: Cora has 2 of 3 searches. The results can change." in half.notes
     assert not any("Groups" in remark for remark in half.remarks)
     runs = {"a": (30, 31), "b": (20, 21), "c": (25,)}
-    assert rows(differences(world(runs)))["Cora − Bert"][1] == "runs missing"
-    single = differences(world({"a": (30,), "b": (20,)}, reproductions=1))
+    assert rows(differences(answer_of(world(runs))))["Cora − Bert"][1] == "runs missing"
+    single = differences(answer_of(world({"a": (30,), "b": (20,)}, reproductions=1)))
     assert rows(single)["Anna − Bert"] == ["+10.00", "single runs", "1"]
     assert not any("at most 5 %" in remark for remark in single.remarks)
 
 
 def test_one_search_without_a_record_has_verdicts_about_settings_only():
-    table = differences(world(SEARCHES, trials=5))
+    table = differences(answer_of(world(SEARCHES, trials=5)))
     assert [column.name for column in table.columns] == ["difference", "verdict", "runs", "settings found"]
     assert rows(table)["Anna − Cora"] == ["+2.00", "search not known", "3", "Anna's setting better"]
     assert any("It says nothing about the methods" in remark for remark in table.remarks)
@@ -114,7 +114,7 @@ def test_one_search_without_a_record_has_verdicts_about_settings_only():
 
 
 def test_one_search_with_a_record_names_it_and_tells_nothing_apart_on_frozen_features():
-    table = differences(FROZEN)
+    table = differences(answer_of(FROZEN))
     frame = read(table)
     searched = frame[~frame[["a", "b"]].isin(["untrained", "pretrained_pca"]).any(axis=1)]
     assert len(searched) == 171
@@ -124,7 +124,7 @@ def test_one_search_with_a_record_names_it_and_tells_nothing_apart_on_frozen_fea
 
 
 def test_given_settings_are_compared_by_their_runs():
-    table = differences(world({"a": (30.0, 30.1, 30.2), "b": (20.0, 20.1, 20.3)}))
+    table = differences(answer_of(world({"a": (30.0, 30.1, 30.2), "b": (20.0, 20.1, 20.3)})))
     assert "over runs of the given settings" in table.caption
     assert rows(table)["Anna − Bert"][1:3] == ["Anna better", "beyond 0.5"]
     assert table.columns[4].name == "runs"
@@ -132,5 +132,5 @@ def test_given_settings_are_compared_by_their_runs():
 
 def test_fewer_than_two_methods_are_said():
     for records in ((), world({"a": (30.0, 30.1)}).records):
-        table = differences(MeasuredExperiment(world({"a": (30.0, 30.1)}).summary, records))
+        table = differences(answer_of(MeasuredExperiment(world({"a": (30.0, 30.1)}).summary, records)))
         assert (table.rows, table.caption) == ((), "Fewer than two methods are compared.")

@@ -20,6 +20,7 @@ from reports.tables.formats import WRITERS, to_csv, to_html, to_json, to_markdow
 from reports.tables.latex import escape_latex, to_latex
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table, cell_text
+from results.findings.experiment import answer_of
 from results.published.claims import shipped_claims
 from results.published.tables import published_table, published_tables
 from results.store.experiment_results import MeasuredExperiment
@@ -191,12 +192,14 @@ def test_leaders_are_bold_in_all_formats():
 
 
 ALL = {
-    "differences": lambda: differences(measured()),
-    "peeking": lambda: peeking_table(with_trainings()),
-    "hyperparameters": lambda: hyperparameters(with_trainings()),
-    "costs": lambda: costs(measured(steps=400)),
-    "no peeking": lambda: peeking_table(measured()),
-    "no differences": lambda: differences(MeasuredExperiment(some_summary(title="None", methods=TITLES), ())),
+    "differences": lambda: differences(answer_of(measured())),
+    "peeking": lambda: peeking_table(answer_of(with_trainings())),
+    "hyperparameters": lambda: hyperparameters(answer_of(with_trainings())),
+    "costs": lambda: costs(answer_of(measured(steps=400))),
+    "no peeking": lambda: peeking_table(answer_of(measured())),
+    "no differences": lambda: differences(
+        answer_of(MeasuredExperiment(some_summary(title="None", methods=TITLES), ()))
+    ),
 }
 
 

@@ -9,13 +9,14 @@ from scipy import stats
 
 from reports.tables.formats import to_markdown
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
+from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import VALUES, measured, read, specs_of, with_trainings
 from tests.support.sample_records import some_run
 
 
 def test_hyperparameters_stand_beside_published_ones_with_validation_scores():
-    table = hyperparameters(with_trainings(), {"contrastive": {"loss.neg_margin": 0.3841191369511769}})
+    table = hyperparameters(answer_of(with_trainings()), {"contrastive": {"loss.neg_margin": 0.3841191369511769}})
     frame = read(table).set_index("Method: hyperparameter")
     ours = frame.loc["Contrastive | A_B: loss.neg_margin"]
     assert (ours["ours"], ours["published"]) == (0.5, pytest.approx(0.3841191369511769))
@@ -32,33 +33,35 @@ def test_validation_scores_need_all_trainings_of_a_run():
     whole = with_trainings()
     missing = specs_of(whole, "contrastive", 1)[2].fingerprint
     known = {name: kept for name, kept in whole.trainings.items() if name != missing}
-    frame = read(hyperparameters(MeasuredExperiment(whole.summary, whole.records, known))).set_index(
+    frame = read(hyperparameters(answer_of(MeasuredExperiment(whole.summary, whole.records, known)))).set_index(
         "Method: hyperparameter"
     )
     assert frame.loc["Contrastive | A_B: loss.neg_margin", "n"] == 2
     assert frame.loc["Triplet: loss.neg_margin", "n"] == 3
     runs = [some_run("contrastive", run, 0.5, hyperparameters={"loss.neg_margin": 0.5}) for run in range(2)]
-    elsewhere = read(hyperparameters(MeasuredExperiment(measured().summary, tuple(runs))))
+    elsewhere = read(hyperparameters(answer_of(MeasuredExperiment(measured().summary, tuple(runs)))))
     assert elsewhere[["validation MAP@R", "published"]].isna().all().all()
 
 
 def test_costs_are_steps_of_one_model_and_seconds_of_a_run():
-    frame = read(costs(measured(steps=400)))
+    frame = read(costs(answer_of(measured(steps=400))))
     assert len(frame) == len(VALUES)
     known = {"steps a model": 100.0, "models": 4, "seconds a run": 12.0}
     assert {name: frame[name].unique().tolist() for name in known} == {name: [value] for name, value in known.items()}
-    without = costs(measured())
+    without = costs(answer_of(measured()))
     assert read(without)["steps a model"].isna().all()
     assert without.notes[0].startswith("Steps were not recorded: Contrastive")
 
 
 def test_peeking_is_the_best_of_the_curve_less_the_chosen_point():
-    frame = read(peeking_table(with_trainings())).set_index("Method")
+    frame = read(peeking_table(answer_of(with_trainings()))).set_index("Method")
     assert frame["gain"].to_list() == pytest.approx([5] * 3)
     assert frame.loc["Triplet", "honest"] == pytest.approx(100 * np.mean(VALUES["triplet"]) / 4)
     assert frame["n"].to_list() == [3, 3, 3]
-    assert peeking_table(with_trainings()).notes == ("No test curves (`test_curves: true` records them): Absent.",)
-    assert peeking_table(measured()).rows == ()
+    assert peeking_table(answer_of(with_trainings())).notes == (
+        "No test curves (`test_curves: true` records them): Absent.",
+    )
+    assert peeking_table(answer_of(measured())).rows == ()
 
 
 def test_a_gain_that_is_zero_by_construction_is_not_shown():
@@ -69,6 +72,6 @@ def test_a_gain_that_is_zero_by_construction_is_not_shown():
         else curve
         for name, curve in world.test_curves.items()
     }
-    table = peeking_table(replace(world, test_curves=last))
+    table = peeking_table(answer_of(replace(world, test_curves=last)))
     assert [row.key for row in table.rows] == ["contrastive", "cosface"]
     assert table.notes[0].startswith("Not shown: Triplet. All trainings were cut off")

@@ -5,12 +5,12 @@ import math
 
 import pandas as pd
 import pytest
-from results.statistics.findings import findings_of
 
 from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import cell_text, with_notes
+from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
 from tests.support.sample_records import scores, some_run, some_summary
@@ -26,7 +26,7 @@ def records():
 
 def table(given=None, **changes):
     summary = some_summary(**{"methods": TITLES, "title": "A test", "trials": 50, **changes})
-    return table_of(MeasuredExperiment(summary, tuple(records() if given is None else given)))
+    return table_of(answer_of(MeasuredExperiment(summary, tuple(records() if given is None else given))))
 
 
 def measured_of(given):
@@ -118,9 +118,9 @@ def leaders_of(of):
 def test_methods_that_none_is_shown_to_be_better_than_are_bold_in_the_primary_score():
     clear = table(given=[*records()[:3], *FAR], **PAIR)
     assert leaders_of(clear) == {("triplet", "concatenated", "map_at_r")}
-    assert "| Triplet | 3 | 55.00 ± 13.83 |" in to_markdown(clear)
-    assert "**16.25 ± 3.46**" in to_markdown(clear)
-    assert r"$\mathbf{16.25 \pm 3.46}$" in to_latex(clear)
+    assert "| Triplet | 3 | 55.00 ± 11.44 |" in to_markdown(clear)
+    assert "**16.25 ± 2.49**" in to_markdown(clear)
+    assert r"$\mathbf{16.25 \pm 2.49}$" in to_latex(clear)
     assert "Bold: no other method is shown to be better." in to_markdown(clear)
     primary = {"metric": "precision_at_1", "embeddings": "separated"}
     named = table(given=[*records()[:3], *FAR], **PAIR, settings={**MLRC, "primary": primary}, reproductions=3)
@@ -168,8 +168,8 @@ def test_searches_and_their_runs_are_counted_apart():
     assert drawn.columns[0].name == "searches × runs"
     assert [shown.cells[0].written for shown in drawn.rows] == ["3 × 2", "1 run"]
     cell = cell_of(drawn, "triplet", "separated", "precision_at_1")
-    # The variance of one method's three searches, raised by the factor 1.175.
-    expected = 4.302652729911275 * math.sqrt(1.175 * 0.0025 / 3)
+    # The variance of one method's three searches, raised by the factor 1.25.
+    expected = 4.302652729911275 * math.sqrt(1.25 * 0.0025 / 3)
     assert (cell.value, cell.half_width) == (pytest.approx(0.55), pytest.approx(expected))
     frame = pd.read_csv(io.StringIO(to_csv(drawn))).set_index("method")
     assert set(zip(frame["n"], frame["unit"], frame["runs"], strict=True)) == {(3, "search", 6), (1, "run", 1)}
@@ -208,9 +208,9 @@ def test_the_last_epoch_is_shown_beside_without_marks():
 def test_findings_stand_below_the_table_what_must_be_known_first():
     flagged = [*records(), some_run("cosface", 2, 0.2, flags=("fold 1: training diverged (loss not finite)",))]
     drawn = table(given=flagged)
-    found = findings_of(measured_of(flagged))
-    assert [one.sentences for one in found if one.level != "note"] == list(drawn.notes)
-    assert {one.sentences for one in found if one.level == "note"} <= set(drawn.remarks)
+    found = answer_of(measured_of(flagged))
+    assert [one.sentences for one in found.findings if one.level != "note"] == list(drawn.notes)
+    assert {one.sentences for one in found.findings if one.level == "note"} <= set(drawn.remarks)
     assert drawn.notes[0].startswith("Not finished: Untrained trunk has 1 of 3 runs; CosFace has 1 of 3 runs.")
     assert "CosFace: 1 of 4 trainings diverged; their best checkpoint before that counts." in drawn.notes
     assert "| CosFace* | 1 |" in to_markdown(drawn)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from results.statistics.findings import findings_of
 
 from reproduce.commands.new import write_method
 from reproduce.errors import InputError
@@ -13,6 +12,7 @@ from reproduce.run import devices
 from reproduce.run.devices import check_device, default_workers
 from reproduce.run.session import open_session
 from reproduce.storage import only_run_of, open_store, storage_paths
+from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features
@@ -180,6 +180,6 @@ def test_printed_scores_of_a_card_become_a_note_of_the_tables(tmp_path, where):
     opened = open_session("quickstart", quickstart(methods=["contrastive", str(card)]), where)
     summary = opened.summary()
     assert summary.printed == {"own": {"precision_at_1": 65.9}}
-    (found,) = [one for one in findings_of(MeasuredExperiment(summary, (some_run("own"),))) if "Printed" in one.text]
+    (found,) = [one for one in answer_of(MeasuredExperiment(summary, (some_run("own"),))) if "Printed" in one.text]
     assert found.text == "Printed by the methods' sources: Own P@1 65.9."
     assert "printed" not in open_session("quickstart", quickstart(), where).summary().model_dump()

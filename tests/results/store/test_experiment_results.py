@@ -7,6 +7,7 @@ import pytest
 
 from reports.tables.result_table import table_of
 from reproduce.outputs.tables import stored_experiments
+from results.findings.experiment import answer_of
 from results.records import records
 from results.records.experiment_summary import ExperimentData
 from results.store.experiment_results import FOLDER, MeasuredExperiment
@@ -19,7 +20,7 @@ NAMES = [path.name.removesuffix(".json.xz") for path in sorted(FOLDER.glob("*.js
 @pytest.mark.parametrize("name", NAMES)
 def test_kept_records_make_a_whole_table_and_say_where_they_come_from(name):
     measured = MeasuredExperiment.kept(name)
-    table = table_of(measured)
+    table = table_of(answer_of(measured))
     assert [row.key for row in table.rows] == list(measured.summary.methods)
     for row in table.rows:
         values = [cell.value for cell in row.cells[1:]]

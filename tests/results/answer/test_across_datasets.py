@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from results.statistics.across_datasets import (
+from scipy import stats
+
+from results.answer.across_datasets import (
     error_of,
     over_datasets,
     pair_over_datasets,
@@ -16,17 +18,16 @@ from results.statistics.across_datasets import (
     side_of,
     surviving,
 )
-from results.statistics.compare import compare_methods
-from results.statistics.comparison import ComparedPair, MethodValues
-from scipy import stats
-
+from results.answer.question import Planned
+from results.answer.values import MethodValues, Pair
 from tests.benchmarks.board_calibration import FILE, consistent, simulate
+from tests.support.answers import asked
 
 
 def on_dataset(difference, error=None, degrees=10.0, untested=None):
     half_width = None if error is None else stats.t.ppf(0.975, degrees) * error
-    values = [MethodValues((mean,), 3) for mean in (difference, 0.0)]
-    return ComparedPair("a", "b", *values, untested, half_width, degrees)
+    values = [MethodValues((mean,), 3, Planned("a", 1, 3)) for mean in (difference, 0.0)]
+    return Pair("a", "b", *values, untested, half_width, degrees)
 
 
 def pair(differences, errors):
@@ -140,10 +141,10 @@ def test_the_same_order_is_a_share_of_pairs():
 
 
 def test_the_error_of_a_difference_is_that_of_its_test():
-    values = {"a": MethodValues((0.500, 0.504), 2), "b": MethodValues((0.480, 0.482), 2)}
-    assert error_of(compare_methods(values).pair("b", "a")) == pytest.approx(0.00332415, rel=1e-5)
-    missing = {**values, "c": MethodValues((0.4,), 1, missing="searches missing")}
-    assert error_of(compare_methods(missing).pair("a", "c")) is None
+    values = {"a": (0.500, 0.504), "b": (0.480, 0.482)}
+    assert error_of(asked(values).pair("b", "a")) == pytest.approx(13e-6**0.5)
+    missing = {**values, "c": (Planned("c", 2, 1), (0.4,))}
+    assert error_of(asked(missing).pair("a", "c")) is None
 
 
 def test_the_recorded_simulation_keeps_what_the_docs_promise():

@@ -21,16 +21,21 @@ def test_a_run_has_every_value_once():
     assert values["concatenated", "total_training_steps"] == 2.0  # of each of the four models
 
 
-def test_values_are_gathered_by_method_and_search_in_the_order_of_the_runs():
-    records = [some_run("triplet", 1, 0.5), some_run("margin", 0, 0.4), some_run("triplet", 0, 0.3)]
-    records += [some_run("triplet", 0, 0.2, search=1)]
-    values = experiment(*records).values("precision_at_1", "separated")
-    assert list(values) == ["triplet", "margin"]
-    assert values == {"triplet": {0: [0.5, 0.3], 1: [0.2]}, "margin": {0: [0.4]}}
+def of_score(measured, metric, embeddings):
+    """Method, search, run and value of each row with a score."""
+    frame = measured.frame[(measured.frame["metric"] == metric) & (measured.frame["embeddings"] == embeddings)]
+    return [tuple(row) for row in frame[["method", "search", "run", "value"]].itertuples(index=False)]
+
+
+def test_the_frame_has_a_row_for_every_score_in_the_order_of_the_runs():
+    records = [some_run("triplet", 1, 0.5), some_run("margin", 0, 0.4), some_run("triplet", 0, 0.2, search=1)]
+    expected = [("triplet", 0, 1, 0.5), ("margin", 0, 0, 0.4), ("triplet", 1, 0, 0.2)]
+    assert of_score(experiment(*records), "precision_at_1", "separated") == expected
+    assert set(experiment(*records).frame["dataset"]) == {records[0].dataset}
 
 
 def test_runs_without_a_metric_are_left_out():
     measured = experiment(some_run(run=0), some_run(run=1, metrics_separated={"nmi": 0.5}, iterations=4))
-    assert measured.values("nmi", "separated") == {"triplet": {0: [0.5]}}
-    assert measured.values("nmi", "concatenated") == measured.values("map_at_r", "last_epoch") == {}
-    assert measured.values("total_training_steps", "separated") == {"triplet": {0: [1.0]}}
+    assert of_score(measured, "nmi", "separated") == [("triplet", 0, 1, 0.5)]
+    assert of_score(measured, "nmi", "concatenated") == of_score(measured, "map_at_r", "last_epoch") == []
+    assert of_score(measured, "total_training_steps", "separated") == [("triplet", 0, 1, 1.0)]

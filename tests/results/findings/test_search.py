@@ -5,15 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from results.statistics.primary_comparison import primary_comparison
-from results.statistics.search_findings import (
+
+from results.answer.gains import gains_over
+from results.findings.experiment import answer_of
+from results.findings.search import (
     cut_offs,
     range_ends,
-    search_findings,
     validation_scores,
 )
-from results.statistics.tuning import gains_over
-
 from results.records.records import CurvePoint
 from results.spec.search_settings import SearchedRange
 from results.store.experiment_results import MeasuredExperiment
@@ -142,7 +141,7 @@ def test_planned_looks_say_what_the_answer_cost_and_what_a_fixed_plan_would_cost
     values = {"a": [[good], [good + 0.004], [good - 0.004]], "b": [[0.1], [0.104], [0.096]]}
     search = {"trials": 17, "searches": 3, "until_decided": True}
     world = searched(values, runs=1, search=search)
-    (found,) = (one for one in search_findings(world, primary_comparison(world)) if "looks" in one.text)
+    (found,) = (one for one in answer_of(world).findings if "looks" in one.text)
     assert found.text == f"{outcome} after 3 searches of each method; looks were planned after 3, 4, 5, 6 and 8."
     assert found.detail.startswith("A verdict of this look has a level of 0.6 %. Over all looks the level is 5 %")
     fixed = "smallest of these differences, 10.0 points, with a probability of 80 % takes 2 searches of each."
@@ -160,16 +159,17 @@ def test_tuning_is_compared_with_the_defaults_of_each_method():
     runs = {"a": 6, "b": 6, "a_default": 2, "b_default": 2}
     defaults = {"a_default": "a", "b_default": "b"}
     world = replace(world, summary=world.summary.model_copy(update={"runs": runs, "defaults": defaults}))
-    first, second = gains_over(world, world, defaults)
+    answer = answer_of(world)
+    first, second = gains_over(answer, answer, defaults)
     assert (first.gain, second.gain, first.below, second.below) == pytest.approx((0.1, 0, 0, 1))
     assert first.p < 0.05 < second.p
-    (found,) = (one for one in search_findings(world, primary_comparison(world)) if "Tuning" in one.text)
+    (found,) = (one for one in answer.findings if "Tuning" in one.text)
     assert found.text.startswith("Tuning gained, over the cards' own settings, in points: A +10.0 ± ")
     assert found.detail.endswith("Searches whose setting is below the default: B 1 of 3.")
-    assert [(pair.a, pair.b) for pair in primary_comparison(world).pairs] == [("a", "b")]
+    assert [(pair.a, pair.b) for pair in answer.pairs] == [("a", "b")]
     few = searched({**values, "a_default": [[0.1]], "b_default": [[0.1]]})
     few = replace(few, summary=world.summary.model_copy(update={"runs": {**runs, "a_default": 1, "b_default": 1}}))
-    assert "What tuning gained is not known." in [one.text for one in search_findings(few, primary_comparison(few))]
+    assert "What tuning gained is not known." in [one.text for one in answer_of(few).findings]
 
 
 @pytest.mark.parametrize("data", ["glyphs", "handwriting"])
@@ -177,7 +177,7 @@ def test_what_tuning_bought_on_the_kept_records_is_what_the_docs_say(data):
     tuned, default = (MeasuredExperiment.kept(f"{name}_{data}") for name in ("search_variance", "defaults"))
     assert tuned.summary.experiment.conditions == default.summary.experiment.conditions
     page = (Path(__file__).parents[3] / "docs" / "comparisons.md").read_text(encoding="utf-8")
-    found = gains_over(tuned, default, {key: key for key in default.summary.methods})
+    found = gains_over(answer_of(tuned), answer_of(default), {key: key for key in default.summary.methods})
     assert len(found) == 8
     for one in found:
         star = "*" if one.p < 0.05 else ""

@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from results.statistics.finding import origin_findings
-from results.statistics.findings import budget_finding, findings_of, missing_units
-from results.statistics.planning import Detectable
 
+from results.answer.caveats import budget_finding
+from results.answer.planning import Detectable
+from results.answer.question import Question
+from results.findings.experiment import answer_of
+from results.findings.origin import origin_findings
 from results.records.experiment_summary import ExperimentData
 from results.spec.data_choice import FEATURES
-from results.spec.experiment_spec import PrimaryScore
 from results.spec.search_settings import SearchedRange
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
@@ -21,7 +22,7 @@ from tests.support.sample_records import changed_run, some_provenance, some_resu
 
 
 def texts(world, level=None, where=None):
-    return [one.text for one in findings_of(world) if level in (None, one.level) and where in (None, one.where)]
+    return [one.text for one in answer_of(world).findings if level in (None, one.level) and where in (None, one.where)]
 
 
 def with_settings(world, overrides):
@@ -38,9 +39,9 @@ def test_missing_searches_and_runs_are_named_first():
     searches = searched(a=(30, 31, 32), b=(20,)).measured
     assert texts(searches)[0] == "Not finished: B has 1 of 3 searches."
     runs = material(values(a=A, b=B[:2]), titles={"a": "A", "b": "B", "never": "Never run"}).measured
-    assert missing_units(runs) == {"b": "2 of 4 runs", "never": "0 of 4 runs"}
+    assert answer_of(runs).missing == {"b": "2 of 4 runs", "never": "0 of 4 runs"}
     assert texts(runs)[0] == "Not finished: B has 2 of 4 runs; Never run has 0 of 4 runs."
-    assert missing_units(given(a=A, b=B)) == {}
+    assert answer_of(given(a=A, b=B)).missing == {}
 
 
 def test_a_part_of_the_budget_counts_no_trials_where_nothing_is_searched():
@@ -51,27 +52,29 @@ def test_a_part_of_the_budget_counts_no_trials_where_nothing_is_searched():
 
 
 def test_what_can_stay_unseen_is_that_of_the_budget():
-    found = next(
-        one for one in findings_of(searched(a=(30, 31, 32), b=(29, 31.5, 32)).measured) if "unseen" in one.text
-    )
-    assert (found.level, found.where) == ("limit", "comparison")
+    found = answer_of(searched(a=(30, 31, 32), b=(29, 31.5, 32), c=(20, 24, 28)).measured)
+    finding = next(one for one in found.findings if "unseen" in one.text)
+    assert (finding.level, finding.where) == ("limit", "comparison")
+    seen = [100 * pair.smallest for pair in found.pairs]
+    assert finding.text == f"Differences below {min(seen):.1f} to {max(seen):.1f} points can stay unseen."
+    asked = Question(embeddings="concatenated")
     seen = Detectable("search", 5, 3, 0.0159, 0.0751, 0.0556, 480, 0.005, "this experiment")
-    assert budget_finding(seen, PrimaryScore()).sentences == (
+    assert budget_finding(seen, asked).sentences == (
         "Differences below 7.5 points can stay unseen. 3 searches of each of 5 methods show larger ones in "
         "concatenated MAP@R with a probability of 80 %. One search more of each would show 5.6 points. A difference of "
         "0.5 points takes 480 searches of each. This follows from a deviation of 1.59 points between searches in this "
         "experiment, for tests of all pairs."
     )
     runs = replace(seen, unit="run", units=1, smallest=None, needed=None)
-    assert budget_finding(runs, PrimaryScore()).text == "1 run of each of 5 methods can show no difference."
-    assert "takes more than 1,000 runs of each" in budget_finding(runs, PrimaryScore()).detail
-    once = budget_finding(replace(seen, unit="single search", units=1, one_more=0.08), PrimaryScore(compare="best"))
+    assert budget_finding(runs, asked).text == "1 run of each of 5 methods can show no difference."
+    assert "takes more than 1,000 runs of each" in budget_finding(runs, asked).detail
+    once = budget_finding(replace(seen, unit="single search", units=1, one_more=0.08), replace(asked, compare="best"))
     assert "One search more" not in once.detail  # Two searches of each see less than one with an assumed deviation.
     assert once.detail.endswith(
         "in this experiment, doubled for one search each, for tests of each method with the best."
     )
     unknown = replace(seen, units=1, deviation=None, smallest=None, one_more=None, needed=None, source="")
-    assert budget_finding(unknown, PrimaryScore()).sentences.endswith("3 searches of each would say.")
+    assert budget_finding(unknown, asked).sentences.endswith("3 searches of each would say.")
 
 
 def test_a_method_below_the_untrained_trunk_is_named_and_features_are_no_trunk():
@@ -117,7 +120,7 @@ def test_drawn_and_own_splits_are_named():
 
 def test_a_single_search_says_what_is_not_known_or_names_the_record():
     unknown, known = (
-        next(one for one in findings_of(world) if one.text == "One search of each method.")
+        next(one for one in answer_of(world).findings if one.text == "One search of each method.")
         for world in (measured(), MeasuredExperiment.kept("mlrc_frozen_cub200_subset"))
     )
     assert unknown.detail.startswith("How far searches of this kind vary is not known")
@@ -126,10 +129,11 @@ def test_a_single_search_says_what_is_not_known_or_names_the_record():
     assert "One search of each method." not in texts(given(a=A, b=B))
 
 
-def test_a_failed_search_is_named_and_a_failed_run_is_none():
+def test_failed_searches_and_runs_are_named_and_cannot_be_read_as_crashes():
     found = texts(searched(a=(29.26, 28.01, 8.13), b=(40, 39, 38)).measured, "limit", "search")
-    assert found == ["A: 1 of 3 searches failed (8.1; median 28.0)."]
-    assert not any("failed" in text for text in texts(given(a=[0.9, 0.9, 0.1, 0.9], b=B)))
+    assert found == ["A: 1 of 3 searches found no good setting (8.1; the others 28.0 to 29.3)."]
+    of_runs = texts(given(a=[0.9, 0.9, 0.1, 0.9], b=B), "limit", "search")
+    assert of_runs == ["A: 1 of 4 runs lies far below the others (5.0; the others 25.0)."]
 
 
 def test_hyperparameters_of_papers_carry_their_papers_choice():
@@ -158,7 +162,7 @@ def test_cut_off_trainings_are_counted_and_named_by_method():
     world = with_trainings()
     spec = specs_of(world, "triplet")[0]
     stopped = {**world.trainings, spec.fingerprint: some_result(spec, best_iteration=100)}
-    found = next(one for one in findings_of(replace(world, trainings=stopped)) if "Cut off" in one.text)
+    found = next(one for one in answer_of(replace(world, trainings=stopped)).findings if "Cut off" in one.text)
     assert found.text == "Cut off while the validation score still rose: 35 of 36 trainings."
     assert found.detail.startswith("Triplet 11 of 12, Contrastive | A_B, CosFace. More epochs")
     assert "Cut off while the validation score still rose: all 36 trainings." in texts(world, "limit", "training")
