@@ -59,7 +59,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/results/answer/test_pair_tests.py",
         "tests/results/answer/test_compare.py",
     ),
-    "results/answer/question.py": ("tests/results/answer/test_primary_comparison.py",),
+    "results/answer/question.py": ("tests/results/answer/test_question.py",),
     "results/records/records.py": (
         "tests/results/records",
         "tests/results/answer/test_search_findings.py",

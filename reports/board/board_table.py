@@ -26,6 +26,9 @@ from results.wording import capitalized, counted, joined, listed
 ORDER: tuple[BoardVerdict, ...] = ("consistent", "hint: same on both", "depends on the dataset", "cannot tell")
 """The verdicts, answers first."""
 
+_NAMED_CONDITIONS = ("protocol", "trunk.name", "trunk.weights", "trunk.frozen", "embedding_size")
+"""Conditions that the caption names; the others are equal too."""
+
 _NAMED = 3
 """Largest number of methods that the headline names."""
 
@@ -50,7 +53,7 @@ def ranking_table(board: Board) -> Table:
         rows.append(Row(board.methods[key], (*cells, *over), key))
     titles = joined([one.title for one in board.datasets])
     over_columns = (Column("mean rank"), Column("rank on all"))
-    common = joined([f"{key} {text}" for key, text in board.conditions.items() if key != "score"])
+    common = joined([f"{key} {board.conditions[key]}" for key in _NAMED_CONDITIONS if key in board.conditions])
     return Table(
         title=f"{counted(count, 'method')} on {len(board.datasets)} datasets: {titles}",
         caption=f"{capitalized(board.score_name)} in percent, the best mean rank first. Rank: "

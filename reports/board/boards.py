@@ -23,8 +23,8 @@ from results.answer.answer_question import answer
 from results.answer.values import Answer
 from results.findings.experiment import answer_of
 from results.spec.data_choice import OWN_DATA
-from results.spec.trunk_spec import TrunkSpec
 from results.store.experiment_results import MeasuredExperiment
+from results.values import flat
 from results.wording import counted, distinct
 
 _TITLES = {
@@ -34,6 +34,10 @@ _TITLES = {
     "inshop": "In-Shop",
     "inat2018": "iNaturalist 2018",
 }
+
+
+_OF_THE_DATA: Any = {"trunk": {"width"}, "images": {"resize", "evaluation_resize"}}
+"""Conditions that follow from the data: the number of features, and how large images are before the crop."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +79,11 @@ class Source:
 
     @property
     def conditions(self) -> dict[str, str]:
-        """What experiments on one board have in common, in words."""
+        """What experiments on one board have in common: score, protocol and every condition of the trainings."""
         experiment = self.measured.summary.experiment
-        return {
-            "score": f"{self.answer.question.embeddings} {self.answer.question.score}",
-            "protocol": experiment.protocol,
-            "trunk": _trunk_words(experiment.conditions.trunk.model_copy(update={"width": None})),
-            "embedding size": str(experiment.conditions.embedding_size),
-        }
+        settings = flat(experiment.conditions.model_dump(mode="json", exclude=_OF_THE_DATA))
+        common = {"score": self.answer.question.score_name, "protocol": experiment.protocol}
+        return common | {key: str(value) for key, value in settings}
 
     @property
     def budget(self) -> str:
@@ -91,14 +92,6 @@ class Source:
         searches = summary.experiment.search.searches
         of_search = f"{searches} x {summary.trials} trials, " if summary.trials else "given settings, "
         return f"{of_search}{counted(summary.reproductions, 'run')}" + (" each" if searches > 1 else "")
-
-
-def _trunk_words(trunk: TrunkSpec) -> str:
-    parts = [f"{'frozen' if trunk.frozen else 'trained'} {trunk.name}", f"{trunk.weights} weights"]
-    defaults = TrunkSpec(name=trunk.name, weights=trunk.weights, frozen=trunk.frozen)
-    changed = trunk.model_dump(exclude={"name", "weights", "frozen"})
-    parts += [f"{key} {value}" for key, value in changed.items() if value != getattr(defaults, key)]
-    return ", ".join(parts)
 
 
 def with_all_methods(measured: MeasuredExperiment, titles: Mapping[str, str]) -> MeasuredExperiment:

@@ -30,11 +30,14 @@ def test_datasets_under_the_same_conditions_stand_together():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (FROZEN, "trunk frozen efficientnet_lite0, imagenet weights"),
-        ({"trunk": {"name": "small_conv", "weights": "random", "pooling": "average_max"}}, "pooling average_max"),
-        ({"embedding_size": 64}, "embedding size 64"),
+        (FROZEN, "trunk.name efficientnet_lite0, trunk.weights imagenet, trunk.frozen True"),
+        ({"trunk": {"name": "small_conv", "weights": "random", "pooling": "average_max"}}, "trunk.pooling average_max"),
+        ({"embedding_size": 64}, "embedding_size 64"),
+        ({"training": {"max_epochs": 7}}, "training.max_epochs 7"),
+        ({"embedder": {"init": "pca"}}, "embedder.init pca"),
+        ({"normalization": "ball"}, "normalization ball"),
         ({"protocol": "standard"}, "protocol standard"),
-        ({"primary": {"metric": "precision_at_1"}}, "score concatenated precision_at_1"),
+        ({"primary": {"metric": "precision_at_1"}}, "score concatenated P@1"),
     ],
 )
 def test_unlike_things_stay_apart_and_a_line_says_why(settings, said):
