@@ -44,7 +44,7 @@ def standard(study: Study, lab: Lab) -> list[RunRecord]:
     # Test the model of the chosen epoch, and beside it that of the last epoch.
     return lab.test(
         [
-            study.test_job(PROTOCOL, hyperparameters, run, (result,), folds[run], chosen[run].flags)
+            study.test_job(PROTOCOL, hyperparameters, run, (result,), folds[run], chosen[run].events)
             for run, result in enumerate(results)
         ]
     )

@@ -104,7 +104,7 @@ def table_of(measured: MeasuredExperiment) -> Table:
             continue
         suffix = "" if own[0].dimensions == _trained_dimensions(records) else f" ({own[0].dimensions}-dim)"
         reason = summary.left_out.get(key)
-        flagged = "*" if any(run.flags for run in own) else ""
+        flagged = "*" if any(run.events for run in own) else ""
         cells = [_score_cell(measured, one, own, comparison) for one in scores]
         sign = reason.sign if reason else ""
         rows.append(Row(titles[key] + suffix, (_count(measured, key, units[key]), *cells), key, sign + flagged))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from results.records.records import FoldResult
+from results.records.records import Event, FoldResult
 from results.spec.conditions import TrainingSettings
 
 
@@ -14,10 +14,11 @@ class EpochChoice:
 
     Attributes:
         epoch: Number of epochs to train; 0 if no fold was validated after its start.
+        events: What happened in the folds' trainings.
     """
 
     epoch: int
-    flags: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
 
 
 def choose_epoch(folds: Sequence[FoldResult], settings: TrainingSettings) -> EpochChoice:
@@ -31,20 +32,11 @@ def choose_epoch(folds: Sequence[FoldResult], settings: TrainingSettings) -> Epo
     means = [fmean(fold.curve[number].map_at_r or 0.0 for fold in counted) for number in range(common)]
     # `max` returns the first of equal scores. Number 0 is the network before training, which is never chosen.
     best = max(range(1, common), key=means.__getitem__, default=0)
-    flags = _divergences(folds, counted)
+    events = [
+        Event(kind="diverged", fold=fold.spec.fold, iteration=fold.iterations, choosing=True)
+        for fold in folds
+        if fold.status != "ok"
+    ]
     if best and means[best] <= means[0]:
-        flags = (*flags, "choosing the epoch: no trained epoch beat the untrained network on the mean over the folds")
-    return EpochChoice(min(best * settings.validate_every, settings.max_epochs), flags)
-
-
-def _divergences(folds: Sequence[FoldResult], counted: Sequence[FoldResult]) -> tuple[str, ...]:
-    flags = []
-    for number, fold in enumerate(folds):
-        if fold.status == "ok":
-            continue
-        if not counted:
-            outcome = "no epoch could be chosen, so the untrained network is tested"
-        else:
-            outcome = "its validations before that count" if fold in counted else "the other folds choose the epoch"
-        flags.append(f"choosing the epoch, fold {number}: training diverged ({fold.reason}); {outcome}")
-    return tuple(flags)
+        events.append(Event(kind="no gain", fold=None, choosing=True))
+    return EpochChoice(min(best * settings.validate_every, settings.max_epochs), tuple(events))

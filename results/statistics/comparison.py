@@ -20,7 +20,7 @@ FAILED_DEVIATIONS, FAILED_LEAST = 5.0, 0.02
 """A search failed if it lies further below the median of its method's searches than so many deviations of the other
 methods' searches, and further than two points."""
 
-Missing = Literal["searches missing", "runs missing"]
+Missing = Literal["searches missing", "runs missing", "older evaluation"]
 Untested = Missing | Literal["single runs", "search not known"]
 
 

@@ -46,6 +46,8 @@ def missing_units(measured: MeasuredExperiment) -> dict[str, str]:
     for key, own in unit_values(measured, measured.values(score.metric, score.embeddings)).items():
         if own.missing == "searches missing":
             missing[key] = f"{len(own.units)} of {summary.experiment.search.searches} searches"
+        elif own.missing == "older evaluation":
+            missing[key] = "runs of an older evaluation"
         elif own.missing:
             missing[key] = f"{own.runs} of {counted(summary.runs[key], 'run')}"
     return missing

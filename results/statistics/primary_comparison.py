@@ -3,6 +3,8 @@
 The comparison of a score is made here and nowhere else, for the page, the tables and the claims.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from results.spec.experiment_spec import Experiment, Metric, PrimaryScore
@@ -81,6 +83,8 @@ def unit_values(measured: MeasuredExperiment, values: Values) -> dict[str, Metho
     """
     summary, searched = measured.summary, measured.searched_methods
     searches, units_of = summary.experiment.search.searches, {}
+    newest = max((run.evaluation_version for run in measured.records), default=0)
+    older = {run.method for run in measured.records if run.evaluation_version < newest}
     for key in summary.methods:
         own, planned, constant = values.get(key, {}), summary.runs[key], key in summary.constant
         missing: Missing | None = None
@@ -93,7 +97,7 @@ def unit_values(measured: MeasuredExperiment, values: Values) -> dict[str, Metho
             runs = [value for runs in own.values() for value in runs]
             missing = "runs missing" if len(runs) < planned else None
             units_of[key] = MethodValues(tuple(runs), len(runs), key in searched, constant, missing)
-    return units_of
+    return {key: replace(own, missing="older evaluation") if key in older else own for key, own in units_of.items()}
 
 
 def resolution(measured: MeasuredExperiment, metric: str, embeddings: str) -> float:

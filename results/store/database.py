@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from results.store import StoreError
 from results.values import Record
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 VERSION_TABLE = "suite_schema"
 
 _CONTENT = "sha256 TEXT NOT NULL, content TEXT NOT NULL"

@@ -3,13 +3,14 @@
 import pytest
 
 from results.records.epoch_choice import choose_epoch
-from results.records.records import CurvePoint, FoldResult
+from results.records.records import CurvePoint, Event, FoldResult
 from results.spec.conditions import TrainingSettings
 from tests.support.sample_records import some_spec
 from tests.support.toys import made_up_result
 
 SETTINGS = TrainingSettings(max_epochs=5, validate_every=2)
 """Validations after epochs 0, 2, 4 and 5."""
+DIVERGED = Event(kind="diverged", fold=some_spec().fold, iteration=100, choosing=True)
 
 
 def fold(*scores: float, reason: str | None = None) -> FoldResult:
@@ -49,10 +50,7 @@ def test_only_epochs_that_every_fold_reached_are_candidates() -> None:
 def test_a_fold_that_diverged_is_left_out_and_named() -> None:
     choice = choose_epoch([fold(0.1, 0.2, 0.4, 0.3), diverged(0.1, 0.9), fold(0.1, 0.2, 0.4, 0.3)], SETTINGS)
     assert choice.epoch == 4
-    assert choice.flags == (
-        "choosing the epoch, fold 1: training diverged (loss not finite at iteration 7); the other folds choose the "
-        "epoch",
-    )
+    assert choice.events == (DIVERGED,)
 
 
 @pytest.mark.parametrize(
@@ -67,19 +65,16 @@ def test_a_fold_that_diverged_is_left_out_and_named() -> None:
 def test_if_all_folds_diverged_their_validations_before_that_count(folds: list[FoldResult], epoch: int) -> None:
     choice = choose_epoch(folds, SETTINGS)
     assert choice.epoch == epoch
-    assert len(choice.flags) == 2
-    assert choice.flags[0].endswith("; its validations before that count")
+    assert choice.events == (DIVERGED, DIVERGED)
 
 
 def test_if_no_fold_was_validated_after_its_start_the_untrained_network_is_tested() -> None:
     choice = choose_epoch([diverged(0.1), diverged()], SETTINGS)
     assert choice.epoch == 0
-    assert all(flag.endswith("no epoch could be chosen, so the untrained network is tested") for flag in choice.flags)
+    assert choice.events == (DIVERGED, DIVERGED)
 
 
 def test_a_mean_that_does_not_beat_the_untrained_network_is_said() -> None:
     choice = choose_epoch([fold(0.4, 0.2, 0.3, 0.3), fold(0.2, 0.3, 0.2, 0.2)], SETTINGS)
     assert choice.epoch == 2
-    assert choice.flags == (
-        "choosing the epoch: no trained epoch beat the untrained network on the mean over the folds",
-    )
+    assert choice.events == (Event(kind="no gain", fold=None, choosing=True),)

@@ -10,6 +10,7 @@ from reports.tables.formats import to_csv, to_markdown
 from reports.tables.latex import to_latex
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import cell_text, with_notes
+from results.records.records import Event
 from results.statistics.findings import findings_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
@@ -206,7 +207,7 @@ def test_the_last_epoch_is_shown_beside_without_marks():
 
 
 def test_findings_stand_below_the_table_what_must_be_known_first():
-    flagged = [*records(), some_run("cosface", 2, 0.2, flags=("fold 1: training diverged (loss not finite)",))]
+    flagged = [*records(), some_run("cosface", 2, 0.2, events=(Event(kind="diverged", fold=1),))]
     drawn = table(given=flagged)
     found = findings_of(measured_of(flagged))
     assert [one.sentences for one in found if one.level != "note"] == list(drawn.notes)
