@@ -53,16 +53,6 @@ def test_a_content_that_this_release_cannot_read_is_damaged(database, table):
     assert found(database)[0][0] == "damaged"
 
 
-@pytest.mark.parametrize("table", ["trainings", "runs", "studies"])
-def test_a_content_under_another_name_is_damaged_and_missed_by_others(database, table):
-    change(database, f"UPDATE {table} SET fingerprint = 'other' WHERE rowid = 1")
-    damaged, *missing = found(database)
-    assert damaged == ("damaged", f"row other of {table}", "its content belongs to another row")
-    assert [kind for kind, _, _ in missing] == ["missing"]
-    change(database, "UPDATE trials SET number = 9 WHERE number = 1")
-    assert ("damaged", f"trial 9 of study {STUDY}", "its content belongs to another row") in found(database)
-
-
 @pytest.mark.parametrize(
     ("table", "needing"),
     [
