@@ -93,7 +93,7 @@ def merge_stores(into: StoragePaths, other: StoragePaths) -> dict[str, int]:
     The other store, which is only read, first passes the check of `reproduce store check`, but may lack checkpoints.
 
     Returns:
-        How much was added, by kind.
+        How many rows were added, by table, and how many files.
 
     Raises:
         InputError: The other store has a damaged row or file, or lacks a row, or the two have different results under
@@ -112,13 +112,7 @@ def merge_stores(into: StoragePaths, other: StoragePaths) -> dict[str, int]:
     for name in new:
         write_atomically(into.artifacts / name, (other.artifacts / name).read_bytes())
     added = add_rows(target, source)
-    kinds = {
-        "training(s)": "trainings",
-        "test evaluation(s)": "runs",
-        "experiment(s)": "experiments",
-        "trial(s)": "trials",
-    }
-    return {**{words: added[table] for words, table in kinds.items()}, "file(s)": len(new)}
+    return {**{table: added[table] for table in ("trainings", "runs", "experiments", "trials")}, "files": len(new)}
 
 
 def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) -> int:

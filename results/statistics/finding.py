@@ -61,9 +61,7 @@ def _differences(
         for _, run in runs:
             by_version.setdefault(getattr(run, f"{what}_version"), set()).add(run.method)
         if len(by_version) > 1:
-            named = "; ".join(
-                f"version {number}: {', '.join(sorted(own))}" for number, own in sorted(by_version.items())
-            )
+            named = "; ".join(f"version {key}: {', '.join(sorted(own))}" for key, own in sorted(by_version.items()))
             yield f"The runs were {verb} by different versions of the {what} ({named}). Their scores do not compare."
         elif what == "evaluation" and by_version and max(by_version) < EVALUATION_VERSION:
             yield (

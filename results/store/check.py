@@ -30,8 +30,8 @@ class StoreFault:
     """Something in a store that is not as the suite writes it.
 
     Attributes:
-        kind: `damaged` cannot be read or has another hash than its content. `missing` is needed by something
-            else. `foreign` belongs to nothing in the store; it does no harm.
+        kind: `damaged` cannot be read or has another hash than its content. `missing` is needed by something else.
+            `foreign` belongs to nothing in the store; it does no harm.
         name: The row or the file.
         reason: What is wrong with it.
     """
@@ -98,12 +98,10 @@ def check_records(database: Database, progress: Callable[[int, int], None] | Non
 def _name(table: str, row: _Row) -> str:
     if table == "trials":
         return f"trial {row['number']} of study {row['study']}"
-    place = row["fingerprint"] if "fingerprint" in row else " ".join(map(str, [*row.values()][:4]))
-    return f"row {place} of {table}"
+    return f"row {row.get('fingerprint') or ' '.join(map(str, [*row.values()][:4]))} of {table}"
 
 
 def _read(table: str, row: _Row) -> Any:
-    """Return the record of a row; raise ValueError if it is damaged."""
     content = content_of(row)
     return _RECORDS[table].model_validate_json(content) if table in _RECORDS else json.loads(content)
 

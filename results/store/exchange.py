@@ -10,14 +10,12 @@ from results.values import Record
 _CIRCUMSTANCES = {"wall_time", "provenance"}
 """Parts of a record that may differ between two machines that had the same outcome."""
 
-_RECORDS: dict[str, type[Record]] = {"trainings": FoldResult, "runs": RunRecord, "trials": Trial}
-
-_COMPARED = {
-    "trainings": ("fingerprint", "content"),
-    "runs": ("fingerprint", "content"),
-    "trials": ("study, number", "content"),
-    "experiment_studies": ("experiment, method, search", "study"),
-    "experiment_runs": ("experiment, method, search, run", "run_fingerprint"),
+_COMPARED: dict[str, tuple[str, str, type[Record] | None]] = {
+    "trainings": ("fingerprint", "content", FoldResult),
+    "runs": ("fingerprint", "content", RunRecord),
+    "trials": ("study, number", "content", Trial),
+    "experiment_studies": ("experiment, method, search", "study", None),
+    "experiment_runs": ("experiment, method, search, run", "run_fingerprint", None),
 }
 """What names a row, and what two rows of one name must agree in. Of other tables either row will do."""
 
@@ -34,11 +32,11 @@ def conflicts(into: Database, other: Database) -> list[str]:
     """Return the names of the rows that two stores have with different outcomes."""
     found = []
     with into.writing(other) as connection:
-        for table, (key, value) in _COMPARED.items():
+        for table, (key, value, kind) in _COMPARED.items():
             both = f"main.{table} AS mine JOIN other.{table} AS theirs USING ({key})"
             differing = f"SELECT {key}, mine.{value}, theirs.{value} FROM {both} WHERE mine.{value} != theirs.{value}"
             for *name, first, second in connection.execute(differing):
-                if value != "content" or _outcomes_differ(_RECORDS[table], first, second):
+                if kind is None or _outcomes_differ(kind, first, second):
                     found.append(f"{' '.join(map(str, name))} of {table}")
     return found
 

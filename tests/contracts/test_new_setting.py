@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from results.records.records import RunRecord
 from results.store.database import Database
-from results.values import Record, optional
 from tests.support.command_line import environment
-from tests.support.sample_records import some_result, some_run, some_spec
 from tests.support.tiny_run import GlyphRun
 
 PLAIN, OPTIONAL = "    blur: float = 0.0\n", "    blur: float = optional(0.0)\n"
@@ -77,31 +74,3 @@ def test_a_run_finds_its_trainings_under_an_optional_setting_and_trains_for_anot
     assert names() == before
     (old / "tiny.yaml").write_text((old / "tiny.yaml").read_text() + "blur: 0.5\n")
     assert "16 trainings, 0 in the store" in said(old, OPTIONAL, "plan tiny.yaml")
-
-
-class Old(Record):
-    size: int = 3
-
-
-class New(Old):
-    blur: float = optional(0.0, ge=0)
-
-
-class Holder(Record):
-    parts: tuple[Old, ...]
-
-
-def test_an_optional_field_is_part_of_a_name_where_it_has_another_value() -> None:
-    names = [Holder(parts=(part,)).identity() for part in (Old(), New(), New(blur=1))]
-    assert names[0] == names[1] != names[2]
-    assert New().model_dump() == {"size": 3, "blur": 0.0}, "it is written all the same"
-
-
-def test_a_record_keeps_the_name_that_it_was_written_with() -> None:
-    run = some_run()
-    spec = some_spec().model_copy(update={"fingerprint": "a" * 32})
-    for record in (some_result(spec), run.model_copy(update={"specs": (spec,), "fingerprint": "b" * 32})):
-        again = type(record).model_validate_json(record.model_dump_json())
-        assert again == record
-        assert again.fingerprint == ("b" * 32 if isinstance(record, RunRecord) else "a" * 32)
-    assert spec.changed().fingerprint == some_spec().fingerprint, "a new specification has a name of its own"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from results.records.epoch_choice import choose_epoch
+from protocols.standard import choose_epoch
 from results.records.records import CurvePoint, Event, FoldResult
 from results.spec.conditions import TrainingSettings
 from tests.support.sample_records import some_spec

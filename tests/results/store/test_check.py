@@ -45,12 +45,8 @@ def test_a_changed_content_is_damaged(database, table):
     assert (kind, reason) == ("damaged", "its hash is not that of its content")
     assert table.rstrip("s") in name
     assert {kind for kind, _, _ in others} <= {"missing"}
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_a_content_that_this_release_cannot_read_is_damaged(database, table):
     change(database, f"UPDATE {table} SET content = '[1', sha256 = ? WHERE rowid = 1", digest_of("[1"))
-    assert found(database)[0][0] == "damaged"
+    assert found(database)[0][0] == "damaged", "no JSON"
 
 
 @pytest.mark.parametrize(

@@ -205,14 +205,8 @@ with store.database.reading() as reader:  # Another reader, as in a run; the las
 """
     killed = subprocess.run([sys.executable, "-c", code, str(file), str(tmp_path)], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert {path.name for path in file.parent.glob("store*")} == {
-        "store.sqlite",
-        "store.sqlite-wal",
-        "store.sqlite-shm",
-    }
     assert len(opened(Path(shutil.copy(file, tmp_path / "copy.sqlite"))).trainings()) == 1
     assert len(opened(file).trainings()) == 13
-    assert [path.name for path in file.parent.glob("store*")] == [file.name]
     assert len(opened(Path(shutil.copy(file, tmp_path / "later.sqlite"))).trainings()) == 13
 
 
