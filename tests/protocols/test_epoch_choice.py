@@ -37,44 +37,27 @@ def diverged(*scores: float) -> FoldResult:
     ids=["one fold", "the last epoch", "the mean decides", "the earlier of equal ones", "never the untrained network"],
 )
 def test_the_best_epoch_of_the_mean_is_chosen(folds: list[FoldResult], epoch: int) -> None:
-    assert choose_epoch(folds, SETTINGS).epoch == epoch
+    assert choose_epoch(folds, SETTINGS)[0] == epoch
 
 
 def test_only_epochs_that_every_fold_reached_are_candidates() -> None:
     # The hard fold stopped after epoch 4. Alone, the easy fold has its best mean after epoch 5.
     easy, hard = fold(0.5, 0.6, 0.7, 0.8), fold(0.1, 0.3, 0.1)
-    assert choose_epoch([easy, hard], SETTINGS).epoch == 2
-    assert choose_epoch([easy], SETTINGS).epoch == 5
-
-
-def test_a_fold_that_diverged_is_left_out_and_named() -> None:
-    choice = choose_epoch([fold(0.1, 0.2, 0.4, 0.3), diverged(0.1, 0.9), fold(0.1, 0.2, 0.4, 0.3)], SETTINGS)
-    assert choice.epoch == 4
-    assert choice.events == (DIVERGED,)
+    assert choose_epoch([easy, hard], SETTINGS)[0] == 2
+    assert choose_epoch([easy], SETTINGS)[0] == 5
 
 
 @pytest.mark.parametrize(
-    ("folds", "epoch"),
+    ("folds", "epoch", "events"),
     [
-        ([diverged(0.1, 0.3, 0.2), diverged(0.1, 0.2, 0.4)], 4),
-        ([diverged(0.1, 0.3, 0.2), diverged(0.1, 0.2)], 2),
-        ([diverged(0.1, 0.2, 0.3), diverged(0.1)], 4),
+        ([fold(0.1, 0.2, 0.4, 0.3), diverged(0.1, 0.9), fold(0.1, 0.2, 0.4, 0.3)], 4, [DIVERGED]),
+        ([diverged(0.1, 0.3, 0.2), diverged(0.1, 0.2, 0.4)], 4, [DIVERGED] * 2),
+        ([diverged(0.1, 0.3, 0.2), diverged(0.1, 0.2)], 2, [DIVERGED] * 2),
+        ([diverged(0.1, 0.2, 0.3), diverged(0.1)], 4, [DIVERGED] * 2),
+        ([diverged(0.1), diverged()], 0, [DIVERGED] * 2),
+        ([fold(0.4, 0.2, 0.3, 0.3), fold(0.2, 0.3, 0.2, 0.2)], 2, [Event(kind="no gain", fold=None, choosing=True)]),
     ],
-    ids=["both reached epoch 4", "one reached epoch 2", "one at once"],
+    ids=["left out", "both reached epoch 4", "one reached epoch 2", "one at once", "no epoch", "no gain in the mean"],
 )
-def test_if_all_folds_diverged_their_validations_before_that_count(folds: list[FoldResult], epoch: int) -> None:
-    choice = choose_epoch(folds, SETTINGS)
-    assert choice.epoch == epoch
-    assert choice.events == (DIVERGED, DIVERGED)
-
-
-def test_if_no_fold_was_validated_after_its_start_the_untrained_network_is_tested() -> None:
-    choice = choose_epoch([diverged(0.1), diverged()], SETTINGS)
-    assert choice.epoch == 0
-    assert choice.events == (DIVERGED, DIVERGED)
-
-
-def test_a_mean_that_does_not_beat_the_untrained_network_is_said() -> None:
-    choice = choose_epoch([fold(0.4, 0.2, 0.3, 0.3), fold(0.2, 0.3, 0.2, 0.2)], SETTINGS)
-    assert choice.epoch == 2
-    assert choice.events == (Event(kind="no gain", fold=None, choosing=True),)
+def test_what_happened_is_said_and_if_all_diverged_their_validations_before_that_count(folds, epoch, events) -> None:
+    assert choose_epoch(folds, SETTINGS) == (epoch, tuple(events))
