@@ -12,7 +12,7 @@ from protocols.datasets.dataset import Dataset
 from protocols.splits import as_ranges
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
-from results.records.records import Provenance
+from results.records.provenance import Provenance
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 
 

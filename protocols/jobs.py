@@ -10,7 +10,7 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from results.records.records import FoldResult, RunRecord, run_fingerprint, run_name
+from results.records.records import Event, FoldResult, RunRecord, run_fingerprint, run_name
 from results.spec.training_spec import FoldSpec
 
 
@@ -48,7 +48,7 @@ class EvaluateJob:
         study: Fingerprint of the study that found it; None if nothing was searched.
         metrics: Names of further metrics to measure.
         choosers: The finished trainings that chose the epoch of the models; empty if nothing was chosen.
-        choice_flags: Warnings about this choice.
+        choice_events: What happened in this choice.
     """
 
     trainings: tuple[FoldResult, ...]
@@ -60,7 +60,7 @@ class EvaluateJob:
     study: str | None = None
     metrics: tuple[str, ...] = ()
     choosers: tuple[FoldResult, ...] = ()
-    choice_flags: tuple[str, ...] = ()
+    choice_events: tuple[Event, ...] = ()
 
     @property
     def specs(self) -> tuple[FoldSpec, ...]:
@@ -78,13 +78,9 @@ class EvaluateJob:
         return run_fingerprint(tuple(spec.fingerprint for spec in self.specs), self.metrics, self.chosen_by)
 
     @property
-    def flags(self) -> tuple[str, ...]:
-        """Warnings about the choice of the epoch and about the trainings."""
-        named = [
-            ("training on all classes" if each.spec.checkpoint_epoch is not None else f"fold {each.spec.fold}", each)
-            for each in self.trainings
-        ]
-        return (*self.choice_flags, *(f"{name}: {each.flag}" for name, each in named if each.flag))
+    def events(self) -> tuple[Event, ...]:
+        """What happened in the choice of the epoch and in the trainings."""
+        return (*self.choice_events, *(event for training in self.trainings for event in training.events))
 
     @property
     def steps(self) -> int:

@@ -101,6 +101,6 @@ class Setup:
             "data_fingerprint": self.dataset.fingerprint,
             "split": self.split.name,
             "folds": self.folds,
-            "conditions": self.conditions.model_dump(mode="json"),
+            "conditions": self.conditions.identity(),
             "seed": search_seed(self.seed, self.search),
         }

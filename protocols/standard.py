@@ -8,15 +8,40 @@ the last epoch are tested too and shown beside it. Test curves can be recorded. 
 would give, beside the honest number and never instead of it.
 """
 
+from collections.abc import Sequence
+from statistics import fmean
+
 from pydantic import JsonValue
 
 from protocols.jobs import Lab, TrainJob
 from protocols.search.study import Study
-from results.records.epoch_choice import EpochChoice, choose_epoch
-from results.records.records import RunRecord
+from results.records.records import Event, FoldResult, RunRecord
+from results.spec.conditions import TrainingSettings
 from results.spec.training_spec import FoldSpec
 
 PROTOCOL = "standard"
+
+
+def choose_epoch(folds: Sequence[FoldResult], settings: TrainingSettings) -> tuple[int, tuple[Event, ...]]:
+    """Choose the trained epoch with the best mean validation MAP@R over the folds; of equal scores the earlier one.
+
+    Epochs carry over to the training on all classes; iterations do not. Returns the number of epochs, 0 if no fold was
+    validated after its start, and what happened in the folds' trainings.
+    """
+    # Folds that did not diverge. If all diverged, those that were validated after their start.
+    counted = [fold for fold in folds if fold.status == "ok"] or [fold for fold in folds if len(fold.curve) > 1]
+    common = min((len(fold.curve) for fold in counted), default=0)
+    means = [fmean(fold.curve[number].map_at_r or 0.0 for fold in counted) for number in range(common)]
+    # `max` returns the first of equal scores. Number 0 is the network before training, which is never chosen.
+    best = max(range(1, common), key=means.__getitem__, default=0)
+    events = [
+        Event(kind="diverged", fold=fold.spec.fold, iteration=fold.iterations, choosing=True)
+        for fold in folds
+        if fold.status != "ok"
+    ]
+    if best and means[best] <= means[0]:
+        events.append(Event(kind="no gain", fold=None, choosing=True))
+    return min(best * settings.validate_every, settings.max_epochs), tuple(events)
 
 
 def standard(study: Study, lab: Lab) -> list[RunRecord]:
@@ -35,16 +60,16 @@ def standard(study: Study, lab: Lab) -> list[RunRecord]:
     choosing = choices(study, hyperparameters)
     outcomes = iter(lab.train([TrainJob(spec, chooses_epoch=True) for specs in choosing for spec in specs]))
     folds = [tuple(next(outcomes) for _ in specs) for specs in choosing]
-    chosen = [choose_epoch(run, setup.conditions.training) if run else _only_choice(study) for run in folds]
+    chosen = [choose_epoch(run, setup.conditions.training) if run else (_only_epoch(study), ()) for run in folds]
     # Train on all training classes.
-    finals = [setup.final_spec(method, run, choice.epoch) for run, choice in enumerate(chosen)]
+    finals = [setup.final_spec(method, run, epoch) for run, (epoch, _) in enumerate(chosen)]
     choosers = [tuple(fold.fingerprint for fold in run) for run in folds]
     names = [setup.run_name((spec,), run) for spec, run in zip(finals, choosers, strict=True)]
     results = lab.train([TrainJob(spec, name) for spec, name in zip(finals, names, strict=True)])
     # Test the model of the chosen epoch, and beside it that of the last epoch.
     return lab.test(
         [
-            study.test_job(PROTOCOL, hyperparameters, run, (result,), folds[run], chosen[run].flags)
+            study.test_job(PROTOCOL, hyperparameters, run, (result,), folds[run], chosen[run][1])
             for run, result in enumerate(results)
         ]
     )
@@ -64,7 +89,7 @@ def known_trainings(study: Study, hyperparameters: dict[str, JsonValue]) -> list
     """
     if has_choice(study):
         return choices(study, hyperparameters)
-    method, epoch = study.method.at(hyperparameters), _only_choice(study).epoch
+    method, epoch = study.method.at(hyperparameters), _only_epoch(study)
     return [(study.setup.final_spec(method, run, epoch),) for run in range(study.n_reproductions)]
 
 
@@ -74,6 +99,6 @@ def has_choice(study: Study) -> bool:
     return study.method.method.loss is not None and settings.max_epochs > settings.validate_every
 
 
-def _only_choice(study: Study) -> EpochChoice:
+def _only_epoch(study: Study) -> int:
     """The last epoch, or epoch 0 for the untrained trunk."""
-    return EpochChoice(0 if study.method.method.loss is None else study.setup.conditions.training.max_epochs)
+    return 0 if study.method.method.loss is None else study.setup.conditions.training.max_epochs

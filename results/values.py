@@ -3,9 +3,12 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+_naming = ContextVar("naming", default=False)
 
 
 def canonical_json(value: Any) -> str:
@@ -32,6 +35,24 @@ class Record(BaseModel):
     """A frozen value that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def identity(self, exclude: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return what names the record: its JSON without the excluded fields and without `optional` ones."""
+        token = _naming.set(True)
+        try:
+            return self.model_dump(mode="json", exclude=exclude)
+        finally:
+            _naming.reset(token)
+
+
+def optional(default: Any, **limits: Any) -> Any:
+    """Return a field that is no part of names while it has its default, so that old and new records share names.
+
+    Args:
+        default: What was done before the field existed.
+        limits: Further arguments of pydantic's `Field`.
+    """
+    return Field(default=default, exclude_if=lambda value: _naming.get() and value == default, **limits)
 
 
 def flat(value: object, key: str = "") -> Iterator[tuple[str, object]]:

@@ -22,7 +22,7 @@ from protocols.training.principal_components import reduced_by_themselves
 from protocols.training.torch_state import torch_provenance, use_precision
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, trained_model
 from protocols.users_code.sources import SourceError
-from results.records.records import ClassScores, RunRecord, Scores, TestCurve, TestPoint, mean_scores
+from results.records.records import ClassScores, Event, RunRecord, Scores, TestCurve, TestPoint, mean_scores
 from results.spec.training_spec import FoldSpec
 
 
@@ -110,7 +110,7 @@ def _record(
         dimensions=embeddings[0].shape[1],
         test_classes=len(labels.unique()),
         test_images=len(labels),
-        flags=(*job.flags, *_collapses(embedded)),
+        events=(*job.events, *_collapses(job, embedded)),
         steps=job.steps,
         iterations=job.iterations,
         metrics_separated={name: sum(fold[name] for fold in metrics) / len(metrics) for name in job.metrics},
@@ -123,13 +123,10 @@ def _record(
     )
 
 
-def _collapses(embedded: Embedded) -> list[str]:
+def _collapses(job: EvaluateJob, embedded: Embedded) -> list[Event]:
     """Name the models whose test embeddings are equal up to rounding, which score 0."""
-    return [
-        f"fold {fold}: all its test embeddings are equal up to rounding, so its scores are 0"
-        for fold, rows in enumerate(embedded.by_model)
-        if is_collapsed(rows)
-    ]
+    models = zip(job.specs, embedded.by_model, strict=True)
+    return [Event(kind="collapsed", fold=spec.fold) for spec, rows in models if is_collapsed(rows)]
 
 
 def _embedded_last(

@@ -34,7 +34,7 @@ FEATURES_VERSION = 1
 def features_name(data_fingerprint: str, trunk: TrunkSpec, settings: ImageSettings) -> str:
     """Name the features of a dataset by everything that decides them."""
     transform = [settings.resize, settings.evaluation_resize, settings.crop]
-    return fingerprint_of([FEATURES_VERSION, data_fingerprint, trunk.model_dump(mode="json"), transform])
+    return fingerprint_of([FEATURES_VERSION, data_fingerprint, trunk.identity(), transform])
 
 
 def with_features(

@@ -12,7 +12,7 @@ from protocols.search.proposals import Proposals
 from protocols.search.space import SearchParameter, tried
 from protocols.setup import Setup
 from protocols.training.build_method import RefusedError
-from results.records.records import FoldResult
+from results.records.records import Event, FoldResult
 from results.records.trials import Trial, best_trial, mean_of
 from results.spec.hyperparameters import HyperparameterError
 from results.spec.mlrc_constants import REPRODUCTIONS, TRIALS
@@ -94,9 +94,9 @@ class Study:
         """Everything that decides the trials, except their number."""
         identity: dict[str, JsonValue] = {
             **self.setup.identity(),
-            "method": self.method.method.model_dump(mode="json"),
-            "space": [parameter.model_dump(mode="json") for parameter in self.space],
-            "sampler": self.sampler.model_dump(mode="json"),
+            "method": self.method.method.identity(),
+            "space": [parameter.identity() for parameter in self.space],
+            "sampler": self.sampler.identity(),
             "version": SEARCH_VERSION,
             "training_version": TRAINING_VERSION,
         }
@@ -194,11 +194,11 @@ class Study:
         run: int,
         trainings: tuple[FoldResult, ...],
         choosers: tuple[FoldResult, ...] = (),
-        choice_flags: tuple[str, ...] = (),
+        choice_events: tuple[Event, ...] = (),
     ) -> EvaluateJob:
         """Describe the test of a reproduction; see `EvaluateJob`."""
         setup, found = self.setup, (trainings, protocol, hyperparameters, run)
-        return EvaluateJob(*found, setup.seed, setup.search, self.name, setup.metrics, choosers, choice_flags)
+        return EvaluateJob(*found, setup.seed, setup.search, self.name, setup.metrics, choosers, choice_events)
 
     def specs(self, trial: Trial) -> tuple[FoldSpec, ...]:
         """Specify a trial's trainings, one per fold."""

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from results.records.provenance import CUDA_GRAPHS, provenance
-from results.records.records import Provenance
+from results.records.provenance import CUDA_GRAPHS, Provenance, provenance
 from results.spec.conditions import Precision
 
 _TF32: dict[Precision, tuple[bool, bool]] = {"float32": (False, True), "ieee": (False, False), "amp": (True, True)}

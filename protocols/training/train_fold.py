@@ -286,6 +286,7 @@ class _Training:
             stopped_by=stopped_by,
             reason=reason,
             iterations=self.iterations,
+            best_iteration=self.checkpoint.epoch * self.steps_per_epoch,
             curve=tuple(self.curve),
             wall_time=wall_time,
             provenance=torch_provenance(self.device, graphs=self.network.uses_graphs),

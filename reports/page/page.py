@@ -20,7 +20,7 @@ from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from results.published.tables import published_table, published_tables
-from results.records.records import Provenance
+from results.records.provenance import Provenance
 from results.values import flat
 from results.wording import capitalized, in_words
 

@@ -98,7 +98,7 @@ def table_of(found: Answer) -> Table:
             continue
         suffix = "" if own[0].dimensions == _trained_dimensions(records) else f" ({own[0].dimensions}-dim)"
         reason = planned.left_out
-        flagged = "*" if any(run.flags for run in own) else ""
+        flagged = "*" if any(run.events for run in own) else ""
         cells = [_score_cell(found, one, own) for one in scores]
         sign = reason.sign if reason else ""
         rows.append(Row(titles[key] + suffix, (_count(found, key), *cells), key, sign + flagged))

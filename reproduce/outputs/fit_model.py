@@ -21,7 +21,7 @@ UNTESTED = (
     "Nothing tests this model: it was trained on all classes, those of the test too, so no class is left to measure it "
     "on. The scores of the experiment are those of models that were trained on a part of the classes."
 )
-_OF_A_FOLD = {"fold", "split", "train_classes", "validation_classes", "checkpoint_epoch"}
+_OF_A_FOLD = {"fold", "split", "train_classes", "validation_classes", "checkpoint_epoch", "fingerprint"}
 
 
 def checkpoint_epochs(trainings: Sequence[FoldResult], dataset: Dataset) -> list[int]:

@@ -17,7 +17,7 @@ from results.atomic_files import BAD_ZIP, is_sound, partial_name, put_in_place, 
 from results.records.artifacts import figure_data_path, last_epoch_path, weights_path
 from results.store.check import CheckedRecords, StoreFault, check_records
 from results.store.database import Database
-from results.store.exchange import apply_merge, plan_merge
+from results.store.exchange import add_rows, conflicts
 
 STORE, ARTIFACTS = "store.sqlite", "artifacts"
 SOURCES, FIGURE_DATA = "sources", "figure_data"
@@ -50,7 +50,8 @@ def check_files(records: CheckedRecords, artifacts: Path, progress: Progress | N
         if progress is not None:
             progress(number, len(names))
         if name not in known:
-            yield StoreFault("foreign", str(path), "it belongs to no record in the store")
+            lost = "; was store.sqlite copied without its -wal?" if name.suffix == ".pt" else ""
+            yield StoreFault("foreign", str(path), f"it belongs to no record in the store{lost}")
         elif _is_source(name):
             if not is_whole(artifacts / SOURCES / name.parts[1]):
                 reason = "the files in its folder do not have the hash that is the folder's name"
@@ -92,7 +93,7 @@ def merge_stores(into: StoragePaths, other: StoragePaths) -> dict[str, int]:
     The other store, which is only read, first passes the check of `reproduce store check`, but may lack checkpoints.
 
     Returns:
-        How much was added, by kind.
+        How many rows were added, by table, and how many files.
 
     Raises:
         InputError: The other store has a damaged row or file, or lacks a row, or the two have different results under
@@ -102,21 +103,16 @@ def merge_stores(into: StoragePaths, other: StoragePaths) -> dict[str, int]:
     source = Database(other.store)
     checked = _checked(source, other.artifacts)
     target = open_store(into).database
-    merge = plan_merge(target, source)
-    if merge.conflicts:
-        count = f"{len(merge.conflicts)} conflict(s), so nothing was imported"
-        raise InputError(f"{count}; import into a store of its own with --store PATH: {'; '.join(merge.conflicts)}")
+    if different := conflicts(target, source):
+        raise InputError(
+            f"{len(different)} conflict(s), so nothing was imported; import into a store of its own with --store PATH; "
+            f"the two have different outcomes in {'; '.join(different)}"
+        )
     new = [name for name in files_of(checked, _files_below(other.artifacts)) if not (into.artifacts / name).exists()]
     for name in new:
         write_atomically(into.artifacts / name, (other.artifacts / name).read_bytes())
-    apply_merge(target, merge)
-    return {
-        "training(s)": len(merge.rows["trainings"]),
-        "test evaluation(s)": len(merge.rows["runs"]),
-        "experiment(s)": len(merge.rows["experiments"]),
-        "search(es)": len({row["study"] for row in merge.rows["trials"]}),
-        "file(s)": len(new),
-    }
+    added = add_rows(target, source)
+    return {**{table: added[table] for table in ("trainings", "runs", "experiments", "trials")}, "files": len(new)}
 
 
 def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) -> int:

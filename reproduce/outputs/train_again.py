@@ -21,8 +21,8 @@ from reproduce.errors import WorkFailedError, as_input_errors
 from reproduce.run.open_data import OpenedData
 from results.atomic_files import BAD_ZIP
 from results.records.artifacts import weights_path
-from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES
-from results.records.records import FoldResult, Provenance
+from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES, Provenance
+from results.records.records import FoldResult
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.store.store import Start, Store

@@ -1,12 +1,14 @@
 """What is asked of scores: which score, of which methods, by what unit, and which comparisons."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Self
 
 from results.answer.deviations import SearchDeviation, nearest_search_deviation
 from results.frame import EmbeddingKind
 from results.records.experiment_summary import LeftOut
+from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.search_settings import LOOKS
@@ -34,6 +36,7 @@ class Planned:
         trained: Whether anything is trained by gradients; what is computed varies far less from search to search.
         constant: Whether one run stands for all, because every other would be equal.
         left_out: Why it is not tested against the others.
+        older: Whether it has runs that an older version of the evaluation tested than other methods' runs.
     """
 
     title: str
@@ -43,6 +46,7 @@ class Planned:
     trained: bool = True
     constant: bool = False
     left_out: LeftOut | None = None
+    older: bool = False
 
 
 class Tested(NamedTuple):
@@ -159,7 +163,9 @@ def question_of(measured: MeasuredExperiment) -> Question:
     models = max((len(record.fold_fingerprints) for record in records), default=0)
     question = planned_question(summary.experiment, "separated" if models == 1 else "concatenated")
     tested = Tested(records[0].test_images, records[0].test_classes, len(records[0].fold_scores)) if records else None
-    searched, left_out = measured.searched_methods, summary.left_out
+    searched, left_out = measured.searched_methods, {**_diverged(records), **summary.left_out}
+    newest = max((record.evaluation_version for record in records), default=0)
+    older = {record.method for record in records if record.evaluation_version < newest}
     computed = {record.method for record in records if record.specs[0].method.loss is None}
     searches, runs = summary.experiment.search.searches, summary.reproductions
     methods = {
@@ -170,6 +176,7 @@ def question_of(measured: MeasuredExperiment) -> Question:
             trained=key not in computed,
             constant=key in summary.constant,
             left_out=left_out.get(key),
+            older=key in older,
         )
         for key, title in summary.methods.items()
     }
@@ -177,6 +184,16 @@ def question_of(measured: MeasuredExperiment) -> Question:
     known = question.compare in ("all", "best", *question.compared)
     step = tested.step(question.score, question.embeddings) if tested else 0.0
     return replace(question, compare=question.compare if known else "all", step=step)
+
+
+def _diverged(records: Iterable[RunRecord]) -> dict[str, LeftOut]:
+    """The methods of which every training diverged."""
+    trained, gone = Counter[str](), Counter[str]()
+    for record in records:
+        trained[record.method] += len(record.fold_fingerprints)
+        gone[record.method] += len({one.fold for one in record.events if one.kind == "diverged" and not one.choosing})
+    reason = LeftOut("¶", "Every training diverged, so the scores are of checkpoints before that. Not compared.")
+    return {method: reason for method, count in trained.items() if gone[method] == count}
 
 
 def unit_of(experiment: Experiment) -> Unit:

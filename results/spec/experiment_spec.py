@@ -209,7 +209,7 @@ class Experiment(Record):
 
     def fingerprint_without_rows(self, name: str, data_fingerprint: str) -> str:
         """Return what this experiment has in common with those that differ in their methods and variants alone."""
-        settings = self.model_dump(mode="json", exclude=NOT_IN_FINGERPRINT)
+        settings = self.identity(NOT_IN_FINGERPRINT)
         if self.search.until_decided:
             del settings["search"]["searches"]  # The plan decides how many there are.
         return fingerprint_of([name, data_fingerprint, settings])

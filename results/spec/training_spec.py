@@ -1,7 +1,6 @@
 """The specification of one training: a `FoldSpec` holds everything that decides the training's outcome."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from typing import Any, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
@@ -141,6 +140,8 @@ class FoldSpec(Record):
         conditions: What the methods of a comparison share. The method can leave parts of it without an effect.
         checkpoint_epoch: The epoch whose weights are the model. It was chosen by the validation of another training.
             A training with this field has no validation classes and runs to its last epoch.
+        fingerprint: The name of this training: a hash of all other fields when it is specified. It is written and read
+            with them, and never computed again, so that a later field changes no name.
     """
 
     training_version: int = TRAINING_VERSION
@@ -154,6 +155,7 @@ class FoldSpec(Record):
     conditions: Conditions
     seed: int
     checkpoint_epoch: int | None = Field(default=None, ge=0)
+    fingerprint: str = Field(default_factory=lambda others: _name_of_training(others))  # Last: it is made of them.
 
     @model_validator(mode="after")
     def _validated_or_settled(self) -> Self:
@@ -181,16 +183,15 @@ class FoldSpec(Record):
         """Whether the embedder has a bias; principal components need it to centre the features."""
         return self.conditions.embedder_bias or self.method.embedder == "principal_components"
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """The name of this training: a hash of all fields."""
-        return fingerprint_of(self.model_dump(mode="json"))
-
     def changed(self, **changes: Any) -> Self:
         """Return a copy with other values of some fields, and so with a fingerprint of its own."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        fields = {name: getattr(self, name) for name in type(self).model_fields if name != "fingerprint"}
         return type(self)(**{**fields, **changes})
 
     def with_conditions(self, **changes: Any) -> Self:
         """Return a copy with other conditions, by name of the condition."""
         return self.changed(conditions=self.conditions.model_copy(update=changes))
+
+
+def _name_of_training(fields: dict[str, Any]) -> str:
+    return fingerprint_of(FoldSpec.model_construct(**fields, fingerprint="").identity({"fingerprint": True}))

@@ -1,18 +1,16 @@
 """Checks the rows of a store: each can be read, its hash is right, and what it names exists."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
-
-from pydantic import ValidationError
 
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.records.trials import Trial
 from results.spec.training_spec import FoldSpec
-from results.store.database import TABLES, Database, digest_of, why_unreadable
-from results.values import Record, fingerprint_of
+from results.store.database import TABLES, Database, content_of, why_unreadable
+from results.values import Record
 
 _RECORDS: dict[str, type[Record]] = {
     "trainings": FoldResult,
@@ -32,8 +30,8 @@ class StoreFault:
     """Something in a store that is not as the suite writes it.
 
     Attributes:
-        kind: `damaged` cannot be read or has another hash or name than its content. `missing` is needed by something
-            else. `foreign` belongs to nothing in the store; it does no harm.
+        kind: `damaged` cannot be read or has another hash than its content. `missing` is needed by something else.
+            `foreign` belongs to nothing in the store; it does no harm.
         name: The row or the file.
         reason: What is wrong with it.
     """
@@ -78,9 +76,9 @@ def check_records(database: Database, progress: Callable[[int, int], None] | Non
                 if "fingerprint" in row:
                     known.add((table, row["fingerprint"]))
                 try:
-                    record = _read(table, row)
+                    record = _read(table, row) if "content" in row else None
                 except ValueError as error:
-                    checked.faults.append(StoreFault("damaged", name, str(error)))
+                    checked.faults.append(StoreFault("damaged", name, why_unreadable(error)))
                 else:
                     for reference in _references(table, row, record):
                         needed.setdefault(reference, name)
@@ -100,39 +98,17 @@ def check_records(database: Database, progress: Callable[[int, int], None] | Non
 def _name(table: str, row: _Row) -> str:
     if table == "trials":
         return f"trial {row['number']} of study {row['study']}"
-    place = row["fingerprint"] if "fingerprint" in row else " ".join(map(str, [*row.values()][:4]))
-    return f"row {place} of {table}"
+    return f"row {row.get('fingerprint') or ' '.join(map(str, [*row.values()][:4]))} of {table}"
 
 
 def _read(table: str, row: _Row) -> Any:
-    """Return the record of a row; raise ValueError if it is damaged or belongs to another row."""
-    if "content" not in row:
-        return None
-    if digest_of(row["content"]) != row["sha256"]:
-        raise ValueError("its hash is not that of its content")
-    if table == "studies":
-        record: Any = json.loads(row["content"])
-    else:
-        try:
-            record = _RECORDS[table].model_validate_json(row["content"])
-        except ValidationError as error:
-            raise ValueError(f"this release cannot read it ({why_unreadable(error)})") from None
-    if _is_of_another_row(table, row, record):
-        raise ValueError("its content belongs to another row")
-    return record
-
-
-def _is_of_another_row(table: str, row: _Row, record: Any) -> bool:
-    if table in ("trainings", "test_curves", "runs"):
-        return bool(record.fingerprint != row["fingerprint"])
-    if table == "studies":
-        return fingerprint_of(record) != str(row["fingerprint"])
-    return bool(table == "trials" and record.number != row["number"])
+    content = content_of(row)
+    return _RECORDS[table].model_validate_json(content) if table in _RECORDS else json.loads(content)
 
 
 def _references(table: str, row: _Row, record: Any) -> Iterator[_Reference]:
     """Yield the rows that a row names."""
-    columns: Mapping[str, str] = {"study": "studies", "run_fingerprint": "runs", "experiment": "experiments"}
+    columns = {"study": "studies", "run_fingerprint": "runs", "experiment": "experiments"}
     for column, other in columns.items():
         if column in row and row[column] is not None:
             yield other, row[column]

@@ -8,14 +8,14 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from results.store import StoreError
 from results.values import Record
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 VERSION_TABLE = "suite_schema"
 
 _CONTENT = "sha256 TEXT NOT NULL, content TEXT NOT NULL"
@@ -63,8 +63,17 @@ def digest_of(content: object) -> str:
     return hashlib.sha256(str(content).encode()).hexdigest()
 
 
-def why_unreadable(error: ValidationError) -> str:
+def content_of(row: Any) -> str:
+    """Return the content of a row; raise ValueError if its hash is another one."""
+    if digest_of(row["content"]) != row["sha256"]:
+        raise ValueError("its hash is not that of its content")
+    return str(row["content"])
+
+
+def why_unreadable(error: ValueError) -> str:
     """Return in a few words why a record cannot be read."""
+    if not isinstance(error, ValidationError):
+        return str(error)
     first = error.errors(include_url=False)[0]
     return f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}"
 
@@ -100,13 +109,15 @@ class Database:
             with suppress(sqlite3.OperationalError):  # The next one to open it tries again.
                 connection.execute("PRAGMA journal_mode = WAL")
 
-    def _connect(self, mode: str = "rw") -> sqlite3.Connection:
+    def _uri(self, mode: str) -> str:
         folder, exists = self.file.absolute().parent, self.file.exists()
         if exists and not (os.access(folder, os.W_OK) and os.access(self.file, os.W_OK)):
             # Files for the log cannot be made beside it; without a log in use nobody writes.
             mode = "ro" if self.file.with_name(f"{self.file.name}-wal").exists() else "ro&immutable=1"
-        uri = f"{self.file.absolute().as_uri()}?mode={mode}"
-        connection = sqlite3.connect(uri, uri=True, timeout=_WAIT_SECONDS, isolation_level=None)
+        return f"{self.file.absolute().as_uri()}?mode={mode}"
+
+    def _connect(self, mode: str = "rw") -> sqlite3.Connection:
+        connection = sqlite3.connect(self._uri(mode), uri=True, timeout=_WAIT_SECONDS, isolation_level=None)
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA synchronous = FULL")  # A commit is on the disk when it returns.
         return connection
@@ -127,9 +138,14 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """Open a connection for one transaction, which is committed at the end of the block."""
+    def writing(self, other: "Database | None" = None) -> Iterator[sqlite3.Connection]:
+        """Open a connection for one transaction, which is committed at the end of the block.
+
+        The tables of another store, `other`, are then `other.trainings` and so on.
+        """
         with self._one_line_errors(), closing(self._connect()) as connection:
+            if other is not None:
+                connection.execute("ATTACH ? AS other", (other._uri("rw"),))
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")
@@ -178,17 +194,11 @@ class Database:
                     _LOG.warning("left out: %s", error)
                 self._named.add(name)
 
-    def content(self, row: sqlite3.Row, name: str) -> str:
-        """Return the content of a row; raise StoreError if its hash is another one."""
-        if digest_of(row["content"]) != row["sha256"]:
-            raise self.damaged(name, "its hash is not that of its content")
-        return str(row["content"])
-
     def parsed(self, kind: type[AnyRecord], row: sqlite3.Row, name: str) -> AnyRecord:
         """Return the record of a row; raise StoreError if it is damaged or of another release."""
         try:
-            return kind.model_validate_json(self.content(row, name))
-        except ValidationError as error:
+            return kind.model_validate_json(content_of(row))
+        except ValueError as error:
             raise self.damaged(name, why_unreadable(error)) from error
 
     def damaged(self, name: str, reason: str) -> StoreError:

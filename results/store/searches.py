@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from results.records.trials import Trial
-from results.store.database import Database, insert
+from results.store.database import Database, content_of, insert
 from results.values import canonical_json
 
 
@@ -90,5 +90,8 @@ class Searches:
 
     def _study(self, row: Any) -> StoredStudy:
         fingerprint = row["fingerprint"]
-        identity = json.loads(self._database.content(row, f"row {fingerprint} of studies"))
+        try:
+            identity = json.loads(content_of(row))
+        except ValueError as error:
+            raise self._database.damaged(f"row {fingerprint} of studies", str(error)) from error
         return StoredStudy(fingerprint, identity, self.trials(fingerprint))

@@ -2,14 +2,15 @@
 
 import pytest
 
-from results.records.epoch_choice import choose_epoch
-from results.records.records import CurvePoint, FoldResult
+from protocols.standard import choose_epoch
+from results.records.records import CurvePoint, Event, FoldResult
 from results.spec.conditions import TrainingSettings
 from tests.support.sample_records import some_spec
 from tests.support.toys import made_up_result
 
 SETTINGS = TrainingSettings(max_epochs=5, validate_every=2)
 """Validations after epochs 0, 2, 4 and 5."""
+DIVERGED = Event(kind="diverged", fold=some_spec().fold, iteration=100, choosing=True)
 
 
 def fold(*scores: float, reason: str | None = None) -> FoldResult:
@@ -36,50 +37,27 @@ def diverged(*scores: float) -> FoldResult:
     ids=["one fold", "the last epoch", "the mean decides", "the earlier of equal ones", "never the untrained network"],
 )
 def test_the_best_epoch_of_the_mean_is_chosen(folds: list[FoldResult], epoch: int) -> None:
-    assert choose_epoch(folds, SETTINGS).epoch == epoch
+    assert choose_epoch(folds, SETTINGS)[0] == epoch
 
 
 def test_only_epochs_that_every_fold_reached_are_candidates() -> None:
     # The hard fold stopped after epoch 4. Alone, the easy fold has its best mean after epoch 5.
     easy, hard = fold(0.5, 0.6, 0.7, 0.8), fold(0.1, 0.3, 0.1)
-    assert choose_epoch([easy, hard], SETTINGS).epoch == 2
-    assert choose_epoch([easy], SETTINGS).epoch == 5
-
-
-def test_a_fold_that_diverged_is_left_out_and_named() -> None:
-    choice = choose_epoch([fold(0.1, 0.2, 0.4, 0.3), diverged(0.1, 0.9), fold(0.1, 0.2, 0.4, 0.3)], SETTINGS)
-    assert choice.epoch == 4
-    assert choice.flags == (
-        "choosing the epoch, fold 1: training diverged (loss not finite at iteration 7); the other folds choose the "
-        "epoch",
-    )
+    assert choose_epoch([easy, hard], SETTINGS)[0] == 2
+    assert choose_epoch([easy], SETTINGS)[0] == 5
 
 
 @pytest.mark.parametrize(
-    ("folds", "epoch"),
+    ("folds", "epoch", "events"),
     [
-        ([diverged(0.1, 0.3, 0.2), diverged(0.1, 0.2, 0.4)], 4),
-        ([diverged(0.1, 0.3, 0.2), diverged(0.1, 0.2)], 2),
-        ([diverged(0.1, 0.2, 0.3), diverged(0.1)], 4),
+        ([fold(0.1, 0.2, 0.4, 0.3), diverged(0.1, 0.9), fold(0.1, 0.2, 0.4, 0.3)], 4, [DIVERGED]),
+        ([diverged(0.1, 0.3, 0.2), diverged(0.1, 0.2, 0.4)], 4, [DIVERGED] * 2),
+        ([diverged(0.1, 0.3, 0.2), diverged(0.1, 0.2)], 2, [DIVERGED] * 2),
+        ([diverged(0.1, 0.2, 0.3), diverged(0.1)], 4, [DIVERGED] * 2),
+        ([diverged(0.1), diverged()], 0, [DIVERGED] * 2),
+        ([fold(0.4, 0.2, 0.3, 0.3), fold(0.2, 0.3, 0.2, 0.2)], 2, [Event(kind="no gain", fold=None, choosing=True)]),
     ],
-    ids=["both reached epoch 4", "one reached epoch 2", "one at once"],
+    ids=["left out", "both reached epoch 4", "one reached epoch 2", "one at once", "no epoch", "no gain in the mean"],
 )
-def test_if_all_folds_diverged_their_validations_before_that_count(folds: list[FoldResult], epoch: int) -> None:
-    choice = choose_epoch(folds, SETTINGS)
-    assert choice.epoch == epoch
-    assert len(choice.flags) == 2
-    assert choice.flags[0].endswith("; its validations before that count")
-
-
-def test_if_no_fold_was_validated_after_its_start_the_untrained_network_is_tested() -> None:
-    choice = choose_epoch([diverged(0.1), diverged()], SETTINGS)
-    assert choice.epoch == 0
-    assert all(flag.endswith("no epoch could be chosen, so the untrained network is tested") for flag in choice.flags)
-
-
-def test_a_mean_that_does_not_beat_the_untrained_network_is_said() -> None:
-    choice = choose_epoch([fold(0.4, 0.2, 0.3, 0.3), fold(0.2, 0.3, 0.2, 0.2)], SETTINGS)
-    assert choice.epoch == 2
-    assert choice.flags == (
-        "choosing the epoch: no trained epoch beat the untrained network on the mean over the folds",
-    )
+def test_what_happened_is_said_and_if_all_diverged_their_validations_before_that_count(folds, epoch, events) -> None:
+    assert choose_epoch(folds, SETTINGS) == (epoch, tuple(events))

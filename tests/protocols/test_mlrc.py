@@ -14,7 +14,7 @@ from protocols.search.space import SearchParameter
 from protocols.search.study import Budget, Study
 from protocols.setup import Setup
 from protocols.splits import from_ranges, mlrc_split
-from results.records.records import FoldResult
+from results.records.records import Event, FoldResult
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
@@ -199,19 +199,16 @@ def test_seeds_of_two_methods_are_matched(setup: Setup) -> None:
     assert not {job.spec.seed for job in one.reproductions} & {job.spec.seed for job in another_seed.reproductions}
 
 
-def test_flags_and_times_are_passed_on(setup: Setup) -> None:
+def test_events_and_times_are_passed_on(setup: Setup) -> None:
     def score(spec: FoldSpec) -> FoldResult:
         if spec.fold == 1:
             return made_up_result(spec, 0.3, reason="loss not finite at iteration 7", wall_time=10)
         return made_up_result(spec, 0.3, beats_untrained=spec.fold != 3, wall_time=10 + spec.fold)
 
     for job in _drive(setup, score=score).tests:
-        assert job.flags == (
-            "fold 1: training diverged (loss not finite at iteration 7); the best checkpoint before that counts",
-            "fold 3: no trained epoch beat the untrained network",
-        )
+        assert job.events == (Event(kind="diverged", fold=1, iteration=100), Event(kind="no gain", fold=3))
         assert job.training_time == 10 + 10 + 12 + 13
-    assert all(job.flags == () for job in _drive(setup).tests)
+    assert all(job.events == () for job in _drive(setup).tests)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from protocols.setup import Setup
 from protocols.splits import SplitError, from_ranges, named_split
 from protocols.standard import standard
 from protocols.training.train_fold import train_fold
-from results.records.records import CurvePoint, FoldResult
+from results.records.records import CurvePoint, Event, FoldResult
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
@@ -58,7 +58,9 @@ def curve(*scores: float) -> tuple[CurvePoint, ...]:
 
 def validated(spec: FoldSpec) -> FoldResult:
     """Best after epoch 4."""
-    return made_up_result(spec, 0.4).model_copy(update={"curve": curve(0.1, 0.2, 0.4, 0.3), "iterations": 15})
+    return made_up_result(spec, 0.4).model_copy(
+        update={"curve": curve(0.1, 0.2, 0.4, 0.3), "iterations": 15, "best_iteration": 12}
+    )
 
 
 def drive(
@@ -110,7 +112,7 @@ def test_the_epoch_is_the_best_of_the_mean_over_the_folds(setup: Setup) -> None:
 
     asked, tests = drive(study(setup, MethodTemplate(method=CONTRASTIVE), Budget(0, 1)), by_fold)
     assert train_jobs(asked[1])[0].spec.checkpoint_epoch == 5
-    assert tests[0].flags == ()
+    assert tests[0].events == ()
 
 
 def test_a_run_of_another_choice_is_another_run(setup: Setup) -> None:
@@ -129,7 +131,7 @@ def test_the_search_comes_first_and_sees_no_other_classes(setup: Setup) -> None:
     assert tests[0].hyperparameters.keys() == {"loss.neg_margin"}
 
 
-def test_warnings_about_the_choice_reach_the_test(setup: Setup) -> None:
+def test_events_of_the_choice_reach_the_test(setup: Setup) -> None:
     def one_diverged(spec: FoldSpec) -> FoldResult:
         if spec.checkpoint_epoch is not None or spec.fold != 2:
             return validated(spec)
@@ -137,10 +139,7 @@ def test_warnings_about_the_choice_reach_the_test(setup: Setup) -> None:
 
     asked, tests = drive(study(setup, MethodTemplate(method=CONTRASTIVE), Budget(0, 1)), one_diverged)
     assert train_jobs(asked[1])[0].spec.checkpoint_epoch == 4
-    assert tests[0].flags == (
-        "choosing the epoch, fold 2: training diverged (loss not finite at iteration 7); the other folds choose the "
-        "epoch",
-    )
+    assert tests[0].events == (Event(kind="diverged", fold=2, iteration=100, choosing=True),)
 
 
 def test_the_untrained_trunk_has_nothing_to_choose(setup: Setup) -> None:

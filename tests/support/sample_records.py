@@ -6,7 +6,8 @@ from typing import Any
 
 from protocols.jobs import EvaluateJob
 from results.records.experiment_summary import ExperimentSummary
-from results.records.records import CurvePoint, FoldResult, Provenance, RunRecord, Scores
+from results.records.provenance import Provenance
+from results.records.records import CurvePoint, FoldResult, RunRecord, Scores
 from results.spec.conditions import Conditions, ImageSettings
 from results.spec.training_spec import Component, FoldSpec, MethodSpec
 from results.spec.trunk_spec import TrunkSpec
@@ -108,6 +109,7 @@ def some_result(
     fields: dict[str, Any] = {
         "spec": spec,
         "iterations": 200,
+        "best_iteration": best_iteration,
         "stopped_by": "max_epochs",
         "curve": curve,
         "wall_time": 2.5,
@@ -173,7 +175,7 @@ def changed_run(record: RunRecord, **changes: Any) -> RunRecord:
         place = [str(changes.get(key, getattr(record, key))) for key in ("run", "search")]
         specs = tuple(s.changed(seed=derive_seed(text, *place, s.fold)) for s, text in zip(specs, texts, strict=True))
     named = tuple(spec.changed(method=spec.method.model_copy(update={"name": method}), **of_specs) for spec in specs)
-    fields = {key: getattr(record, key) for key in RunRecord.model_fields}
+    fields = {key: getattr(record, key) for key in RunRecord.model_fields if key != "fingerprint"}
     return RunRecord(**{**fields, **changes, "specs": changes.get("specs", named)})
 
 

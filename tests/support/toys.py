@@ -102,6 +102,7 @@ def made_up_result(
         stopped_by="max_epochs" if reason is None else "nan",
         reason=reason,
         iterations=100,
+        best_iteration=100,
         curve=tuple(
             CurvePoint(iteration=iteration, map_at_r=value, r_precision=value, precision_at_1=value, loss=loss)
             for iteration, value, loss in curve

@@ -23,7 +23,7 @@ from protocols.splits import SplitError, mlrc_split
 from protocols.training.build_method import RefusedError, normalization_of
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops
 from protocols.users_code.sources import hashed_name
-from results.records.records import RunRecord, Scores, run_fingerprint
+from results.records.records import Event, RunRecord, Scores, run_fingerprint
 from results.spec.training_spec import Component, MethodSpec
 from tests.support.sample_records import evaluation_of, some_result
 from tests.support.toys import CONTRASTIVE, IMAGES, pattern_dataset, toy_fold
@@ -46,6 +46,9 @@ def dataset(tmp_path: Path) -> Dataset:
     return pattern_dataset(tmp_path, per_class=6)
 
 
+ODD = Event(kind="no gain", fold=1)
+
+
 def _reproduction(dataset: Dataset, method: MethodSpec = CONTRASTIVE, size: int | None = 8) -> Evaluated:
     """Four networks with random weights instead of trained ones."""
     specs, weights, embeddings = [], [], []
@@ -60,7 +63,7 @@ def _reproduction(dataset: Dataset, method: MethodSpec = CONTRASTIVE, size: int 
         embeddings.append(embed_crops(model, crops).double().numpy())
     hyperparameters: dict[str, Any] = {"loss.neg_margin": 0.5}
     job = evaluation_of(*specs, run=3, seed=17)
-    job = replace(job, hyperparameters=hyperparameters, choice_flags=("fold 1: odd",))
+    job = replace(job, hyperparameters=hyperparameters, choice_events=(ODD,))
     return Evaluated(job, weights, data, embeddings)
 
 
@@ -164,7 +167,7 @@ def test_the_record_says_what_was_tested(dataset: Dataset) -> None:
     assert (record.dataset, record.data_fingerprint) == ("patterns", dataset.fingerprint)
     assert record.hyperparameters == {"loss.neg_margin": 0.5}
     assert (record.dimensions, record.test_classes, record.test_images) == (8, 8, 48)
-    assert record.flags == ("fold 1: odd",)
+    assert record.events == (ODD,)
     assert record.wall_time > 4 * 2.5
     assert record.steps == 4 * 200
     assert record.metrics_separated == record.metrics_concatenated == {}
@@ -260,7 +263,11 @@ def _settled(dataset: Dataset, epoch: int = 1) -> tuple[EvaluateJob, list[dict[s
     job, weights, data, _ = _reproduction(dataset)
     spec = job.specs[0].changed(validation_classes=(), checkpoint_epoch=epoch)
     spec = spec.with_conditions(training=spec.conditions.training.model_copy(update={"max_epochs": 5}))
-    return replace(job, trainings=(some_result(spec),), choosers=job.trainings[:2]), weights, data
+    return (
+        replace(job, trainings=(some_result(spec, best_iteration=40 * epoch),), choosers=job.trainings[:2]),
+        weights,
+        data,
+    )
 
 
 def test_the_last_epochs_model_is_scored_beside_that_of_the_chosen_one(dataset: Dataset) -> None:
@@ -269,7 +276,7 @@ def test_the_last_epochs_model_is_scored_beside_that_of_the_chosen_one(dataset: 
     assert record.last_epoch == evaluate_run(job, weights[1:2], data).separated
     assert record.last_epoch != record.separated == evaluate_run(job, weights[:1], data).separated
     assert record.chosen_by == job.chosen_by
-    untrained = job.trainings[0].model_copy(update={"iterations": 0})
+    untrained = job.trainings[0].model_copy(update={"iterations": 0, "best_iteration": 0})
     assert evaluate_run(replace(job, trainings=(untrained,)), weights[:1], data, last_weights=[None]).last_epoch is None
     assert RunRecord.model_validate_json(record.model_dump_json()) == record
 
@@ -280,4 +287,4 @@ def test_a_collapsed_model_scores_nothing_and_is_named(dataset: Dataset) -> None
     record = evaluate_run(job, weights, data)
     assert set(record.fold_scores[1].model_dump().values()) == {0.0}
     assert record.fold_scores[0].map_at_r > 0
-    assert record.flags[-1] == "fold 1: all its test embeddings are equal up to rounding, so its scores are 0"
+    assert record.events[-1] == Event(kind="collapsed", fold=1)

@@ -10,7 +10,7 @@ import torch
 from protocols.metrics.retrieval import query_scores
 from protocols.training import torch_state
 from protocols.training.torch_state import exact_products, torch_provenance, use_precision
-from results.records.records import Provenance
+from results.records.provenance import Provenance
 
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")
 

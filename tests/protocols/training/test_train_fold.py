@@ -252,7 +252,7 @@ def test_epoch_0_is_scored_but_never_wins(dataset: Dataset) -> None:
     assert result.untrained_map_at_r == result.curve[0].map_at_r == result.best_map_at_r
     assert result.best_iteration == 2, "the first trained epoch"
     assert not result.beats_untrained
-    assert result.flag == "no trained epoch beat the untrained network"
+    assert [event.kind for event in result.events] == ["no gain"]
     assert result.status == "ok"
 
 
@@ -262,7 +262,7 @@ def test_the_checkpoint_is_the_first_of_the_best(dataset: Dataset, monkeypatch: 
     result = trained.result
     assert (result.best_iteration, result.best_map_at_r) == (4, 0.7)
     assert result.beats_untrained
-    assert result.flag is None
+    assert result.events == ()
     assert result.stopped_by == "max_epochs"
     assert same_weights(trained.weights, networks[2])
     assert not same_weights(trained.weights, networks[4])
@@ -295,8 +295,8 @@ def test_a_loss_that_is_not_finite_scores_0(dataset: Dataset) -> None:
     assert (result.status, result.stopped_by) == ("nan", "nan")
     assert (result.best_map_at_r, result.best_iteration, result.objective) == (0.0, 0, 0.0)
     assert not result.beats_untrained
-    assert "not finite at iteration" in (reason := result.reason or "")
-    assert reason in (result.flag or "")
+    assert "not finite at iteration" in (result.reason or "")
+    assert [(event.kind, event.iteration) for event in result.events] == [("diverged", result.iterations)]
     assert len(result.curve) == 1
     assert result.untrained_map_at_r == result.curve[0].map_at_r > 0
     # Failed before its first validation: the weights it started from.
@@ -311,6 +311,7 @@ def test_a_late_failure_keeps_the_last_checkpoint(dataset: Dataset, monkeypatch:
     assert trained.result.status == "nan"
     assert trained.result.iterations == 5
     assert (trained.result.best_map_at_r, trained.result.objective) == (0.0, 0.0)
+    assert trained.result.best_iteration == 2, "the best validation before, whose weights are tested"
     assert len(networks) == 3
     assert same_weights(trained.weights, networks[1])
 
@@ -333,7 +334,7 @@ def test_an_untrained_trunk_is_scored_as_it_is(dataset: Dataset) -> None:
     assert result.curve[0].loss is None
     assert result.best_map_at_r == result.untrained_map_at_r == result.curve[0].map_at_r > 0
     assert not result.beats_untrained
-    assert result.flag is None
+    assert result.events == ()
     model = EmbeddingModel(spec.conditions.trunk, None)
     model.load_state_dict(trained.weights)
     assert not any(key.startswith("embedder") for key in trained.weights)

@@ -11,6 +11,7 @@ from reports.tables.latex import to_latex
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import cell_text, with_notes
 from results.findings.experiment import answer_of
+from results.records.records import Event
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.published_world import MLRC
 from tests.support.sample_records import scores, some_run, some_summary
@@ -206,7 +207,7 @@ def test_the_last_epoch_is_shown_beside_without_marks():
 
 
 def test_findings_stand_below_the_table_what_must_be_known_first():
-    flagged = [*records(), some_run("cosface", 2, 0.2, flags=("fold 1: training diverged (loss not finite)",))]
+    flagged = [*records(), some_run("cosface", 2, 0.2, events=(Event(kind="diverged", fold=1),))]
     drawn = table(given=flagged)
     found = answer_of(measured_of(flagged))
     assert [one.sentences for one in found.findings if one.level != "note"] == list(drawn.notes)

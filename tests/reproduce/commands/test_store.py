@@ -51,7 +51,9 @@ def test_a_finished_run_is_whole(runs, say):
     (runs / "artifacts" / "notes.txt").write_text("mine")
     answer = say("check")
     assert answer.code == 0
-    assert "foreign: runs/artifacts/notes.txt" in answer.out
+    assert "foreign: runs/artifacts/notes.txt: it belongs to no record in the store\n" in answer.out
+    shutil.copyfile(a_checkpoint(runs), runs / "artifacts" / "lost.pt")
+    assert "lost.pt: it belongs to no record in the store; was store.sqlite copied" in say("check").out
 
 
 def test_a_damaged_checkpoint_is_named(runs, say):
@@ -124,6 +126,6 @@ def test_conflicts_are_named_in_one_line(runs, say):
     answer = say("import", "paper.zip")
     assert answer.code == 2
     assert "error: 1 conflict(s), so nothing was imported; " in answer.err
-    assert answer.err.endswith("of runs: different class_scores\n")
+    assert answer.err.endswith(" of runs\n")
     for arguments in (["check", "--store", "none"], ["export", "p.zip", "--store", "none"]):
         assert "there is no store yet" in say(*arguments).err

@@ -41,7 +41,7 @@ def result_of(spec, best_iteration):
     """A training with this checkpoint; a best iteration of 0 is that of a network that is not trained."""
     if best_iteration:
         return some_result(spec, best_iteration=best_iteration)
-    result = some_result(spec, stopped_by="untrained", iterations=0)
+    result = some_result(spec, best_iteration=0, stopped_by="untrained", iterations=0)
     return result.model_copy(update={"curve": result.curve[:1]})
 
 
@@ -73,6 +73,15 @@ def test_the_untrained_network_counts_where_it_is_the_model():
     (found,) = peeking(answer_of(world([[[(0, 0.7)]], [[(0, 0.8)]]], best_iteration=0)))
     assert found.gain.mean == 0.0
     assert found.honest.mean == pytest.approx(0.75)
+
+
+def test_the_honest_score_of_a_diverged_training_is_that_of_its_checkpoint_before():
+    measured = world([[FALLING], [FALLING]], best_iteration=100)
+    diverged = {"stopped_by": "nan", "reason": "loss not finite at iteration 301", "iterations": 301}
+    for name, result in measured.trainings.items():
+        measured.trainings[name] = result.model_copy(update=diverged)
+    (found,) = peeking(measured)
+    assert (found.honest.mean, found.peeked.mean, found.gain.mean) == (0.5, 0.5, 0.0)
 
 
 def test_runs_that_were_not_tested_all_along_are_left_out():

@@ -10,6 +10,7 @@ from results.answer.question import Question
 from results.findings.experiment import answer_of
 from results.findings.origin import origin_findings
 from results.records.experiment_summary import ExperimentData
+from results.records.records import EVALUATION_VERSION, Event
 from results.spec.data_choice import FEATURES
 from results.spec.search_settings import SearchedRange
 from results.spec.trunk_spec import NO_TRUNK
@@ -169,16 +170,12 @@ def test_cut_off_trainings_are_counted_and_named_by_method():
     assert not any("Cut off" in text for text in texts(measured()))
 
 
-def test_flags_are_counted_by_method_not_listed_by_fold():
-    flags = (
-        "fold 0: no trained epoch beat the untrained network",
-        "fold 2: training diverged (loss); the best checkpoint before that counts",
-        "fold 3: no trained epoch beat the untrained network; the method skipped all steps before 2 of 8 validations",
-        "fold 3: all its test embeddings are equal up to rounding, so its scores are 0",
-    )
+def test_events_are_counted_by_method_not_listed_by_fold():
+    happened = (("no gain", 0), ("diverged", 2), ("no gain", 3), ("skipped", 3), ("collapsed", 3))
+    events = tuple(Event(kind=kind, fold=fold) for kind, fold in happened)
     runs = values(a=A, b=B)
-    runs["a"][0] = replace_run(runs["a"][0], flags=flags)
-    runs["b"][0] = replace_run(runs["b"][0], flags=("choosing the epoch, fold 1: training diverged (loss); x",))
+    runs["a"][0] = replace_run(runs["a"][0], events=events)
+    runs["b"][0] = replace_run(runs["b"][0], events=(Event(kind="diverged", fold=1, choosing=True),))
     assert texts(material(runs).measured, "warning", "training") == [
         "A: 1 of 16 trainings diverged; their best checkpoint before that counts.",
         "A: 2 of 16 trainings did not beat the untrained network.",
@@ -226,10 +223,24 @@ def test_threads_and_processors_of_a_gpu_run_do_not_count():
     assert "devices" in text
 
 
-def test_trainings_of_different_versions_are_named():
-    newer = [changed_run(run, training_version=2) for run in values(b=B)["b"]]
-    (text,) = origins(material({"a": values(a=A)["a"], "b": newer}).measured)
-    assert "different versions of the training (version 1: a; version 2: b)" in text
+@pytest.mark.parametrize("what", ["training", "evaluation"])
+def test_runs_of_different_versions_are_named(what):
+    older, newer = (
+        [changed_run(run, **{f"{what}_version": number}) for run in values(**{method: numbers})[method]]
+        for method, numbers, number in (("a", A, 1), ("b", B, 2))
+    )
+    (text,) = origins(material({"a": older, "b": newer}).measured)
+    assert f"different versions of the {what} (version 1: a; version 2: b)" in text
+
+
+def test_runs_of_an_older_evaluation_are_named_and_not_compared():
+    older = [changed_run(run, evaluation_version=EVALUATION_VERSION - 1) for run in values(a=A)["a"]]
+    (text,) = origins(material({"a": older}).measured)
+    assert f"this release has version {EVALUATION_VERSION}, and the same command tests them again" in text
+    mixed = material({"a": older, **values(b=B, c=B)}).measured
+    verdicts = {(pair.a, pair.b): pair.untested for pair in answer_of(mixed).pairs}
+    assert verdicts == {("a", "b"): "older evaluation", ("a", "c"): "older evaluation", ("b", "c"): None}
+    assert any("A has runs of an older evaluation" in one for one in texts(mixed, "limit", "comparison"))
 
 
 def test_trainings_are_compared_among_themselves():

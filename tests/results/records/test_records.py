@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from results.records.artifacts import FigureData, figure_data_path
-from results.records.records import RunRecord, mean_scores, run_fingerprint
+from results.records.records import Event, RunRecord, mean_scores, run_fingerprint
 from results.records.trials import Trial
 from results.values import Record, canonical_json, derive_seed, fingerprint_of
 from tests.support.page_material import figure_data
@@ -20,7 +20,7 @@ SPEC = some_spec()
 
 def _with_another_value(value: Record) -> Iterator[Record]:
     """Copies that differ in one field each, also of those that it holds. Their values need not be possible."""
-    fields = {name: getattr(value, name) for name in type(value).model_fields}
+    fields = {name: getattr(value, name) for name in type(value).model_fields if name != "fingerprint"}
     for name, part in fields.items():
         others = _with_another_value(part) if isinstance(part, Record) else [None if part else 1]
         yield from (type(value).model_construct(**{**fields, name: other}) for other in others)
@@ -71,36 +71,26 @@ def test_seeds_are_the_same_on_every_machine():
 
 def test_a_diverged_training_scores_nothing_and_is_flagged():
     diverged = some_result(SPEC, 0.4, stopped_by="nan", reason="loss not finite at iteration 3")
-    assert (diverged.status, diverged.objective, diverged.best_iteration, diverged.beats_untrained) == (
-        "nan",
-        0,
-        0,
-        False,
-    )
-    assert diverged.best_map_at_r == 0
-    assert "loss not finite at iteration 3" in diverged.flag
+    assert (diverged.status, diverged.objective, diverged.best_map_at_r) == ("nan", 0, 0)
+    assert not diverged.beats_untrained
+    assert diverged.events == (Event(kind="diverged", fold=1, iteration=200),)
     assert some_result(SPEC, curve=(), stopped_by="nan").untrained_map_at_r == 0.0
     fine = some_result(SPEC, 0.4)
-    assert (fine.objective, fine.flag) == (0.4, None)
+    assert (fine.objective, fine.events) == (0.4, ())
 
 
-def test_the_checkpoint_is_the_first_of_the_best_validations_after_the_start():
+def test_what_follows_from_the_checkpoint():
     best = some_result(SPEC, 0.4, best_iteration=100)
-    assert (best.best_iteration, best.best_map_at_r, best.untrained_map_at_r, best.cut_off) == (100, 0.4, 0.0, False)
+    assert (best.best_map_at_r, best.untrained_map_at_r, best.cut_off) == (0.4, 0.0, False)
     start, first, last = best.curve
-    tied = some_result(SPEC, curve=(start, first, last.model_copy(update={"map_at_r": 0.4})))
-    assert tied.best_iteration == 100
-    rising = some_result(SPEC, curve=(start, first.model_copy(update={"map_at_r": 0.0}), last))
-    assert (rising.best_iteration, rising.best_map_at_r) == (last.iteration, last.map_at_r)
-    falling = some_result(SPEC, curve=(start.model_copy(update={"map_at_r": 0.9}), first, last))
-    assert (falling.best_iteration, falling.best_map_at_r, falling.beats_untrained) == (100, 0.4, False)
+    falling = some_result(SPEC, best_iteration=100, curve=(start.model_copy(update={"map_at_r": 0.9}), first, last))
+    assert (falling.best_map_at_r, falling.beats_untrained) == (0.4, False)
     assert some_result(SPEC, 0.4).cut_off
 
 
-def test_a_training_of_a_chosen_epoch_has_its_model_there_and_no_objective():
-    spec = SPEC.changed(validation_classes=(), checkpoint_epoch=250)  # of 1000 epochs, in 200 iterations
-    settled = some_result(spec)
-    assert (settled.best_iteration, settled.best_map_at_r, settled.beats_untrained) == (50, None, True)
+def test_a_training_of_a_chosen_epoch_has_no_objective():
+    settled = some_result(SPEC.changed(validation_classes=(), checkpoint_epoch=250))
+    assert (settled.best_map_at_r, settled.beats_untrained) == (None, True)
     with pytest.raises(ValueError, match="no objective"):
         _ = settled.objective
 
@@ -109,15 +99,16 @@ def test_a_training_whose_steps_were_skipped_is_flagged():
     fine = some_result(SPEC, 0.4)
     start, first, last = fine.curve
     stuck = last.model_copy(update={"loss": None})
-    flag = some_result(SPEC, curve=(start, first, stuck)).flag
-    assert flag == "the method skipped all steps before 1 of 2 validations"
+    (event,) = some_result(SPEC, curve=(start, first, stuck)).events
+    assert (event.kind, event.fold, event.iteration) == ("skipped", 1, 200)
     high = start.model_copy(update={"map_at_r": 0.9})
-    assert some_result(SPEC, curve=(high, first, stuck)).flag == f"no trained epoch beat the untrained network; {flag}"
+    both = some_result(SPEC, curve=(high, first.model_copy(update={"loss": None}), stuck)).events
+    assert [(event.kind, event.iteration) for event in both] == [("no gain", None), ("skipped", 100)]
 
 
 def test_a_training_that_no_epoch_improved_is_flagged_unless_it_was_never_trained():
-    assert "no trained epoch" in some_result(SPEC, beats_untrained=False).flag
-    assert some_result(SPEC, beats_untrained=False, stopped_by="untrained").flag is None
+    assert some_result(SPEC, beats_untrained=False).events == (Event(kind="no gain", fold=1),)
+    assert some_result(SPEC, beats_untrained=False, stopped_by="untrained").events == ()
 
 
 def test_what_follows_from_a_runs_measurements():

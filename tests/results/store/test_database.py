@@ -1,5 +1,7 @@
 """The file of a store: it is made whole or not at all, one version is read, threads and processes share it."""
 
+import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -187,6 +189,25 @@ def test_a_store_that_cannot_be_written_is_read_and_nothing_is_made_beside_it(fi
         opened(file).put_fold(some_result(spec))
         monkeypatch.setattr("os.access", lambda path, mode: path != file.parent / protected)
         assert opened(file).finished_folds([spec.fingerprint]) == {spec.fingerprint}
+
+
+def test_after_a_kill_the_file_alone_lacks_the_latest_and_the_next_opening_makes_it_whole(file, tmp_path):
+    code = """
+import os, signal, sys
+from results.store.store import Store
+from tests.support.sample_records import some_result, some_spec
+store = Store(sys.argv[1], sys.argv[2])
+with store.database.reading() as reader:  # Another reader, as in a run; the last one to close empties the log.
+    reader.execute("SELECT count(*) FROM runs").fetchall()
+    for seed in range(100, 112):
+        store.put_fold(some_result(some_spec(seed=seed)))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run([sys.executable, "-c", code, str(file), str(tmp_path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(opened(Path(shutil.copy(file, tmp_path / "copy.sqlite"))).trainings()) == 1
+    assert len(opened(file).trainings()) == 13
+    assert len(opened(Path(shutil.copy(file, tmp_path / "later.sqlite"))).trainings()) == 13
 
 
 def test_a_copy_is_one_state_of_the_store(file, tmp_path):
