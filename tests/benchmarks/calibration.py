@@ -60,6 +60,10 @@ KINDS = {
     "one fails 2 in 5 by 16": "one method's searches fail, two in five by 16 deviations",
     "all fail 1 in 20 by 16": "all methods' searches fail, one in twenty by 16 deviations",
 }
+LEVEL = 30.0
+"""Typical level of every method, in deviations of a search: 13 to 150 in the records. Half of it is a failed search."""
+SMOOTHING = 0.3
+"""Normal noise that is added to residuals which are drawn again, in the deviation of their method."""
 RATIOS = (0.5, 1.0, 2.0)
 """True deviation of a search in those of the record, with one search each."""
 DEGREES_OF_RECORD = 11
@@ -83,7 +87,11 @@ def residuals() -> tuple[Numbers, ...]:
 
 
 def searches_of(kind: str, shape: tuple[int, ...], generator: np.random.Generator) -> Numbers:
-    """Draw searches of shape (..., methods, searches), whose typical level is 0, in deviations of an ordinary one."""
+    """Draw searches of shape (..., methods, searches), whose typical level is `LEVEL`, in deviations of one."""
+    return LEVEL + _around_zero(kind, shape, generator)
+
+
+def _around_zero(kind: str, shape: tuple[int, ...], generator: np.random.Generator) -> Numbers:
     order = np.arange(shape[-2])
     values = generator.standard_normal(shape)
     if kind == "skewed":
@@ -99,7 +107,9 @@ def searches_of(kind: str, shape: tuple[int, ...], generator: np.random.Generato
         counts = np.array([len(own) for own in residuals()])
         padded = np.array([np.resize(own, counts.max()) for own in residuals()])
         drawn = (generator.random(shape) * counts[of_method]).astype(int)
-        return np.asarray(padded[of_method, drawn])
+        # A smoothed bootstrap: scores that are equal to the last digit would have no error.
+        smooth = SMOOTHING * np.array([np.std(own[:5], ddof=1) for own in residuals()])[of_method]
+        return np.asarray(padded[of_method, drawn] + smooth * generator.standard_normal(shape))
     if "fail" in kind:
         *_, many, _, of, _, depth = kind.split()
         fails = generator.random(shape) < int(many) / int(of)
@@ -162,7 +172,7 @@ def repeated(number: int, methods: int, searches: int, kind: str, tables: int) -
     """Simulate tables with repeated searches: wrong claims, coverage of means, power, and ranks."""
     values = searches_of(kind, (tables, methods, searches), np.random.default_rng([21, number]))
     equal, truth = errors_of(values), steps(methods)
-    inside = np.abs(equal.means) <= special.stdtrit(equal.degrees, 0.975) * np.sqrt(equal.squares)
+    inside = np.abs(equal.means - LEVEL) <= special.stdtrit(equal.degrees, 0.975) * np.sqrt(equal.squares)
     apart = errors_of(values + truth[:, None])
     found, better, *_ = claims(apart, "all")
     right = better & (found > 0)  # The first of a pair is the better one.
@@ -213,7 +223,7 @@ def tuning(number: int, methods: int, searches: int, kind: str, tables: int) -> 
     """Simulate the gains of tuning over five runs of the defaults: wrong claims, and gains of 4 deviations seen."""
     generator = np.random.default_rng([23, number])
     tuned = searches_of(kind, (tables, methods, searches), generator)
-    default = 0.5 * generator.standard_normal((tables, methods, 5))
+    default = LEVEL + 0.5 * generator.standard_normal((tables, methods, 5))
     low, errors, seen = failed(tuned), 0, 0.0
     for own, given, is_low in zip(tuned, default, low, strict=True):
         for gain in (0.0, 4.0):

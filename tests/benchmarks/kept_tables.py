@@ -2,7 +2,7 @@
 
 What is drawn stands on a page between the comments `KIND: NAME` and `end of KIND`. `table` is the record
 `results/measured/NAME.json.xz`, `claims elsewhere` (`NAME of EXPERIMENT`) what it shows of the papers' claims about
-other datasets, and `board` the pairs that several records tell apart.
+other datasets, and `board` the pairs that several records tell apart, `calibration` a table of what was simulated.
 """
 
 import re
@@ -25,6 +25,7 @@ from results.findings.search import range_ends
 from results.published.claims import shipped_claims
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.wording import counted
+from tests.benchmarks.calibration_tables import calibration_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRATCH = ("reality_check_glyphs", "reality_check_handwriting")
@@ -99,7 +100,7 @@ def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
     papers, datasets = (dict.fromkeys(getattr(one.claim, of) for one, _ in claims) for of in ("source", "dataset"))
     parts = [answer.verdict, answer.pair.untested or ""]
     if answer.pair.size != "cannot tell":
-        parts.append(size_words(answer.pair, answer.comparison.margin))
+        parts.append(size_words(answer.pair, answer.answer.question.margin))
     cells = (
         f"{titles[claim.a]} > {titles[claim.b]}",
         claim.score,
@@ -111,7 +112,10 @@ def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-_MARKDOWN: dict[str, Callable[[str], str]] = {"table": _table, "claims elsewhere": _claims_elsewhere, "board": _board}
+_MARKDOWN: dict[str, Callable[[str], str]] = {
+    **{"table": _table, "claims elsewhere": _claims_elsewhere, "board": _board},
+    "calibration": calibration_table,
+}
 _MARKED = re.compile(
     rf"(?P<opening><!-- (?P<kind>{'|'.join(_MARKDOWN)}): (?P<what>[^>]+) -->)\n.*?<!-- end of (?P=kind) -->",
     flags=re.DOTALL,

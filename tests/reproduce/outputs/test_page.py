@@ -4,6 +4,8 @@ import pytest
 
 from reproduce.outputs.page import page_or_reason
 from reproduce.storage import open_store, storage_paths
+from results.findings.experiment import answer_of
+from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import some_run, some_summary
 
 FINGERPRINT = "e" * 32
@@ -22,7 +24,9 @@ def where(tmp_path):
 
 
 def said_of(where):
-    return page_or_reason("tiny", FINGERPRINT, open_store(where), where.reports)
+    store = open_store(where)
+    found = answer_of(MeasuredExperiment.from_store(store, FINGERPRINT, trainings=True))
+    return page_or_reason("tiny", FINGERPRINT, store, where.reports, found)
 
 
 def test_the_end_of_a_run_names_page_and_figures(where):
@@ -31,9 +35,11 @@ def test_the_end_of_a_run_names_page_and_figures(where):
     assert "Triplet" in page.read_text()
 
 
-def test_an_error_in_the_page_does_not_end_the_run(where):
-    with open_store(where).database.writing() as connection:
-        connection.execute("UPDATE experiments SET content = '{}'")
+def test_an_error_in_the_page_does_not_end_the_run(where, monkeypatch):
+    def fail(_):
+        raise ValueError("no font\nmore lines")
+
+    monkeypatch.setattr("reports.page.page.build_page", fail)
     (said,) = said_of(where)
-    assert said.startswith("no page was written (store ")
+    assert said.startswith("no page was written (no font); ")
     assert said.endswith("try `reproduce report tiny`")

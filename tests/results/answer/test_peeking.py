@@ -80,7 +80,7 @@ def test_the_honest_score_of_a_diverged_training_is_that_of_its_checkpoint_befor
     diverged = {"stopped_by": "nan", "reason": "loss not finite at iteration 301", "iterations": 301}
     for name, result in measured.trainings.items():
         measured.trainings[name] = result.model_copy(update=diverged)
-    (found,) = peeking(measured)
+    (found,) = peeking(answer_of(measured))
     assert (found.honest.mean, found.peeked.mean, found.gain.mean) == (0.5, 0.5, 0.0)
 
 
