@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,8 @@ def check_metric_names(names: Sequence[str]) -> None:
                 f"metric {name!r} is not known; known are {known}, and functions of your own such as "
                 "./my_metrics.py:my_function, with the path relative to the experiment file"
             )
+        if name == "nmi" and find_spec("faiss") is None:
+            raise ValueError("metric 'nmi' clusters with faiss, which is not installed; run `pip install faiss-cpu`")
         if name in names[:position]:
             raise ValueError(f"metric {name!r} is named twice")
 
