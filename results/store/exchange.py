@@ -4,11 +4,9 @@ import json
 from dataclasses import dataclass, field
 from sqlite3 import Row
 
+from results.records.records import CIRCUMSTANCES
 from results.records.trials import Trial
 from results.store.database import Database, insert
-
-_CIRCUMSTANCES = {"wall_time", "provenance"}
-"""Parts of a record that may differ between two machines that had the same outcome."""
 
 _KEYS = {
     **dict.fromkeys(("trainings", "studies", "runs", "test_curves", "experiments"), ("fingerprint",)),
@@ -80,4 +78,4 @@ def _differing(table: str, stored: Row, row: Row) -> list[str]:
     if stored["sha256"] == row["sha256"] or (table == "trials" and _is_running(row)):
         return []
     first, second = json.loads(stored["content"]), json.loads(row["content"])
-    return sorted(name for name in {*first, *second} - _CIRCUMSTANCES if first.get(name) != second.get(name))
+    return sorted(name for name in {*first, *second} - CIRCUMSTANCES if first.get(name) != second.get(name))
