@@ -191,7 +191,7 @@ def _warn_of_names(read: Iterable[Claim], stored: Iterable[StoredExperiment]) ->
     from results.published.tables import DATASETS, read_published
 
     run = {record.method for one in stored for record in one.measured.records}
-    methods = {*card_names(), *read_published("methods")["variant"], *run}
+    methods = {*card_names(), *read_published("cells")["key"], *run}
     datasets = {*DATASETS.values(), *(one.dataset for one in stored)}
     named = [("method", name, methods) for claim in read for name in (claim.a, claim.b)]
     named += [("dataset", claim.dataset, datasets) for claim in read]
