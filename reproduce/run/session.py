@@ -8,7 +8,7 @@ from pathlib import Path
 from protocols.datasets.dataset import Dataset
 from protocols.evaluation.test_data import test_data
 from protocols.features.feature_rows import LabelledFeatures
-from protocols.protocol_registry import PROTOCOLS, Protocol
+from protocols.protocol_registry import PROTOCOLS, ProtocolEntry
 from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import build_sampler, try_sampler
 from protocols.search.space import searched_ranges, tried
@@ -70,7 +70,7 @@ class Session:
         return self.experiment.fingerprint(self.name, self.setup.dataset.fingerprint)
 
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> ProtocolEntry:
         """The protocol of the experiment's runs."""
         return PROTOCOLS[self.experiment.protocol]
 
