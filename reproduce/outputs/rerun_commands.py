@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from reports.page.material import Command
-from reproduce.config.deviations import differences, suite_experiment
+from reproduce.config.deviations import suite_experiment
 from reproduce.config.strict_yaml import yaml_of
 from results.spec.data_choice import EMBEDDED
 from results.spec.experiment_spec import CARD_FILES, Experiment
@@ -23,7 +23,7 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
     """
     experiment, in_file, source = measured.summary.experiment, suite_experiment(name), name
     commands = _code(measured)
-    if isinstance(in_file, str) or differences(experiment, in_file).keys() - _ON_THE_MACHINE:
+    if isinstance(in_file, str) or experiment.differences(in_file).keys() - _ON_THE_MACHINE:
         # A panel becomes a separate file.
         name = name.replace("/", "_")
         source = f"{name}.yaml"

@@ -28,6 +28,7 @@ from reproduce.storage import only_run_of
 from reproduce.terminal import show_interim
 from results.atomic_files import try_out, write_atomically
 from results.spec.data_choice import samples_word
+from results.spec.experiment_spec import AMOUNTS, UNNAMED_SETTINGS, is_among
 from results.statistics.findings import data_findings
 from results.statistics.primary_comparison import planned_score, primary_comparison
 from results.store.experiment_results import MeasuredExperiment
@@ -50,18 +51,8 @@ def interim_looks(session: Session) -> tuple[str, ...]:
         planned_now = ours.search.until_decided and not search.until_decided
         if not planned_now and (search.searches, summary.reproductions) >= (ours.search.searches, ours.reproductions):
             continue
-        raised = summary.experiment.model_copy(
-            update={
-                "reproductions": ours.reproductions,
-                "search": search.model_copy(
-                    update={"searches": ours.search.searches, "until_decided": ours.search.until_decided}
-                ),
-                "primary": ours.primary,
-                "methods": ours.methods,
-                "variants": ours.variants,
-            }
-        )
-        same = raised.fingerprint(session.name, session.setup.dataset.fingerprint) == session.fingerprint
+        may_differ = (*AMOUNTS, *UNNAMED_SETTINGS, "primary")
+        same = all(is_among(key, may_differ) for key in summary.experiment.differences(ours))
         if same and len(session.store.experiment_runs(start.fingerprint)) >= sum(summary.runs.values()) > 0:
             more_searches = planned_now or search.searches < ours.search.searches
             looks.add((search.searches, "search") if more_searches else (summary.reproductions, "run"))
