@@ -99,7 +99,7 @@ $(VENV)/dev.stamp: requirements-dev.lock $(VENV)/runtime.stamp
 durations: $(VENV)/dev.stamp
 	$(RUN) -m pytest -p tests.support.durations $(ARGS)
 
-# Changes core modules in small ways and counts how often their fast tests notice: ARGS="protocols.splits*" takes one of them.
+# Changes core modules in small ways and counts how often their fast tests notice: ARGS="protocols.datasets.splits*" takes one of them.
 mutants: $(VENV)/dev.stamp
 	$(PIP) "mutmut>=3.8"
 	$(VENV)/bin/mutmut run $(ARGS)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from protocols.datasets.dataset import Dataset
-from protocols.splits import as_ranges
+from protocols.datasets.splits import as_ranges
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from results.records.records import Provenance

@@ -7,8 +7,8 @@ from pydantic import JsonValue
 
 from protocols.jobs import Lab
 from protocols.mlrc import mlrc, reproductions
-from protocols.search.study import Study
 from protocols.standard import planned_runs, standard
+from protocols.study import Study
 from results.records.records import RunRecord
 from results.spec.training_spec import FoldSpec
 

@@ -11,7 +11,7 @@ would give, beside the honest number and never instead of it.
 from pydantic import JsonValue
 
 from protocols.jobs import Lab, TrainJob
-from protocols.search.study import Study
+from protocols.study import Study
 from results.records.epoch_choice import EpochChoice, choose_epoch
 from results.records.records import RunRecord
 from results.spec.training_spec import FoldSpec

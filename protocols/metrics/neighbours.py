@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from protocols.training.torch_state import exact_products
+from protocols.machine.torch_state import exact_products
 
 CHUNK_ELEMENTS = 1 << 22
 """Number of distances in memory at once; 2^22 float32 are 16 MiB, which fits into the cache of many processors."""

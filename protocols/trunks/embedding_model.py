@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils import convert_conv2d_weight_memory_format
 
-from protocols.samples import EvaluationBatches
+from protocols.images.samples import EvaluationBatches
 from protocols.trunks.bn_inception import BNInception
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_identified
 from protocols.trunks.trunk_registry import trunk_entry

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from protocols.processes import EndedProcessError, run_in_subprocess
+from protocols.machine.processes import EndedProcessError, run_in_subprocess
 from results.spec.source_names import SourceName
 
 _LONGEST_REASON = 2000

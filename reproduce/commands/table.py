@@ -60,16 +60,7 @@ def table(
     A name means the latest experiment of this name; `reproduce status` lists the identities of all. An experiment with
     several panels gets one table per panel.
     """
-    from reports.tables.table import chosen, with_notes
     from results.published.tables import published_tables
-
-    def show(drawn: Table) -> None:
-        kept = with_notes(drawn, notes or ("short" if output == "latex" else "all"))
-        named = ([one.strip() for one in text.split(",") if one.strip()] for text in (columns, rows))
-        try:
-            print_table(chosen(kept, *named) if columns or rows else kept, output)
-        except ValueError as error:
-            raise InputError(f"table {name}: {error}") from error
 
     published = published_tables()
     if name is None:
@@ -79,13 +70,26 @@ def table(
         say(output_console(), f"experiments in the store: {', '.join(stored) or 'none'}")
         say(output_console(), "`reproduce table NAME` draws a table.")
     elif what == "published" or (what is None and name in published):
-        show(_published(name, store))
+        _show(_published(name, store), output, notes, columns, rows)
     else:
         for measured in _measured(name, store, f"published tables ({', '.join(published)})"):
             if output == "json" and what in (None, "results") and not (compare or columns or rows):
                 sys.stdout.write(measured.without_trainings().to_json())
             else:
-                show(_drawn(measured, what or "results", output, compare))
+                _show(_drawn(measured, what or "results", output, compare), output, notes, columns, rows)
+
+
+def _show(table: Table, output: str, notes: str | None, columns: str, rows: str) -> None:
+    from reports.tables.table import chosen, with_notes
+
+    table = with_notes(table, notes or ("short" if output == "latex" else "all"))
+    if columns or rows:
+        named = ([one.strip() for one in text.split(",") if one.strip()] for text in (columns, rows))
+        try:
+            table = chosen(table, *named)
+        except ValueError as error:
+            raise InputError(f"{table.title}: {error}") from error
+    print_table(table, output)
 
 
 def _published(name: str, store_location: str) -> Table:

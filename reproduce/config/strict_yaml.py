@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from ruamel.yaml import YAML, YAMLError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from reproduce.errors import InputError, nearest_first, read_text
 from results.values import flat
@@ -37,7 +38,8 @@ def read_yaml(text: str) -> Any:
 def yaml_of(content: dict[str, Any]) -> str:
     """Write keys and values as YAML."""
     writer, text = YAML(typ="safe", pure=True), io.StringIO()
-    writer.default_flow_style, writer.sort_base_mapping_type_on_output, writer.width = False, False, 100
+    writer.default_flow_style, writer.width = False, 100
+    writer.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     writer.dump(content, text)
     return text.getvalue()
 

@@ -17,8 +17,8 @@ from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_cards
 from reproduce.errors import writing_to
 from reproduce.outputs.rerun_commands import rerun_commands
-from reproduce.outputs.result_files import latest_name, link_latest, own_name
 from reproduce.outputs.tables import published_settings
+from reproduce.run.result_files import latest_name, link_latest, own_name
 from results.atomic_files import write_atomically
 from results.records.artifacts import FigureData, figure_data_path
 from results.store.experiment_results import MeasuredExperiment

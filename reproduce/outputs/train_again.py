@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.splits import SplitError
+from protocols.datasets.splits import SplitError
 from protocols.training.build_method import MethodError
 from protocols.training.check_method import with_versions
 from protocols.training.fold_data import fold_data
@@ -137,7 +137,7 @@ def _arrays(weights: Mapping[str, Tensor]) -> dict[str, NDArray[np.float64]]:
 def _difference(first: Mapping[str, NDArray[np.float64]], second: Mapping[str, NDArray[np.float64]]) -> str:
     """Say by how much, and in which array, two sets of arrays differ most; nothing if they are equal."""
     apart = {}
-    for name in first | second:
+    for name in {**first, **second}:
         one, other = (found.get(name, np.empty(0)) for found in (first, second))
         apart[name] = math.inf
         if one.shape == other.shape:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 import torch
 
 from protocols.images.batch_source import share_gpu
-from protocols.processes import GPU_THREADS, set_variables, threads_per_training
+from protocols.machine.processes import GPU_THREADS, set_variables, threads_per_training
 from reproduce.errors import InputError
 from results.records.provenance import granted_cores
 from results.spec.mlrc_constants import FOLDS

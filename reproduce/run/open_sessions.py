@@ -11,9 +11,9 @@ from rich.console import Console
 
 from protocols.datasets.dataset_registry import entry_of
 from protocols.datasets.listing import DataError
+from protocols.machine.processes import run_in_subprocess
 from protocols.metrics.metric_registry import check_metric_names
-from protocols.processes import run_in_subprocess
-from protocols.search.study import Study
+from protocols.study import Study
 from protocols.training.build_method import has_foreign_code
 from protocols.training.first_step import try_first_step
 from protocols.trunks.trunk_registry import trunk_entry

@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from rich.console import Console
 
 from protocols.datasets.dataset import note_on_queries
-from protocols.processes import threads_per_training
-from protocols.search.study import Study
+from protocols.machine.processes import threads_per_training
+from protocols.study import Study
 from protocols.users_code.kept import keep_sources
 from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
@@ -19,9 +19,9 @@ from reports.tables.table import Table, with_notes
 from reproduce import interrupts
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.trackers import Tracking
-from reproduce.outputs.result_files import link_latest, own_name
 from reproduce.run.devices import prepare_process
 from reproduce.run.lab import MethodSearch, SharedLab
+from reproduce.run.result_files import link_latest, own_name
 from reproduce.run.session import Session, data_of
 from reproduce.run.tasks import Executor
 from reproduce.storage import only_run_of

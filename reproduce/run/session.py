@@ -6,15 +6,15 @@ from functools import cached_property
 from pathlib import Path
 
 from protocols.datasets.dataset import Dataset
+from protocols.datasets.splits import drawn_name, named_split
 from protocols.evaluation.test_data import test_data
-from protocols.features.feature_rows import LabelledFeatures
+from protocols.images.feature_rows import LabelledFeatures
 from protocols.protocol_registry import PROTOCOLS, ProtocolEntry
 from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import build_sampler, try_sampler
 from protocols.search.space import searched_ranges, tried
-from protocols.search.study import Budget, Study
 from protocols.setup import Setup
-from protocols.splits import drawn_name, named_split
+from protocols.study import Budget, Study
 from protocols.trunks.embedding_model import check_images_fit
 from protocols.trunks.trunk_entry import RANDOM
 from protocols.trunks.trunk_registry import identified_trunk

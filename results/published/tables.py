@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cache
 from importlib import resources
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import pandas as pd
 
@@ -167,7 +167,7 @@ def published_table(name: str) -> PublishedTable:
     if name not in tables.index:
         raise ValueError(f"no published table is called {name!r}; there are {', '.join(tables.index)}")
     lines, origins = read_published("cells"), _origins(name)
-    rows: dict[tuple[Any, ...], dict[PublishedColumn, PublishedCell]] = {}
+    rows: dict[tuple[str, str | None, str, int | None, str], dict[PublishedColumn, PublishedCell]] = {}
     for line in lines[lines["table"] == name].to_dict("records"):
         column = PublishedColumn(line["dataset"], line["metric"], line["kind"])
         # MLRC's two embeddings of a method are one row, although they differ in size.

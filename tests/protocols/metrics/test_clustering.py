@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols.metrics.clustering import nmi
+from protocols.metrics.metric_registry import nmi
 from tests.support.clusters import embeddings_in_clusters
 
 

@@ -6,8 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from protocols.metrics.clustering import nmi
-from protocols.metrics.metric_registry import check_metric_names, measure
+from protocols.metrics.metric_registry import check_metric_names, measure, nmi
 from protocols.metrics.retrieval import query_scores
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
 from tests.support.clusters import embeddings_in_clusters

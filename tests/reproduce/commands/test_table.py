@@ -103,7 +103,7 @@ def test_mlrcs_table_shows_the_stored_runs(say, store):
     latex = say("table", "mlrc_cub200", "--format", "latex", "--columns", "P@1", "--rows", "contrastive").out
     assert latex.count("Contrastive") == 1
     assert r"\begin{tabular}{lrr}" in latex
-    assert "error: table mlrc_cub200: no row 'x'" in say("table", "mlrc_cub200", "--rows", "x").err
+    assert ": no row 'x'; there are " in say("table", "mlrc_cub200", "--rows", "x").err
     found = [
         cell
         for cell in json.loads(say("table", "mlrc_cub200", "--format", "json").out)
@@ -172,7 +172,8 @@ def test_tables_claims_and_boards_are_drawn_without_torch(store, tmp_path):
         *(["table", "mlrc_cub200"], ["table", "quickstart", "--what", "hyperparameters"], ["claims"], ["coverage"]),
         *(["board", "cub200.json", "sop.json", "--to", "board"], ["table", "proxy_isa_table1"]),
     )
-    code = f"{REFUSE_TORCH}from reproduce.cli import app\nfor words in {commands!r}: app(words, standalone_mode=False)"
+    code = f"{REFUSE_TORCH}from reproduce.commands.cli import app\n"
+    code += f"for words in {commands!r}: app(words, standalone_mode=False)"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment())
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert "(2)" in done.stdout

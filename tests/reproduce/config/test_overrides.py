@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reproduce.cli import with_home
+from reproduce.commands.cli import with_home
 from reproduce.commands.options import Choices
 from reproduce.config.experiment_file import load_experiments, with_paths
 from reproduce.errors import InputError
