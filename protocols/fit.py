@@ -1,7 +1,6 @@
 """The training of a model on all classes of a dataset, to be used and not to be tested.
 
-It sees the test classes, so it stands apart. A search or a table takes a `FoldResult`, as does the store, and this
-module returns none.
+It sees the test classes. A search or a table takes a `FoldResult`, as does the store, and this module returns none.
 """
 
 from collections.abc import Callable

@@ -63,7 +63,7 @@ def nearest_in_parts(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Find neighbours like `nearest`, as many as each query needs, for a part of the queries at a time.
 
-    Queries that need few neighbours are searched apart from those that need many. A part has at most about
+    Queries that need few neighbours are searched separately from those that need many. A part has at most about
     `CHUNK_ELEMENTS` distances, on a GPU `GPU_CHUNK_ELEMENTS`.
 
     Args:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from losses.plugin import Clock, TrainingContext
 from losses.schedule import SamplePool
-from protocols.images.device_crops import sent
+from protocols.images.device_crops import to_device
 from protocols.images.samples import evaluation_batches_of, training_batches_of
 from protocols.machine.torch_state import (
     isolated_random_numbers,
@@ -236,7 +236,7 @@ class _Training:
         with self._refusals():
             plugin.on_step_start(clock)
         rows = next(self.rows)
-        images, labels = self.source.training_batch(rows, self.crops), sent(self.targets[rows], self.device)
+        images, labels = self.source.training_batch(rows, self.crops), to_device(self.targets[rows], self.device)
         self.optimizer.zero_grad(set_to_none=True)
         self.joined.clear_gradients()
         embeddings = self.network(images, warmup=clock.warmup)

@@ -244,7 +244,7 @@ def trunk_width(spec: TrunkSpec) -> int:
 
 
 def check_images_fit(spec: TrunkSpec, crop: int) -> None:
-    """Compute one image with a trunk of a library or a user's file, so that a wrong size is told before any training.
+    """Compute one image with a library's or a user's trunk, so that a wrong size is reported before any training.
 
     Args:
         crop: Side of the images in pixels.

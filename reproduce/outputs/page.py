@@ -43,7 +43,9 @@ def write_page(name: str, fingerprint: str, store: Store, folder: Path) -> Path:
 
     page_folder = folder / own_name(name, fingerprint)
     with writing_to(page_folder):
-        (page_folder / "figures").mkdir(parents=True, exist_ok=True)  # What cannot be written is told before drawing.
+        (page_folder / "figures").mkdir(
+            parents=True, exist_ok=True
+        )  # What cannot be written is reported before drawing.
     html, figures = build_page(gather(name, fingerprint, store))
     with writing_to(page_folder):
         _write_figures(figures, page_folder / "figures")

@@ -136,15 +136,15 @@ def _arrays(weights: Mapping[str, Tensor]) -> dict[str, NDArray[np.float64]]:
 
 def _difference(first: Mapping[str, NDArray[np.float64]], second: Mapping[str, NDArray[np.float64]]) -> str:
     """Say by how much, and in which array, two sets of arrays differ most; nothing if they are equal."""
-    apart = {}
+    distances = {}
     for name in {**first, **second}:
         one, other = (found.get(name, np.empty(0)) for found in (first, second))
-        apart[name] = math.inf
+        distances[name] = math.inf
         if one.shape == other.shape:
             distance = np.where(np.isnan(one) & np.isnan(other), 0.0, np.abs(one - other))
-            apart[name] = float(np.nan_to_num(distance, nan=math.inf).max(initial=0.0))
-    place = max(apart, key=apart.__getitem__, default="")
-    return f" by {apart[place]:.2g} at most, in {place}" if apart.get(place) else ""
+            distances[name] = float(np.nan_to_num(distance, nan=math.inf).max(initial=0.0))
+    place = max(distances, key=distances.__getitem__, default="")
+    return f" by {distances[place]:.2g} at most, in {place}" if distances.get(place) else ""
 
 
 def _other_machine(stored: Provenance, again: Provenance) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from protocols.images.feature_rows import LabelledFeatures
 from protocols.protocol_registry import PROTOCOLS, ProtocolEntry
 from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import build_sampler, try_sampler
-from protocols.search.space import searched_ranges, tried
+from protocols.search.space import searched_ranges, within_budget
 from protocols.setup import Setup
 from protocols.study import Budget, Study
 from protocols.trunks.embedding_model import check_images_fit
@@ -192,7 +192,7 @@ def _check_depths(setup: Setup, experiment: Experiment) -> None:
 
 def _check_search(search: SearchSettings, methods: Mapping[str, MethodTemplate]) -> None:
     """Let the sampler propose settings of every space, and check that enqueued values are within them."""
-    spaces = [tried(method.space, search.trials)[0] for method in methods.values() if method.space]
+    spaces = [within_budget(method.space, search.trials)[0] for method in methods.values() if method.space]
     if search.sampler.name != "GPSampler":
         for space in spaces:
             try_sampler(space, search.sampler, search.trials)
