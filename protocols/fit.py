@@ -1,7 +1,6 @@
 """The training of a model on all classes of a dataset, to be used and not to be tested.
 
-It sees the test classes, so it stands apart. A search or a table takes a `FoldResult`, as does the store, and this
-module returns none.
+It sees the test classes. A search or a table takes a `FoldResult`, as does the store, and this module returns none.
 """
 
 from collections.abc import Callable
@@ -9,7 +8,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from protocols.datasets.dataset import Dataset
-from protocols.splits import as_ranges
+from protocols.datasets.splits import as_ranges
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from results.records.provenance import Provenance

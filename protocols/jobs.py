@@ -1,4 +1,4 @@
-"""The work that a protocol asks a lab for: trainings and test evaluations, as values that can be sent anywhere.
+"""The work that a protocol asks a lab for: trainings and test evaluations, as values that any process can get.
 
 A protocol is a function that calls `lab.train` and `lab.test`. It does not depend on where the work is done, nor on
 whether its outcome was in the store already.

@@ -4,18 +4,18 @@ Numbers in brackets are sections of the specification that this suite follows. I
 
 Other modules hold the rest of the protocol:
 
-- class split and its four folds (2): `protocols.splits`
+- class split and its four folds (2): `protocols.datasets.splits`
 - transforms (3): `protocols.images`
 - network (4): `protocols.trunks.embedding_model`
 - optimizer and batches (5), validation, early stopping and checkpoint (6): `protocols.training.train_fold`
-- hyperparameter search (7): `protocols.search.study`
+- hyperparameter search (7): `protocols.study`
 - test scores (8): `protocols.evaluation.evaluate_run`
 """
 
 from pydantic import JsonValue
 
 from protocols.jobs import Lab, TrainJob
-from protocols.search.study import Study
+from protocols.study import Study
 from results.records.records import RunRecord
 from results.spec.training_spec import FoldSpec
 

@@ -1,4 +1,4 @@
-"""The protocols by name, and what a plan needs to know of each."""
+"""The protocols by name, and the trainings that each makes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,54 +7,51 @@ from pydantic import JsonValue
 
 from protocols.jobs import Lab
 from protocols.mlrc import mlrc, reproductions
-from protocols.search.study import Study
-from protocols.standard import has_choice, known_trainings, standard
+from protocols.standard import planned_runs, standard
+from protocols.study import Study
 from results.records.records import RunRecord
 from results.spec.training_spec import FoldSpec
 
 
 @dataclass(frozen=True)
-class Protocol:
+class ProtocolEntry:
     """A protocol: from the study of a method to its run records.
 
     Attributes:
         split: Name of the class split for experiments that name none.
         run: Runs one search of a method and its reproductions in a lab, and returns the run records.
-        known: The trainings of each reproduction of a setting that are determined before any is made.
-        final: Whether a run trains on all training classes in the end, after its folds chose the epoch.
+        planned: The trainings of each reproduction of a setting. One whose epoch others choose has the last epoch.
     """
 
     split: str
     run: Callable[[Study, Lab], list[RunRecord]]
-    known: Callable[[Study, dict[str, JsonValue]], list[tuple[FoldSpec, ...]]]
-    final: bool
+    planned: Callable[[Study, dict[str, JsonValue]], list[tuple[FoldSpec, ...]]]
 
     def trainings_of(self, study: Study) -> int:
         """Return the number of trainings for one method: of all trials and runs of its searches; less with racing."""
-        folds = study.setup.folds
-        per_run = (folds if not self.final or has_choice(study) else 0) + self.final
-        return len(study.searches()) * (folds * study.n_trials + per_run * study.n_reproductions)
+        runs = sum(map(len, self.planned(study, study.method.given)))
+        return len(study.searches()) * (study.setup.folds * study.n_trials + runs)
 
     def foreseeable(self, study: Study) -> list[FoldSpec]:
         """List the trainings that are determined now: later trials depend on the scores of earlier ones."""
         specs: list[FoldSpec] = []
         for search in study.searches():
             specs += search.known_specs()
-            hyperparameters = search.found_hyperparameters()
-            if hyperparameters is not None:
-                specs += [spec for run in self.known(search, hyperparameters) for spec in run]
+            if (found := search.found_hyperparameters()) is not None:
+                for run in self.planned(search, found):
+                    specs += [spec for spec in run if spec.checkpoint_epoch is None or len(run) == 1]
         return specs
 
     def kinds(self, study: Study) -> list[FoldSpec]:
         """Return an example of each kind of training: of a fold, and on all training classes."""
-        setup, method = study.setup, study.method.method
-        folds = not self.final or has_choice(study) or study.n_trials
-        kinds = [setup.fold_specs(method, "reproduction", 0)[0]] if folds else []
-        last = setup.conditions.training.max_epochs
-        return [*kinds, setup.final_spec(method, 0, last)] if self.final else kinds
+        trials = study.setup.fold_specs(study.method.method, "reproduction", 0) if study.n_trials else ()
+        kinds: dict[bool, FoldSpec] = {}
+        for spec in (*trials, *self.planned(study, study.method.given)[0]):
+            kinds.setdefault(spec.checkpoint_epoch is None, spec)
+        return list(kinds.values())
 
 
 PROTOCOLS = {
-    "mlrc": Protocol("mlrc", mlrc, reproductions, final=False),
-    "standard": Protocol("conventional", standard, known_trainings, final=True),
+    "mlrc": ProtocolEntry("mlrc", mlrc, reproductions),
+    "standard": ProtocolEntry("conventional", standard, planned_runs),
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from protocols.datasets.dataset import Dataset
-from protocols.splits import ClassSplit, FoldClasses, SplitError, as_ranges, from_ranges
+from protocols.datasets.splits import ClassSplit, FoldClasses, SplitError, as_ranges, from_ranges
 from protocols.training.fold_data import FoldData, fold_data
 from results.records.records import run_fingerprint
 from results.spec.conditions import Conditions

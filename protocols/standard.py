@@ -14,7 +14,7 @@ from statistics import fmean
 from pydantic import JsonValue
 
 from protocols.jobs import Lab, TrainJob
-from protocols.search.study import Study
+from protocols.study import Study
 from results.records.records import Event, FoldResult, RunRecord
 from results.spec.conditions import TrainingSettings
 from results.spec.training_spec import FoldSpec
@@ -79,21 +79,20 @@ def choices(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tuple[F
     """Specify the trainings that choose the epoch."""
     method = study.method.at(hyperparameters)
     runs = range(study.n_reproductions)
-    return [study.setup.fold_specs(method, "reproduction", run) if has_choice(study) else () for run in runs]
+    return [study.setup.fold_specs(method, "reproduction", run) if _has_choice(study) else () for run in runs]
 
 
-def known_trainings(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tuple[FoldSpec, ...]]:
-    """Specify the trainings of every reproduction that are determined before any is made.
+def planned_runs(study: Study, hyperparameters: dict[str, JsonValue]) -> list[tuple[FoldSpec, ...]]:
+    """Specify the trainings of every reproduction: those that choose the epoch, and the one on all training classes.
 
-    Those on all classes are among them only if there is no choice of their epochs.
+    The last epoch stands for one that is to be chosen.
     """
-    if has_choice(study):
-        return choices(study, hyperparameters)
     method, epoch = study.method.at(hyperparameters), _only_epoch(study)
-    return [(study.setup.final_spec(method, run, epoch),) for run in range(study.n_reproductions)]
+    choosing = choices(study, hyperparameters)
+    return [(*specs, study.setup.final_spec(method, run, epoch)) for run, specs in enumerate(choosing)]
 
 
-def has_choice(study: Study) -> bool:
+def _has_choice(study: Study) -> bool:
     """Whether a run has several epochs to choose from. The untrained trunk has none."""
     settings = study.setup.conditions.training
     return study.method.method.loss is not None and settings.max_epochs > settings.validate_every

@@ -16,7 +16,7 @@ def main() -> None:
     if sys.path[:1] == [os.getcwd()]:
         # `python -m` puts the current folder first, and half of all repositories have a module called `losses`.
         sys.path += [str(Path(__file__).resolve().parent.parent), sys.path.pop(0)]
-    from reproduce.cli import main as run_command
+    from reproduce.commands.cli import main as run_command
 
     interrupts.imports_done()
     run_command()

@@ -63,8 +63,8 @@ def writing_to(folder: Path) -> Iterator[None]:
 def as_input_errors() -> Iterator[None]:
     """Raise what is wrong with users' data, splits, weights and methods as InputError."""
     from protocols.datasets.listing import DataError
+    from protocols.datasets.splits import SplitError
     from protocols.images.decoding import BrokenImageError
-    from protocols.splits import SplitError
     from protocols.training.build_method import MethodError
     from protocols.trunks.weights import TrunkError
 

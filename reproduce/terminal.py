@@ -19,38 +19,37 @@ if TYPE_CHECKING:
 _WIDTH_OF_FILES = 1000
 """Width of pipes and files, in which no number may be broken or cut."""
 _WIDTH_OF_TABLES = 140
-"""A results table that is wider is split in pipes and files too, since people read it there."""
+"""A results table that is wider is broken in pipes and files too, since people read it there."""
 _MOST_ROWS, _MOST_LINES = 7, 12
 """Methods, and lines of table and notes, at the end of a run."""
-_HEAD_WIDTH = 32
-"""Row heads get at most this many characters when a table has to be split."""
 
 
 def show_table(table: Table, console: Console) -> None:
-    """Print a table. A table that is too wide is split into parts that fit; each repeats what tells the rows apart."""
+    """Print a table with its notes. Where it is too wide, cells are broken at blanks, so that numbers stay whole."""
     width = console.width if console.is_terminal else _WIDTH_OF_TABLES
-    for columns in _parts(table, console, width):
-        console.print(_drawn(table, columns, console))
+    console.print(_drawn(table, console), width=width, crop=False)
     for note in (table.caption, table.legend, *table.notes, *table.remarks):
         if note:
             console.print(note, highlight=False, markup=False, width=width)
 
 
-def _drawn(
-    table: Table, columns: Iterable[int], console: Console, *, short: bool = False, head_width: int | None = None
-) -> TerminalTable:
-    """Draw some columns of a table; a short one has no title and no lines."""
+def _drawn(table: Table, console: Console, *, short: bool = False) -> TerminalTable:
+    """Draw a table; a short one has no title and no lines."""
     drawn = TerminalTable(title=None if short else Text(table.title, style="table.title"))
     if short:
         drawn.box, drawn.padding = None, (0, 2, 0, 0)
-    drawn.add_column(Text(table.first), overflow="fold", max_width=head_width)
-    for index in columns:
-        column = table.columns[index]
-        # Long heads are broken over several lines; numbers never are.
+    drawn.add_column(Text(table.first), overflow="fold")
+    lines = [[_cell(cell, styled=console.is_terminal) for cell in row.cells] for row in table.rows]
+    for place, column in enumerate(table.columns):
         title = (" " if short else "\n").join([*column.group.split(), *column.name.split()])
-        drawn.add_column(Text(title), justify="right" if column.numeric else "left", no_wrap=column.numeric)
-    for row, below in zip_longest(table.rows, table.rows[1:]):
-        cells = [_cell(row.cells[index], styled=console.is_terminal) for index in columns]
+        words = [len(word) for cells in lines for word in cells[place].plain.split()] if column.numeric else []
+        drawn.add_column(
+            Text(title),
+            justify="right" if column.numeric else "left",
+            overflow="fold",
+            min_width=max(words, default=None),
+        )
+    for row, below, cells in zip_longest(table.rows, table.rows[1:], lines):
         ends = row.below and (below is None or not below.below)
         drawn.add_row(Text(("  " if row.below else "") + row.head + row.sign), *cells, end_section=ends)
     return drawn
@@ -67,7 +66,7 @@ def show_answer(found: Answer, console: Console) -> None:
         say(console, f"- {line}")
     table = short_table(found)
     shown = table.rows[:_MOST_ROWS]
-    _show_short(replace(table, rows=shown), console)
+    console.print(_drawn(replace(table, rows=shown), console, short=True))
     more = {"method": len(table.rows) - len(shown)}
     findings = [one for one in found.findings if one.level != "note"]
     room = _MOST_LINES - 2 - len(shown)
@@ -84,35 +83,7 @@ def show_interim(found: Answer, rounds: int, console: Console) -> None:
 
     say(console, f"After {rounds} of {found.question.units} searches of each method:")
     table = short_table(found)
-    _show_short(replace(table, rows=table.rows[:_MOST_ROWS]), console)
-
-
-def _show_short(table: Table, console: Console) -> None:
-    console.print(_drawn(table, range(len(table.columns)), console, short=True))
-
-
-def _parts(table: Table, console: Console, width: int) -> list[list[int]]:
-    """Split the columns of a table into parts that fit into the console beside the row heads; return their indices.
-
-    A group of columns stays together if it fits. A table without columns gives one empty part.
-    """
-    endless = console.options.update(max_width=_WIDTH_OF_FILES**2)
-
-    def fits(columns: list[int]) -> bool:
-        return (
-            console.measure(_drawn(table, columns, console, head_width=_HEAD_WIDTH), options=endless).maximum <= width
-        )
-
-    repeated = list(range(table.repeated))
-    parts, indices = [repeated], iter(range(len(repeated), len(table.columns)))
-    for _, count in table.groups[len(repeated) :]:
-        group = [next(indices) for _ in range(count)]
-        for piece in [group] if fits([*repeated, *group]) else [[index] for index in group]:
-            if fits([*parts[-1], *piece]) or parts[-1] == repeated:
-                parts[-1] = [*parts[-1], *piece]
-            else:
-                parts.append([*repeated, *piece])
-    return parts
+    console.print(_drawn(replace(table, rows=table.rows[:_MOST_ROWS]), console, short=True))
 
 
 def _cell(cell: Cell, *, styled: bool) -> Text:

@@ -55,6 +55,25 @@ def optional(default: Any, **limits: Any) -> Any:
     return Field(default=default, exclude_if=lambda value: _naming.get() and value == default, **limits)
 
 
+FREE = "free"
+"""Mark of a setting in which an experiment may differ from the suite's file of its name and be the same comparison."""
+AMOUNT = "amount"
+"""Mark of a setting that says how many runs and searches there are."""
+UNNAMED = "unnamed"
+"""Mark of what may differ between starts of one experiment. The data's fingerprint stands for the files' content."""
+TRAINED_TRUNK = "trained trunk"
+"""Mark of a setting that has no effect where the trunk does not train."""
+
+
+def marked(model: type[BaseModel], mark: str, within: str = "") -> Iterator[str]:
+    """Yield the dotted keys of fields with a mark in their annotation, `Annotated[int, FREE]`, of nested models too."""
+    for name, field in model.model_fields.items():
+        if mark in field.metadata:
+            yield within + name
+        elif isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from marked(field.annotation, mark, f"{within}{name}.")
+
+
 def flat(value: object, key: str = "") -> Iterator[tuple[str, object]]:
     """Yield every single value of nested mappings with its dotted key. A list is one value."""
     if isinstance(value, Mapping):

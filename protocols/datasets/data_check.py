@@ -7,8 +7,7 @@ from protocols.datasets.folder import check_parts
 from protocols.datasets.listing import DataError, ImageListing, check_listing, named, part_of, without_small_classes
 from protocols.datasets.split_file import with_split
 from protocols.images.decoding import BrokenImageError, decoded, is_constant
-from protocols.images.packing import equal_rows, hash_of_file, in_threads
-from protocols.progress import Progress
+from protocols.images.packing import Progress, equal_rows, hash_of_file, in_threads
 from results.spec.data_choice import OWN_DATA
 
 

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from protocols.datasets.listing import ImageListing, check_listing, named, part_of, without_small_classes
 from protocols.images.packed_images import LabelledImages, PackedImages
-from protocols.images.packing import content_hash, equal_rows, pack_files
-from protocols.progress import Progress
-from protocols.samples import Samples
+from protocols.images.packing import Progress, content_hash, equal_rows, pack_files
+from protocols.images.samples import Samples
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import OWN_DATA, DataChoice, samples_word
 from results.values import fingerprint_of

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from protocols.datasets.dataset import DataRequest, Dataset, Oddities
 from protocols.datasets.listing import DataError, ImageListing, check_listing, half_of, root_of
 from protocols.datasets.split_file import composed, table_of, with_split
-from protocols.features.feature_rows import FEATURES_FILE, LabelledFeatures
-from protocols.images.packing import cached, equal_rows
-from protocols.progress import Progress
+from protocols.images.feature_rows import FEATURES_FILE, LabelledFeatures
+from protocols.images.packing import Progress, cached, equal_rows
 from results.spec.data_choice import FEATURES
 from results.values import fingerprint_of
 

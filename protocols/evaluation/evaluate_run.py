@@ -13,13 +13,13 @@ from torch import Tensor
 
 from losses.plugin import Normalization
 from protocols.evaluation.test_data import TestData
+from protocols.images.samples import evaluation_batches_of
 from protocols.jobs import EvaluateJob
+from protocols.machine.torch_state import torch_provenance, use_precision
 from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores
-from protocols.samples import evaluation_batches_of
 from protocols.training.build_method import RefusedError, normalization_of
 from protocols.training.principal_components import reduced_by_themselves
-from protocols.training.torch_state import torch_provenance, use_precision
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, trained_model
 from protocols.users_code.sources import SourceError
 from results.records.records import ClassScores, Event, RunRecord, Scores, TestCurve, TestPoint, mean_scores

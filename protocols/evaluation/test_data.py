@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.datasets.dataset import Dataset
+from protocols.datasets.splits import ClassSplit, SplitError, from_ranges
 from protocols.images.packed_images import LabelledImages
-from protocols.samples import Samples
-from protocols.splits import ClassSplit, SplitError, from_ranges
+from protocols.images.samples import Samples
 from results.spec.training_spec import FoldSpec
 
 

@@ -1,7 +1,7 @@
 """The crops of trainings and evaluations in batches.
 
 On a CPU, Pillow resizes the crops of a training. On a GPU, the GPU resizes a whole batch; the images are kept there if
-there is room, otherwise the boxes of each batch are sent. Both ways give the same pixels.
+there is room, otherwise each batch's boxes are copied to it. Both ways give the same pixels.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from protocols.images.device_crops import (
     numbers_of,
     resized,
     resized_boxes,
-    sent,
+    to_device,
 )
 from protocols.images.packed_images import LabelledImages
 from results.spec.conditions import ImageSettings
@@ -57,7 +57,7 @@ class BatchSource:
         elif has_room(device, images.n_bytes, RESIDENT_BYTES) if resident is None else resident:
             self._cut = _ResidentImages(images, settings.crop, device)
         else:
-            self._cut = lambda rows, cuts: _crops_of_sent_boxes(images, settings.crop, device, rows, cuts)
+            self._cut = lambda rows, cuts: _crops_of_boxes(images, settings.crop, device, rows, cuts)
 
     def training_batch(self, rows: Rows, generator: torch.Generator) -> Tensor:
         """Make one batch.
@@ -71,14 +71,14 @@ class BatchSource:
         return self._cut(rows, random_cuts(self._images, rows, self._settings, generator))
 
 
-def _crops_of_sent_boxes(images: LabelledImages, side: int, device: torch.device, rows: Rows, cuts: Cuts) -> Tensor:
+def _crops_of_boxes(images: LabelledImages, side: int, device: torch.device, rows: Rows, cuts: Cuts) -> Tensor:
     boxes = []
     for row, (top, left, height, width) in zip(rows.tolist(), cuts.boxes.tolist(), strict=True):
         boxes.append(images.image(row)[top : top + height, left : left + width].reshape(-1))
     channels = images.images.channels
     starts = np.cumsum([0, *(len(box) for box in boxes)])[:-1]
     numbers = numbers_of(starts, cuts.boxes[:, 3] * channels, cuts, channels, side)
-    return resized_boxes(sent(np.concatenate(boxes), device), numbers, channels, side)
+    return resized_boxes(to_device(np.concatenate(boxes), device), numbers, channels, side)
 
 
 class _ResidentImages:
@@ -107,7 +107,7 @@ class _ResidentImages:
         values = len(rows) * self.most[0] * self.most[1] * self.channels
         if self.pixels.device.type != "cuda" or values > PIXELS_AT_ONCE:
             return resized_boxes(self.pixels, numbers, self.channels, self.side)
-        boxes = sent(numbers, self.pixels.device)
+        boxes = to_device(numbers, self.pixels.device)
         if self._boxes != len(rows):
             self._boxes, self._graph = len(rows), torch.cuda.make_graphed_callables(self._crops, (boxes.clone(),))
         # A copy, since the next batch is written to the memory of the graph.

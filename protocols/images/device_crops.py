@@ -38,7 +38,9 @@ def resized_boxes(pixels: Tensor, boxes: Rows, channels: int, side: int) -> Tens
     height, width = boxes[3:5].max(axis=1).tolist()
     at_once = max(1, PIXELS_AT_ONCE // (height * width * channels))
     parts = np.split(boxes, range(at_once, boxes.shape[1], at_once), axis=1)
-    return torch.cat([resized(pixels, sent(part, pixels.device), (height, width), channels, side) for part in parts])
+    return torch.cat(
+        [resized(pixels, to_device(part, pixels.device), (height, width), channels, side) for part in parts]
+    )
 
 
 def numbers_of(start: Rows, down: Rows, cuts: Cuts, channels: int, side: int) -> Rows:
@@ -66,7 +68,7 @@ def largest_sides(shapes: Rows) -> tuple[int, int]:
     return (max(height, width),) * 2 if _TALL_BOXES_HEIGHT_FIRST else (height, width)
 
 
-def sent(values: NDArray[Any], device: torch.device) -> Tensor:
+def to_device(values: NDArray[Any], device: torch.device) -> Tensor:
     """Copy values to a device; the host does not wait for a GPU."""
     host = torch.from_numpy(values)
     return (host.pin_memory() if device.type == "cuda" else host).to(device, non_blocking=True)

@@ -24,9 +24,11 @@ from PIL import Image
 from protocols.images.crops import size_after
 from protocols.images.decoding import BrokenImageError, decoded, is_constant
 from protocols.images.packed_images import AS_IT_IS, AS_SEEN, BROKEN, INDEX, INDEX_DTYPE, PIXELS, PackedImages
-from protocols.progress import Progress
 from results.atomic_files import atomic_folder, make_folder
 from results.records.provenance import granted_cores
+
+Progress = Callable[[int, int | None], None]
+"""Reports the progress of long work: receives the amount done and the total amount, None while it is unknown."""
 
 _PACK_FORMAT = 5
 """Raise it with a change of the pixels or of the files of a pack. Packs of other formats are not opened."""

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from protocols.training.torch_state import exact_products
+from protocols.machine.torch_state import exact_products
 
 CHUNK_ELEMENTS = 1 << 22
 """Number of distances in memory at once; 2^22 float32 are 16 MiB, which fits into the cache of many processors."""
@@ -63,7 +63,7 @@ def nearest_in_parts(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Find neighbours like `nearest`, as many as each query needs, for a part of the queries at a time.
 
-    Queries that need few neighbours are searched apart from those that need many. A part has at most about
+    Queries that need few neighbours are searched separately from those that need many. A part has at most about
     `CHUNK_ELEMENTS` distances, on a GPU `GPU_CHUNK_ELEMENTS`.
 
     Args:

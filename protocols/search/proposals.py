@@ -24,7 +24,7 @@ from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
 from results.wording import first_line
 
-computing = threading.RLock()
+optuna_lock = threading.RLock()
 """Held while Optuna proposes a setting. Searches run in threads, and Optuna changes torch's number of threads, its own
 verbosity and Python's filters of warnings for a moment."""
 
@@ -70,7 +70,7 @@ class Proposals:
         given = self.enqueued[number] if number < len(self.enqueued) else {}
         if number < self._startup:
             return {**self._sobol_point(number), **given}
-        with computing:
+        with optuna_lock:
             study = self._gaussian_process(trials) if self.sampler.name == "GPSampler" else self._replay(trials)
             self._asked = study.ask(self._distributions)
             return {**self._asked.params, **given}
@@ -157,7 +157,7 @@ def build_sampler(
     Raises:
         MethodError: There is no such sampler, or it does not take the arguments.
     """
-    with computing, warnings.catch_warnings(), _named_errors(settings.name):
+    with optuna_lock, warnings.catch_warnings(), _named_errors(settings.name):
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         return _built(settings, seed, space)
 

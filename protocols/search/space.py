@@ -99,7 +99,7 @@ def searched_ranges(space: Sequence[SearchParameter]) -> dict[str, SearchedRange
     }
 
 
-def tried(space: Sequence[SearchParameter], trials: int) -> tuple[tuple[SearchParameter, ...], int]:
+def within_budget(space: Sequence[SearchParameter], trials: int) -> tuple[tuple[SearchParameter, ...], int]:
     """Return what is tried of a space: all its values, if the trials are enough for them, or what a search proposes.
 
     Args:

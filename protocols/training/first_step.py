@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from losses.plugin import Clock, TrainingContext, TrainingPlugin
 from losses.schedule import SamplePool
+from protocols.machine.torch_state import isolated_random_numbers
 from protocols.training.batches import batches
 from protocols.training.build_method import RefusedError, build_method, has_foreign_code, refusals
 from protocols.training.optimizer import build_optimizer
-from protocols.training.torch_state import isolated_random_numbers
 from protocols.users_code.sources import explained
 from results.spec.conditions import TrainingSettings
 from results.spec.training_spec import MethodSpec

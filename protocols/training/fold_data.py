@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.datasets.dataset import Dataset
-from protocols.samples import Samples
-from protocols.splits import SplitError, from_ranges
+from protocols.datasets.splits import SplitError, from_ranges
+from protocols.images.samples import Samples
 from results.spec.training_spec import FoldSpec
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from protocols.training.torch_state import embed_in_chunks
+from protocols.machine.torch_state import embed_in_chunks
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.conditions import Precision, TrainingSettings
 

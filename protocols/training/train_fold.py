@@ -11,9 +11,15 @@ from torch import Tensor, nn
 
 from losses.plugin import Clock, TrainingContext
 from losses.schedule import SamplePool
-from protocols.images.device_crops import sent
+from protocols.images.device_crops import to_device
+from protocols.images.samples import evaluation_batches_of, training_batches_of
+from protocols.machine.torch_state import (
+    isolated_random_numbers,
+    seed_generators,
+    torch_provenance,
+    use_precision,
+)
 from protocols.metrics.retrieval import normalized, query_scores
-from protocols.samples import evaluation_batches_of, training_batches_of
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, normalization_of, refusals
@@ -22,12 +28,6 @@ from protocols.training.optimizer import JoinedParameters, LearningRates, build_
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
 from protocols.training.step_network import StepNetwork
-from protocols.training.torch_state import (
-    isolated_random_numbers,
-    seed_generators,
-    torch_provenance,
-    use_precision,
-)
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, model_of
 from results.records.records import CurvePoint, FoldResult, Scores
 from results.spec.conditions import TrainingSettings
@@ -236,7 +236,7 @@ class _Training:
         with self._refusals():
             plugin.on_step_start(clock)
         rows = next(self.rows)
-        images, labels = self.source.training_batch(rows, self.crops), sent(self.targets[rows], self.device)
+        images, labels = self.source.training_batch(rows, self.crops), to_device(self.targets[rows], self.device)
         self.optimizer.zero_grad(set_to_none=True)
         self.joined.clear_gradients()
         embeddings = self.network(images, warmup=clock.warmup)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils import convert_conv2d_weight_memory_format
 
-from protocols.samples import EvaluationBatches
+from protocols.images.samples import EvaluationBatches
 from protocols.trunks.bn_inception import BNInception
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_identified
 from protocols.trunks.trunk_registry import trunk_entry
@@ -244,7 +244,7 @@ def trunk_width(spec: TrunkSpec) -> int:
 
 
 def check_images_fit(spec: TrunkSpec, crop: int) -> None:
-    """Compute one image with a trunk of a library or a user's file, so that a wrong size is told before any training.
+    """Compute one image with a library's or a user's trunk, so that a wrong size is reported before any training.
 
     Args:
         crop: Side of the images in pixels.

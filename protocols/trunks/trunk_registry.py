@@ -16,10 +16,10 @@ from protocols.trunks.library_trunks import (
     timm_entry,
     torchvision_trunk,
 )
+from protocols.trunks.own_trunks import file_entry, try_trunk
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_identified, is_path
 from protocols.trunks.weights import IMAGENET, TrunkError, identify_weights, names_own_file, use_weights
 from protocols.users_code.sources import SourceError, hashed_name
-from protocols.users_code.trunks import file_entry, try_trunk
 from results.spec.source_names import SourceName
 from results.spec.trunk_spec import NO_TRUNK, PRETRAINED, InputFormat, TrunkSpec
 

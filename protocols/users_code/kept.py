@@ -41,7 +41,7 @@ def remember_kept_sources(artifacts: Path, names: Iterable[str]) -> None:
         if not parsed.in_file:
             try:
                 here = locate_module(parsed.source)
-            except SourceError:  # Told when it is used.
+            except SourceError:  # Reported when it is used.
                 continue
             source = UsersSource(here.root, here.main, source.files)
         remember_sources({str(parsed.digest): source})

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from protocols.processes import EndedProcessError, run_in_subprocess
+from protocols.machine.processes import EndedProcessError, run_in_subprocess
 from results.spec.source_names import SourceName
 
 _LONGEST_REASON = 2000
@@ -97,7 +97,7 @@ def examine(names: Sequence[str], use: Callable[..., Any], *arguments: Any) -> t
     """
     sources = {name: parsed for name in names if (parsed := SourceName.parse(name)) and parsed.digest is None}
     for parsed in sources.values():
-        _located(parsed)  # A missing file is told without a process.
+        _located(parsed)  # A missing file needs no process.
     # Relative names depend on the folder.
     question = (os.getcwd(), tuple(sys.path), tuple(sources), use, repr(arguments))
     value, found = _examined.get(question, (None, []))

@@ -47,7 +47,6 @@ def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
         columns=tuple(Column(name, numeric=name in _NUMBERS) for name in names),
         rows=tuple(replace(row, cells=row.cells[: len(names)]) for row in map(_row, answered)),
         first="Claim",
-        repeated=2,
         notes=(_summary(answered), *dict.fromkeys(note for one in answered for note in _notes(one))),
         remarks=tuple(_remarks(answered)),
     )

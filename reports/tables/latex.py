@@ -1,20 +1,8 @@
-"""Tables as LaTeX, for pdfLaTeX with the packages `fontenc` (T1), `booktabs`, `graphicx` and `longtable`."""
+"""Tables as LaTeX, for pdfLaTeX with the packages `fontenc` (T1) and `booktabs`."""
 
 import re
-from itertools import zip_longest
 
-from reports.tables.table import Cell, Row, Table, cell_text
-
-_LONG, _WIDE = 20, 8
-"""A table of more lines than this can break between its rows; one of more columns is then set in smaller type."""
-
-_LONG_HEAD = 40
-"""Row heads of more characters than this wrap."""
-
-_HEAD_WIDTH = "6cm"
-
-_NO_REASON = {"", "inside", "below", "above", "no interval"}
-"""Texts of verdict cells that do not say why there is no number."""
+from reports.tables.table import Cell, Table, cell_text
 
 _SIGNS = {
     **{sign: "\\" + sign for sign in "&%_#${}"},
@@ -36,60 +24,31 @@ def escape_latex(text: str) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """Write a booktabs table, scaled down if it is wider than the page, with a caption of one paragraph, notes below.
+    r"""Write a `table` environment: caption, `\label{tab:...}` from the title, a booktabs table, and notes below.
 
-    A table of more than 20 lines is a `longtable`, others are a `table` environment.
+    Nothing is scaled or split. A table that is too wide or too long for a page takes fewer columns or rows (`chosen`).
     """
-    wrapped = max((len(row.head) for row in table.rows), default=0) > _LONG_HEAD
-    alignment = f"p{{{_HEAD_WIDTH}}}" if wrapped else "l"
-    alignment += "".join("r" if column.numeric else "l" for column in table.columns)
     title = table.title if table.title.endswith(("?", "!", ".")) else f"{table.title}."
-    caption = rf"\caption{{{escape_latex(' '.join([title, table.caption]))}}}"
     names = [escape_latex(table.first)]
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in table.columns]
-    head = [r"\toprule", *_group_headings(table), " & ".join(names) + r" \\", r"\midrule"]
-    write = _on_pages if is_long(table) else _on_one_page
-    return "\n".join([*write(alignment, caption, head, _rows(table)), *_notes(table), _end(table), ""])
-
-
-def is_long(table: Table) -> bool:
-    """Return whether the table has too many lines for one page."""
-    return len(table.rows) > _LONG
-
-
-def _end(table: Table) -> str:
-    return r"\endgroup" if is_long(table) else r"\end{table}"
-
-
-def _on_one_page(alignment: str, caption: str, head: list[str], rows: list[str]) -> list[str]:
-    scaled = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-    tabular = [rf"\begin{{tabular}}{{{alignment}}}", *head, *rows, r"\bottomrule", r"\end{tabular}}"]
-    return [r"\begin{table}", r"\centering", caption, scaled, *tabular]
-
-
-def _on_pages(alignment: str, caption: str, head: list[str], rows: list[str]) -> list[str]:
-    """Repeat the head on every page."""
-    small = [r"\tiny", r"\setlength{\tabcolsep}{2pt}"] if len(alignment) > _WIDE else [r"\footnotesize"]
-    return [
-        r"\begingroup",
-        *small,
-        r"\setlength{\LTcapwidth}{\linewidth}",
-        rf"\begin{{longtable}}{{{alignment}}}",
-        caption + r" \\",
-        *head,
-        r"\endfirsthead",
-        *head,
-        r"\endhead",
-        r"\bottomrule",
-        r"\endfoot",
-        *rows,
-        r"\end{longtable}",
-    ]
-
-
-def _notes(table: Table) -> list[str]:
     notes = [rf"{escape_latex(note)}\par" for note in (table.legend, *table.notes, *table.remarks) if note]
-    return [r"\par\medskip", r"{\footnotesize\raggedright", *notes, "}"] if notes else []
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{escape_latex(' '.join([title, table.caption]))}}}",
+        rf"\label{{tab:{re.sub('[^a-z0-9]+', '-', table.title.lower()).strip('-')}}}",
+        rf"\begin{{tabular}}{{l{''.join('r' if column.numeric else 'l' for column in table.columns)}}}",
+        r"\toprule",
+        *_group_headings(table),
+        " & ".join(names) + r" \\",
+        r"\midrule",
+        *_rows(table),
+        r"\bottomrule",
+        r"\end{tabular}",
+        *([r"\par\medskip", r"{\footnotesize\raggedright", *notes, "}"] if notes else []),
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _group_headings(table: Table) -> list[str]:
@@ -106,24 +65,13 @@ def _group_headings(table: Table) -> list[str]:
 
 
 def _rows(table: Table) -> list[str]:
-    """Write the rows. On the pages of a long table, a row stays with those that belong to it (the star)."""
-    texts: list[str] = []
-    for row, below in zip_longest(table.rows, table.rows[1:]):
-        continued = below is not None and below.below
-        if texts and continued and not row.below:
-            texts.append(r"\addlinespace")
+    spaced = any(row.below for row in table.rows)
+    lines: list[str] = []
+    for row in table.rows:
+        lines += [r"\addlinespace"] if spaced and lines and not row.below else []
         head = (r"\quad " if row.below else "") + escape_latex(row.head + row.sign)
-        text = " & ".join([head, *_cells(row)])
-        texts.append(text + (r" \\*" if continued and is_long(table) else r" \\"))
-    return texts
-
-
-def _cells(row: Row) -> list[str]:
-    """Write the cells of a row. A row of verdicts that are all one reason says it once, across all columns."""
-    texts = {cell_text(cell) if cell.kind == "verdict" else "" for cell in row.cells}
-    if len(row.cells) > 1 and len(texts) == 1 and not texts & _NO_REASON:
-        return [rf"\multicolumn{{{len(row.cells)}}}{{c}}{{{escape_latex(texts.pop())}}}"]
-    return [_cell(cell) for cell in row.cells]
+        lines.append(" & ".join([head, *map(_cell, row.cells)]) + r" \\")
+    return lines
 
 
 def _cell(cell: Cell) -> str:

@@ -57,6 +57,7 @@ _TITLES = {
     "class_concentration_variance": "concentration variance",
     "total_training_steps": "steps",
 }
+_STAR = "* A training diverged, skipped steps, made equal embeddings or did not beat the untrained network."
 _IN_PERCENT = ("recall@", "map@", "nmi")
 _AS_COMPUTED = NumberFormat(digits=4, significant=True)
 
@@ -115,6 +116,7 @@ def table_of(found: Answer) -> Table:
         notes=(
             *(f"{reason.sign} {joined(heads)}: {reason.note}" for reason, heads in left_out.items()),
             *(finding.sentences for finding in findings if finding.level != "note"),
+            *([_STAR] if any("*" in row.sign for row in rows) else []),
             *_single_searches(found),
         ),
         remarks=(

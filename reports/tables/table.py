@@ -124,7 +124,6 @@ class Table:
         rows: The rows, each with one cell for each column.
         own_sheet: The content of CSV and JSON files; None for the cells, each with its half width.
         first: Heading of the column of row heads.
-        repeated: Number of first columns that tell rows apart, and stand in each part of a table that is split.
         caption: What the numbers are, in one paragraph.
         notes: What a reader must know beside the numbers.
         remarks: How to read the table, and longer notes on single numbers.
@@ -136,7 +135,6 @@ class Table:
     rows: tuple[Row, ...]
     own_sheet: Sheet | None = None
     first: str = "Method"
-    repeated: int = 0
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -197,6 +195,31 @@ def with_notes(table: Table, which: str) -> Table:
     """Leave out notes: `none` leaves out all, `short` the remarks, `all` none."""
     notes = () if which == "none" else table.notes
     return replace(table, notes=notes, remarks=table.remarks if which == "all" else ())
+
+
+def chosen(table: Table, columns: Sequence[str], rows: Sequence[str]) -> Table:
+    """Keep some columns, by heading or group, and some rows, by method or head; nothing named keeps all.
+
+    CSV and JSON files then have the cells that are left. Raises ValueError with the known names for an unknown one.
+    """
+    headings = [{one.name, one.group, f"{one.group} {one.name}".strip()} - {""} for one in table.columns]
+    heads: list[set[str]] = []
+    for row in table.rows:
+        heads.append(heads[-1] if row.below else {row.head, row.key} - {""})
+    places = _places("column", columns, headings)
+    kept = [table.rows[place] for place in _places("row", rows, heads)]
+    return replace(
+        table,
+        columns=tuple(table.columns[place] for place in places),
+        rows=tuple(replace(row, cells=[row.cells[place] for place in places]) for row in kept),
+        own_sheet=None,
+    )
+
+
+def _places(what: str, wanted: Sequence[str], names: Sequence[set[str]]) -> list[int]:
+    if unknown := set(wanted) - set().union(*names):
+        raise ValueError(f"no {what} {min(unknown)!r}; there are {', '.join(sorted(set().union(*names)))}")
+    return [place for place, own in enumerate(names) if not wanted or not own.isdisjoint(wanted)]
 
 
 def measured_cell(interval: Interval | None, form: NumberFormat, *, leads: bool = False, note: str = "") -> Cell:

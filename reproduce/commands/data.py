@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from protocols.datasets.dataset import Dataset
     from protocols.datasets.dataset_registry import DatasetEntry
     from protocols.datasets.listing import ImageListing
-    from protocols.progress import Progress
-    from protocols.splits import ClassSplit
+    from protocols.datasets.splits import ClassSplit
+    from protocols.images.packing import Progress
     from results.spec.data_choice import DataChoice
 
 app = typer.Typer(name="data", help="Check a dataset.", no_args_is_help=True)
@@ -87,7 +87,7 @@ def _faults(
     from protocols.datasets.data_check import check_images
     from protocols.datasets.dataset import note_on_queries
     from protocols.datasets.published import compare_counts
-    from protocols.splits import SplitError
+    from protocols.datasets.splits import SplitError
 
     differing: list[str] = []
     assert entry.lister is not None
@@ -121,7 +121,7 @@ def _say_split(listing: ImageListing, console: Console) -> ClassSplit:
     """Say which classes and how many samples a run would train, validate and test on; raise SplitError if none can."""
     import numpy as np
 
-    from protocols.splits import named_split
+    from protocols.datasets.splits import named_split
 
     given = listing.is_split_given or listing.is_query is not None
     split = named_split("mlrc", listing.n_classes, listing.trainval_classes, test_given=given)

@@ -35,8 +35,8 @@ def extract(
     """
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import open_dataset
-    from protocols.features.frozen_features import with_features, write_features
     from protocols.trunks.embedding_model import check_images_fit
+    from protocols.trunks.frozen_features import with_features, write_features
     from protocols.trunks.trunk_registry import TRUNKS, identified_trunk
     from reproduce.run.devices import check_device, use_gpu
     from results.spec.conditions import ImageSettings

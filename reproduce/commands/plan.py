@@ -22,7 +22,7 @@ from reproduce.commands.options import (
 from reproduce.terminal import output_console, say, show_rows
 
 if TYPE_CHECKING:
-    from reproduce.forecast import MethodPlan
+    from reproduce.run.forecast import MethodPlan
     from reproduce.run.session import Session
     from results.store.store import Store
 
@@ -50,7 +50,7 @@ def plan(
     The time comes from trainings in the store under the same conditions, or from --rate; else it is not known. Without
     --data the plan uses the dataset's published counts.
     """
-    from reproduce import forecast
+    from reproduce.run import forecast
     from reproduce.run.devices import check_device, default_workers
     from reproduce.run.open_sessions import open_sessions
     from reproduce.storage import existing_store, storage_paths
@@ -71,7 +71,7 @@ def show_plan(
     plans: Sequence[MethodPlan], rate: float | None, workers: int, session: Session, console: Console
 ) -> None:
     """Print the number of trainings, how many of them are in the store, and the time left if it is known."""
-    from reproduce.forecast import expectation
+    from reproduce.run.forecast import expectation
 
     counts = ("trainings", "in store", "to do", "steps each, at most")
     rows = [

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def say_what_is_to_do(session: Session, workers: int, console: Console) -> None:
     """Say how many trainings there are, and how long they take if the store tells. Nothing is said if none is left."""
-    from reproduce.forecast import expectation, plan
+    from reproduce.run.forecast import expectation, plan
 
     store = session.store
     # All trainings of a large store take seconds to read, so they are read only if something is left to do.
@@ -61,7 +61,7 @@ def run(
     continues it.
     """
     if ray is None and Path("/dev/nvidiactl").exists():
-        from protocols.processes import start_importing
+        from protocols.machine.processes import start_importing
 
         start_importing()  # On a GPU machine the imports of processes take seconds, as those of this one do.
     from reproduce.monitoring.trackers import open_trackers

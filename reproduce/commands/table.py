@@ -49,6 +49,10 @@ def table(
         str | None,
         typer.Option("--compare", help="Compare all pairs (all), each with the best, or each with this one."),
     ] = None,
+    columns: Annotated[
+        str, typer.Option("--columns", help="Only these columns, by heading or group: concatenated, or P@1,MAP@R.")
+    ] = "",
+    rows: Annotated[str, typer.Option("--rows", help="Only these rows, by method, separated by commas.")] = "",
     store: StoreAt = STORE,
 ) -> None:
     """Draw a published table beside your own runs, or a table of an experiment in the store.
@@ -56,10 +60,8 @@ def table(
     A name means the latest experiment of this name; `reproduce status` lists the identities of all. An experiment with
     several panels gets one table per panel.
     """
-    from reports.tables.table import with_notes
     from results.published.tables import published_tables
 
-    notes = notes or ("short" if output == "latex" else "all")
     published = published_tables()
     if name is None:
         opened = existing_store(store)
@@ -68,10 +70,26 @@ def table(
         say(output_console(), f"experiments in the store: {', '.join(stored) or 'none'}")
         say(output_console(), "`reproduce table NAME` draws a table.")
     elif what == "published" or (what is None and name in published):
-        print_table(with_notes(_published(name, store), notes), output)
+        _show(_published(name, store), output, notes, columns, rows)
     else:
         for measured in _measured(name, store, f"published tables ({', '.join(published)})"):
-            _print_measured(measured, what or "results", output, notes, compare)
+            if output == "json" and what in (None, "results") and not (compare or columns or rows):
+                sys.stdout.write(measured.without_trainings().to_json())
+            else:
+                _show(_drawn(measured, what or "results", output, compare), output, notes, columns, rows)
+
+
+def _show(table: Table, output: str, notes: str | None, columns: str, rows: str) -> None:
+    from reports.tables.table import chosen, with_notes
+
+    table = with_notes(table, notes or ("short" if output == "latex" else "all"))
+    if columns or rows:
+        named = ([one.strip() for one in text.split(",") if one.strip()] for text in (columns, rows))
+        try:
+            table = chosen(table, *named)
+        except ValueError as error:
+            raise InputError(f"{table.title}: {error}") from error
+    print_table(table, output)
 
 
 def _published(name: str, store_location: str) -> Table:
@@ -106,9 +124,8 @@ def _measured(name: str, store_location: str, published: str) -> Iterator[Measur
         yield MeasuredExperiment.from_store(store, experiment.fingerprint, trainings=True)
 
 
-def _print_measured(measured: MeasuredExperiment, kind: str, output: str, notes: str, compare: str | None) -> None:
+def _drawn(measured: MeasuredExperiment, kind: str, output: str, compare: str | None) -> Table:
     from reports.headline import comparison_lines, headline
-    from reports.tables.table import with_notes
     from reproduce.outputs.tables import KINDS, compared_by
     from results.answer.question import question_of
 
@@ -116,13 +133,10 @@ def _print_measured(measured: MeasuredExperiment, kind: str, output: str, notes:
     if compare is not None and output == "terminal":
         for line in (headline(found), *comparison_lines(found)):
             say(output_console(), line)
-    if output == "json" and kind == "results":
-        sys.stdout.write(measured.without_trainings().to_json())
-    else:
-        drawn = KINDS[kind](found)
-        if compare not in (None, planned):
-            drawn = replace(drawn, notes=(_CHOSEN_LATER.format(planned), *drawn.notes))
-        print_table(with_notes(drawn, notes), output)
+    drawn = KINDS[kind](found)
+    if compare not in (None, planned):
+        drawn = replace(drawn, notes=(_CHOSEN_LATER.format(planned), *drawn.notes))
+    return drawn
 
 
 def claims(
@@ -180,7 +194,7 @@ def _warn_of_names(read: Iterable[Claim], stored: Iterable[StoredExperiment]) ->
     from results.published.tables import DATASETS, read_published
 
     run = {record.method for one in stored for record in one.measured.records}
-    methods = {*card_names(), *read_published("methods")["variant"], *run}
+    methods = {*card_names(), *read_published("cells")["key"], *run}
     datasets = {*DATASETS.values(), *(one.dataset for one in stored)}
     named = [("method", name, methods) for claim in read for name in (claim.a, claim.b)]
     named += [("dataset", claim.dataset, datasets) for claim in read]

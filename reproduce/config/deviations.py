@@ -6,27 +6,7 @@ Read without torch, since a table that is drawn from a store needs none.
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.strict_yaml import EXPERIMENTS, names_in
 from results.records.experiment_summary import ExperimentSummary
-from results.spec.experiment_spec import Experiment
-from results.values import flat
-
-_NOT_COMPARED = frozenset(
-    {
-        # Names, further measurements, and what is tested: they change no number.
-        *("title", "metrics", "test_curves", "peeking_metric"),
-        "primary",
-        # Compared key by key, by `deviations`.
-        *("methods", "variants"),
-        # A subset fills no published table anyway (reports/published/eligibility.py).
-        *("dataset.root", "dataset.subset", "dataset.skip_broken_images", "dataset.min_images"),
-        # How many runs and searches there are, and from which seed.
-        *("reproductions", "search.searches", "search.until_decided", "seed"),
-        # It changes how fast a number came, not what it is.
-        "training.precision",
-        # The store names weights as they were found on the machine.
-        "trunk.weights",
-    }
-)
-_NOT_COMPARED_PARTS = ("search.sampler.", "primary.")
+from results.spec.experiment_spec import FREE_SETTINGS, Experiment, is_among
 
 
 def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
@@ -39,16 +19,16 @@ def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
     in_file = suite_experiment(name)
     if isinstance(in_file, str):
         return (in_file,)
-    different = {
-        key: values
-        for key, values in differences(summary.experiment, in_file).items()
-        if key not in _NOT_COMPARED and not key.startswith(_NOT_COMPARED_PARTS)
-    }
+    different = summary.experiment.differences(in_file)
     if summary.trials == 0 < in_file.search.trials or summary.trials > in_file.search.trials > 0:
         different.pop("search.trials", None)
     changed = [variant for variant in summary.experiment.variants if variant not in in_file.variants]
     return (
-        *(f"{key} {stored} where the suite's file has {theirs}" for key, (stored, theirs) in different.items()),
+        *(
+            f"{key} {stored} where the suite's file has {theirs}"
+            for key, (stored, theirs) in different.items()
+            if not is_among(key, FREE_SETTINGS)
+        ),
         *(f"variant {variant.key} is not that of the suite's file" for variant in changed),
     )
 
@@ -63,10 +43,3 @@ def suite_experiment(name: str) -> Experiment | str:
     if experiment is not None:
         return experiment
     return f"the suite's file has no panel {panel!r}" if panel else "the suite's file has panels"
-
-
-def differences(ours: Experiment, theirs: Experiment) -> dict[str, tuple[object, object]]:
-    """Return the settings in which two experiments differ, by dotted key, sorted; None where one has no such key."""
-    first, second = (dict(flat(experiment.model_dump())) for experiment in (ours, theirs))
-    keys = sorted(first.keys() | second.keys())
-    return {key: (first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)}

@@ -23,7 +23,7 @@ from reproduce.config.strict_yaml import (
     validated,
 )
 from reproduce.errors import InputError
-from results.spec.data_choice import AUGMENTATION
+from results.spec.conditions import trained_trunk_defaults
 from results.spec.experiment_spec import CARD_FILES, Experiment
 from results.spec.source_names import relative_name
 from results.spec.trunk_spec import WEIGHT_FILES
@@ -223,13 +223,9 @@ def with_overrides(settings: Mapping[str, Any], overrides: Mapping[str, Any]) ->
     changed = dict(settings)
     for key, value in overrides.items():
         changed = _replaced(changed, key, key.split("."), value)
-    if not overrides.get("trunk.frozen"):
-        return changed
-    trunk = {key: value for key, value in changed["trunk"].items() if not key.startswith("batch_norm")}
-    images = {key: value for key, value in changed["images"].items() if key not in AUGMENTATION}
-    training = {key: value for key, value in changed["training"].items() if key != "gradient_cache"}
-    training["optimizer"] = {key: value for key, value in training["optimizer"].items() if key != "layer_decay"}
-    return {**changed, "trunk": trunk, "images": images, "training": training}
+    for key, default in trained_trunk_defaults().items() if overrides.get("trunk.frozen") else ():
+        changed = _replaced(changed, key, key.split("."), default)
+    return changed
 
 
 def _replaced(settings: Mapping[str, Any], key: str, parts: list[str], value: object) -> dict[str, Any]:

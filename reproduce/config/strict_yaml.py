@@ -1,18 +1,19 @@
 """Reads the YAML files of experiments and method cards, and says in one line what is wrong with one."""
 
+import io
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
-from yaml.nodes import MappingNode, ScalarNode
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from reproduce.errors import InputError, nearest_first, read_text
 from results.values import flat
+from results.wording import first_line
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 METHODS = Path(__file__).parent.parent / "methods"
@@ -24,43 +25,23 @@ _LONGEST_VALUE = 120
 """Most characters of a wrong value in a message."""
 
 
-class _Loader(yaml.SafeLoader):
-    """Refuses a key that stands twice, of which PyYAML takes the last, and reads `1e-3` as a number and dates as text.
-
-    PyYAML reads YAML 1.1, where a number with an exponent needs a dot and a sign.
-    """
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - so PyYAML declares it.
-        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":value"))]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def compose_mapping_node(self, anchor: Any) -> MappingNode:
-        """Read a mapping, before other mappings are merged into it."""
-        node = super().compose_mapping_node(anchor)
-        seen = set()
-        for key, _ in node.value:
-            if isinstance(key, ScalarNode):
-                if key.value in seen:
-                    reason = f"the key {key.value!r} stands twice in one mapping; remove one"
-                    raise yaml.constructor.ConstructorError(None, None, reason, key.start_mark)
-                seen.add(key.value)
-        return node
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
-)
-
-
 def read_yaml(text: str) -> Any:
-    """Read a YAML text; raise ValueError with one line if it is not valid."""
+    """Read a YAML 1.2 text; raise ValueError with one line if it is not valid, or has a key twice in one mapping."""
     try:
-        return yaml.load(text, _Loader)
-    except yaml.YAMLError as error:
+        return YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = "" if mark is None else f"line {mark.line + 1}: "
-        raise ValueError(f"{line}not valid YAML ({getattr(error, 'problem', None) or error})") from error
+        raise ValueError(f"{line}not valid YAML ({first_line(getattr(error, 'problem', None) or error)})") from error
+
+
+def yaml_of(content: dict[str, Any]) -> str:
+    """Write keys and values as YAML."""
+    writer, text = YAML(typ="safe", pure=True), io.StringIO()
+    writer.default_flow_style, writer.width = False, 100
+    writer.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    writer.dump(content, text)
+    return text.getvalue()
 
 
 def read_mapping(path: Path) -> dict[str, Any]:

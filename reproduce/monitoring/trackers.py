@@ -15,9 +15,6 @@ from results.wording import first_line
 
 PROJECT = "metric-learning-reproductions"
 
-_OF_TRAINING = {"method", "conditions", "dataset", "split", "fold", "seed"}
-_OF_RUN = {"protocol", "run", "search", "seed", "hyperparameters"}
-
 
 def open_trackers(names: Sequence[str], folder: Path) -> Path | None:
     """Prepare `--track`, and return the folder of TensorBoard's files; None if nothing is tracked.
@@ -86,14 +83,15 @@ def write_training(folder: Path, job: TrainJob, result: FoldResult) -> None:
         values = {f"validation/{name}": getattr(point, name) for name in ("map_at_r", "r_precision", "precision_at_1")}
         curve[point.iteration] = {**values, "training/loss": point.loss}
     scores = {"best/map_at_r": result.best_map_at_r, "best/iteration": float(result.best_iteration)}
-    settings = spec.model_dump(mode="json", include=_OF_TRAINING)
+    settings = spec.model_dump(mode="json", exclude={"train_classes", "validation_classes"})
     _write(folder / purpose / f"fold-{spec.fold}-{spec.fingerprint[:8]}", settings, curve, scores)
 
 
 def write_test(folder: Path, record: RunRecord) -> None:
     """Write the scores of a run to `test/`."""
     scores = {f"test/{kind}_{metric}": value for kind, metric, value in scores_of(record)}
-    settings = {"dataset": record.dataset, **record.model_dump(mode="json", include=_OF_RUN)}
+    of_run = {"protocol", "run", "search", "seed", "hyperparameters"}
+    settings = {"dataset": record.dataset, **record.model_dump(mode="json", include=of_run)}
     _write(folder / "test" / f"run-{record.run}-{record.fingerprint[:8]}", settings, {}, scores)
 
 

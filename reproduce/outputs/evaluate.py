@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.export.passes import move_to_device_pass
 
 from protocols.datasets.dataset import Dataset
+from protocols.datasets.splits import SplitError, named_split
 from protocols.evaluation.test_data import TestData, test_data
+from protocols.images.samples import evaluation_batches_of
+from protocols.machine.torch_state import use_precision
 from protocols.metrics.retrieval import normalized, query_scores
-from protocols.samples import evaluation_batches_of
-from protocols.splits import SplitError, named_split
-from protocols.training.torch_state import use_precision
 from reproduce.errors import InputError, read_text
 from results.answer.intervals import Interval, student_t_interval
 from results.spec.conditions import ImageSettings

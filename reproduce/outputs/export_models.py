@@ -13,10 +13,10 @@ from torch import Tensor
 from losses.plugin import Normalization
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.feature_files import LABELS_TABLE
+from protocols.datasets.splits import named_split
 from protocols.evaluation.evaluate_run import embed_test
 from protocols.evaluation.test_data import TestData, test_data
-from protocols.features.feature_rows import FEATURES_FILE
-from protocols.splits import named_split
+from protocols.images.feature_rows import FEATURES_FILE
 from protocols.training.build_method import normalization_of
 from protocols.trunks.embedding_model import weights_with_trunk, without_published_weights
 from protocols.users_code.kept import remember_kept_sources

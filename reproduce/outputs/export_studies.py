@@ -29,7 +29,7 @@ def export_studies(store: Store, experiment: Start, file: Path) -> list[str]:
     """Write every search with a finished trial as a study into an SQLite file.
 
     Scores of folds are intermediate values; a trial's times are those of its trainings. A trial that got no more folds
-    in a race is pruned; the score that the sampler was told is its attribute `expected`. A trial that the method
+    in a race is pruned; the score that the sampler got is its attribute `expected`. A trial that the method
     refused has failed, with its `reason`.
 
     Returns:

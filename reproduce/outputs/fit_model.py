@@ -5,9 +5,9 @@ from pathlib import Path
 from statistics import fmean
 
 from protocols.datasets.dataset import Dataset
+from protocols.datasets.splits import from_ranges
 from protocols.fit import fit
-from protocols.progress import Progress
-from protocols.splits import from_ranges
+from protocols.images.packing import Progress
 from protocols.trunks.embedding_model import weights_with_trunk
 from reproduce.errors import InputError, WorkFailedError, as_input_errors
 from reproduce.outputs.export_models import models_normalization, run_description

@@ -18,8 +18,8 @@ from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_cards
 from reproduce.errors import writing_to
 from reproduce.outputs.rerun_commands import rerun_commands
-from reproduce.outputs.result_files import latest_name, link_latest, own_name
 from reproduce.outputs.tables import published_settings
+from reproduce.run.result_files import latest_name, link_latest, own_name
 from results.answer.values import Answer
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
@@ -46,7 +46,7 @@ def write_page(name: str, fingerprint: str, store: Store, folder: Path, found: A
 
     page_folder = folder / own_name(name, fingerprint)
     with writing_to(page_folder):
-        (page_folder / "figures").mkdir(parents=True, exist_ok=True)  # What cannot be written is told before drawing.
+        (page_folder / "figures").mkdir(parents=True, exist_ok=True)  # What cannot be written is said before drawing.
     html, figures = build_page(gather(name, fingerprint, store, found))
     with writing_to(page_folder):
         _write_figures(figures, page_folder / "figures")

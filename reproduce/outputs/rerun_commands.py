@@ -4,10 +4,9 @@ import shlex
 from dataclasses import replace
 from typing import Any
 
-import yaml
-
 from reports.page.material import Command
-from reproduce.config.deviations import differences, suite_experiment
+from reproduce.config.deviations import suite_experiment
+from reproduce.config.strict_yaml import yaml_of
 from results.spec.data_choice import EMBEDDED
 from results.spec.experiment_spec import CARD_FILES, Experiment
 from results.spec.source_names import SourceName, sources_of_training
@@ -24,11 +23,11 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
     """
     experiment, in_file, source = measured.summary.experiment, suite_experiment(name), name
     commands = _code(measured)
-    if isinstance(in_file, str) or differences(experiment, in_file).keys() - _ON_THE_MACHINE:
+    if isinstance(in_file, str) or experiment.differences(in_file).keys() - _ON_THE_MACHINE:
         # A panel becomes a separate file.
         name = name.replace("/", "_")
         source = f"{name}.yaml"
-        text = yaml.safe_dump(_without_empty(experiment), sort_keys=False, allow_unicode=True, width=100)
+        text = yaml_of(_without_empty(experiment))
         purpose = f"The suite has no file with these settings. Save them as {source}; this is the experiment as run"
         commands.append(Command(text, f"{purpose} (your own method cards are not included):"))
     commands += _users_code(measured, experiment)

@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from protocols.progress import Progress
+from protocols.images.packing import Progress
 from protocols.users_code.kept import is_whole
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, open_store, storage_paths

@@ -1,19 +1,22 @@
 """Trains stored trainings again, with the same data, in this process. Nothing in the store changes."""
 
+import math
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.splits import SplitError
+from protocols.datasets.splits import SplitError
 from protocols.training.build_method import MethodError
 from protocols.training.check_method import with_versions
 from protocols.training.fold_data import fold_data
-from protocols.training.train_fold import TrainedFold, train_fold
+from protocols.training.train_fold import train_fold
 from protocols.trunks.weights import TrunkError
 from protocols.users_code.kept import remember_kept_sources
 from protocols.users_code.sources import SourceError
@@ -22,13 +25,13 @@ from reproduce.run.open_data import OpenedData
 from results.atomic_files import BAD_ZIP
 from results.records.artifacts import weights_path
 from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES, Provenance
-from results.records.records import FoldResult
+from results.records.records import CIRCUMSTANCES, CurvePoint, FoldResult
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.store.store import Start, Store
 from results.wording import first_line
 
-_CIRCUMSTANCES = {"wall_time", "provenance"}
+_MACHINE = ("device", "threads", "cpu_count", "host_system", "processor")
 
 
 @dataclass(frozen=True)
@@ -86,25 +89,23 @@ def _is_of_this_version(spec: FoldSpec) -> bool:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a training that was made again differs from the stored one.
+    """Where a training that was made again differs most from the stored one, and how the two machines differ, in words.
 
-    Attributes:
-        differences: What differs, in words; empty if everything is equal bit for bit.
-        machines: What differs between the machines and packages of the two, in words.
+    The first is empty if everything is equal.
     """
 
-    differences: tuple[str, ...]
+    difference: str
     machines: tuple[str, ...]
 
     def __str__(self) -> str:
         """Say it in one line."""
         where = f"; made with {', '.join(self.machines)}" if self.machines else ""
-        return f"differs: {', '.join(self.differences)}{where}" if self.differences else "equal bit for bit"
+        return f"differs{self.difference}{where}" if self.difference else "equal"
 
 
 def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> Comparison:
-    """Make a training again, and compare it with the stored one."""
-    spec = training.result.spec
+    """Make a training again, and compare it with the stored one, and with its checkpoint if it should have one."""
+    stored, spec = training.result, training.result.spec
     dataset = data.of_training(spec, training.start.summary.experiment, f"of {training.called}")
     with as_input_errors():
         images = fold_data(dataset, spec)
@@ -112,57 +113,45 @@ def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> 
         again = train_fold(spec, images, device=data.device)
     except (MethodError, SplitError, SourceError, TrunkError, OSError, RuntimeError) as error:
         raise WorkFailedError(f"{training.called}: cannot be trained again ({first_line(error)})") from error
-    return compare_training(
-        training.result, again, weights_path(artifacts, spec) if training.keeps_checkpoint else None
+    checkpoint, difference = weights_path(artifacts, spec), _difference(_curves(stored), _curves(again.result))
+    if training.keeps_checkpoint and not difference:
+        try:
+            kept = torch.load(checkpoint, map_location="cpu", weights_only=True)
+            difference = _difference(*(_arrays(weights) for weights in (kept, again.weights)))
+        except (OSError, RuntimeError, EOFError, UnpicklingError, *BAD_ZIP) as error:
+            difference = f": {checkpoint} cannot be loaded ({type(error).__name__})"
+    if not difference and stored.model_dump(exclude=CIRCUMSTANCES) != again.result.model_dump(exclude=CIRCUMSTANCES):
+        difference = f": it ended by {again.result.stopped_by}, stored is {stored.stopped_by}"
+    return Comparison(difference, _other_machine(stored.provenance, again.result.provenance))
+
+
+def _curves(result: FoldResult) -> dict[str, NDArray[np.float64]]:
+    """Each value of the validations over the training; NaN for None."""
+    return {name: np.asarray([getattr(one, name) for one in result.curve], float) for name in CurvePoint.model_fields}
+
+
+def _arrays(weights: Mapping[str, Tensor]) -> dict[str, NDArray[np.float64]]:
+    return {name: tensor.cpu().double().numpy() for name, tensor in weights.items()}
+
+
+def _difference(first: Mapping[str, NDArray[np.float64]], second: Mapping[str, NDArray[np.float64]]) -> str:
+    """Say by how much, and in which array, two sets of arrays differ most; nothing if they are equal."""
+    distances = {}
+    for name in {**first, **second}:
+        one, other = (found.get(name, np.empty(0)) for found in (first, second))
+        distances[name] = math.inf
+        if one.shape == other.shape:
+            distance = np.where(np.isnan(one) & np.isnan(other), 0.0, np.abs(one - other))
+            distances[name] = float(np.nan_to_num(distance, nan=math.inf).max(initial=0.0))
+    place = max(distances, key=distances.__getitem__, default="")
+    return f" by {distances[place]:.2g} at most, in {place}" if distances.get(place) else ""
+
+
+def _other_machine(stored: Provenance, again: Provenance) -> tuple[str, ...]:
+    before, now = ({**dict(origin), **origin.versions, **origin.math} for origin in (stored, again))
+    deciding = (*_MACHINE, *DECIDING_PACKAGES, *sorted(stored.math.keys() - {CUDA_GRAPHS}))
+    return tuple(
+        f"{name.replace('_', ' ')} {now[name]} instead of {before[name] or 'unknown'}"
+        for name in deciding
+        if name in before and name in now and before[name] != now[name]
     )
-
-
-def compare_training(stored: FoldResult, again: TrainedFold, weights: Path | None) -> Comparison:
-    """Compare a training with its stored result, and with its checkpoint if it should have one."""
-    differences = list(_different_fields(stored, again.result))
-    if weights is not None:
-        differences += _different_tensors(weights, again.weights)
-    machines = tuple(_different_machines(stored.provenance, again.result.provenance))
-    return Comparison(tuple(differences), machines)
-
-
-def _different_fields(stored: FoldResult, again: FoldResult) -> Iterator[str]:
-    first, second = stored.model_dump(exclude=_CIRCUMSTANCES), again.model_dump(exclude=_CIRCUMSTANCES)
-    for name, value in first.items():
-        if value != second[name]:
-            yield "the curve" if name == "curve" else f"{name} {second[name]} instead of {value}"
-    scores = stored.best_map_at_r, again.best_map_at_r
-    if scores[0] is not None and scores[1] is not None and scores[0] != scores[1]:
-        yield f"the best MAP@R by {100 * (scores[1] - scores[0]):+.4f} points"
-
-
-def _different_tensors(stored: Path, again: dict[str, Tensor]) -> Iterator[str]:
-    """Yield what differs between a checkpoint and new weights."""
-    if not stored.is_file():
-        yield f"the checkpoint {stored} is missing"
-        return
-    try:
-        first = torch.load(stored, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, EOFError, UnpicklingError, *BAD_ZIP) as error:
-        yield f"{stored} cannot be loaded ({type(error).__name__})"
-        return
-    differing = [name for name in first.keys() | again.keys() if not _equal(first.get(name), again.get(name))]
-    if differing:
-        yield f"{len(differing)} of {len(first)} tensors in {stored.name}"
-
-
-def _equal(first: Tensor | None, second: Tensor | None) -> bool:
-    """Return whether two tensors are equal bit for bit, NaN included."""
-    if first is None or second is None or first.dtype != second.dtype or first.shape != second.shape:
-        return False
-    return first.contiguous().numpy().tobytes() == second.cpu().contiguous().numpy().tobytes()
-
-
-def _different_machines(stored: Provenance, again: Provenance) -> Iterator[str]:
-    for name in ("device", "threads", "cpu_count", "host_system", "processor"):
-        if getattr(stored, name) != getattr(again, name):
-            yield f"{name.replace('_', ' ')} {getattr(again, name)} instead of {getattr(stored, name) or 'unknown'}"
-    before, now = ({**origin.versions, **origin.math} for origin in (stored, again))
-    for name in (*DECIDING_PACKAGES, *sorted(stored.math.keys() - {CUDA_GRAPHS})):
-        if name in before and name in now and before[name] != now[name]:
-            yield f"{name} {now[name]} instead of {before[name]}"

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 import torch
 
 from protocols.images.batch_source import share_gpu
-from protocols.processes import GPU_THREADS, set_variables, threads_per_training
+from protocols.machine.processes import GPU_THREADS, set_variables, threads_per_training
 from reproduce.errors import InputError
 from results.records.provenance import granted_cores
 from results.spec.mlrc_constants import FOLDS
@@ -46,7 +46,7 @@ _END_WITH_INPUT = f'cat > /dev/null; echo quit -t 20 | {_CONTROL}; rm -rf -- "$1
 def keep_freed_memory() -> bool:
     """Let this process keep freed memory, up to `MOST_KEPT` and what lies between blocks in use.
 
-    Only glibc can be told so; the result says whether it was.
+    Only glibc has this; the result says whether it was set.
     """
     if platform.libc_ver()[0] != "glibc":
         return False

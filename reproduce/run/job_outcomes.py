@@ -7,7 +7,7 @@ from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob
 from reproduce.run.tasks import TaskResult, Trained
 from results.atomic_files import is_sound
 from results.records.artifacts import last_epoch_path, weights_path
-from results.records.records import FoldResult
+from results.records.records import CIRCUMSTANCES, FoldResult
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
 
@@ -27,8 +27,7 @@ def has_checkpoint(artifacts: Path, spec: FoldSpec) -> bool:
 
 def report_difference(called: str, stored: FoldResult, repeated: FoldResult) -> None:
     """Say in one line if a training that was made again for its checkpoint has another result than the stored one."""
-    circumstances = {"wall_time", "provenance"}
-    if stored.model_dump(exclude=circumstances) != repeated.model_dump(exclude=circumstances):
+    if stored.model_dump(exclude=CIRCUMSTANCES) != repeated.model_dump(exclude=CIRCUMSTANCES):
         _LOG.warning(
             "%s: trained again for its checkpoint, with another result (MAP@R %s after %d iterations, stored is %s "
             "after %d); the stored result stays, and the test uses the new weights",

@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 import torch
 
-from protocols.processes import EndedProcessError, WorkerProcess, threads_per_training
+from protocols.machine.processes import EndedProcessError, WorkerProcess, threads_per_training
 from reproduce.run.devices import full_gpu, is_full, multi_process_service, prepare_process, spread
 from reproduce.run.tasks import Task, TaskResult, WorkerDiedError, is_foreign, run_task
 from results.wording import first_line

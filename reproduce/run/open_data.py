@@ -7,8 +7,8 @@ from pathlib import Path
 from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
 from protocols.datasets.published import stand_in
-from protocols.features.frozen_features import with_features
-from protocols.progress import Progress
+from protocols.images.packing import Progress
+from protocols.trunks.frozen_features import with_features
 from protocols.trunks.trunk_registry import identified_trunk
 from reproduce.errors import InputError, as_input_errors
 from reproduce.monitoring.bars import Bars

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from protocols.datasets.dataset_registry import entry_of
 from protocols.datasets.listing import DataError
+from protocols.machine.processes import run_in_subprocess
 from protocols.metrics.metric_registry import check_metric_names
-from protocols.processes import run_in_subprocess
-from protocols.search.study import Study
+from protocols.study import Study
 from protocols.training.build_method import has_foreign_code
 from protocols.training.first_step import try_first_step
 from protocols.trunks.trunk_registry import trunk_entry
@@ -64,7 +64,7 @@ def open_sessions(
     """Open the experiments of a file, with the progress for weights, images and features, and check their methods.
 
     A panel whose images have no folder is left out with a message, as long as another panel can be run. A `plan` needs
-    neither images nor weights. All are open before the first is returned, so that a fault is told before any training.
+    neither images nor weights. All are open before the first is returned, so faults are reported before any training.
     """
     sessions = []
     known = {key: checked(key, experiment) for key, experiment in loaded.items()}
@@ -127,14 +127,14 @@ def _remarks_on(session: Session, study: Study) -> tuple[str, ...]:
     spec = session.protocol.kinds(study)[0]
     assert spec.embedding_size is not None
     method = study.method.at({parameter.target: parameter.at(0.5) for parameter in study.space})
-    tried = (method, spec.conditions.training, spec.embedding_size, study.setup.training_data(spec).train_targets)
+    first_step = (method, spec.conditions.training, spec.embedding_size, study.setup.training_data(spec).train_targets)
     if has_foreign_code(method):
-        told: tuple[str, ...] = run_in_subprocess(_try_there, known_sources(), *tried)
-        return told
-    return try_first_step(*tried)
+        remarks: tuple[str, ...] = run_in_subprocess(_try_there, known_sources(), *first_step)
+        return remarks
+    return try_first_step(*first_step)
 
 
-def _try_there(sources: Mapping[str, UsersSource], *tried: Any) -> tuple[str, ...]:
+def _try_there(sources: Mapping[str, UsersSource], *first_step: Any) -> tuple[str, ...]:
     """Try users' code in a process of its own, since the code may change anything in it."""
     remember_sources(sources)
-    return try_first_step(*tried)
+    return try_first_step(*first_step)

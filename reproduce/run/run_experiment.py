@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from rich.console import Console
 
 from protocols.datasets.dataset import note_on_queries
-from protocols.processes import threads_per_training
-from protocols.search.study import Study
+from protocols.machine.processes import threads_per_training
+from protocols.study import Study
 from protocols.users_code.kept import keep_sources
 from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
@@ -19,9 +19,9 @@ from reports.tables.table import Table, with_notes
 from reproduce import interrupts
 from reproduce.monitoring.progress import RunProgress
 from reproduce.monitoring.trackers import Tracking
-from reproduce.outputs.result_files import link_latest, own_name
 from reproduce.run.devices import prepare_process
 from reproduce.run.lab import MethodSearch, SharedLab
+from reproduce.run.result_files import link_latest, own_name
 from reproduce.run.session import Session, data_of
 from reproduce.run.tasks import Executor
 from reproduce.storage import only_run_of
@@ -31,6 +31,7 @@ from results.answer.values import Answer
 from results.atomic_files import try_out, write_atomically
 from results.findings.experiment import answer_of, data_findings
 from results.spec.data_choice import samples_word
+from results.spec.experiment_spec import AMOUNTS, UNNAMED_SETTINGS, is_among
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted
 
@@ -51,18 +52,8 @@ def interim_looks(session: Session) -> tuple[str, ...]:
         planned_now = ours.search.until_decided and not search.until_decided
         if not planned_now and (search.searches, summary.reproductions) >= (ours.search.searches, ours.reproductions):
             continue
-        raised = summary.experiment.model_copy(
-            update={
-                "reproductions": ours.reproductions,
-                "search": search.model_copy(
-                    update={"searches": ours.search.searches, "until_decided": ours.search.until_decided}
-                ),
-                "primary": ours.primary,
-                "methods": ours.methods,
-                "variants": ours.variants,
-            }
-        )
-        same = raised.fingerprint(session.name, session.setup.dataset.fingerprint) == session.fingerprint
+        may_differ = (*AMOUNTS, *UNNAMED_SETTINGS, "primary")
+        same = all(is_among(key, may_differ) for key in summary.experiment.differences(ours))
         if same and len(session.store.experiment_runs(start.fingerprint)) >= sum(summary.runs.values()) > 0:
             more_searches = planned_now or search.searches < ours.search.searches
             looks.add((search.searches, "search") if more_searches else (summary.reproductions, "run"))

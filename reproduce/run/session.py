@@ -6,15 +6,15 @@ from functools import cached_property
 from pathlib import Path
 
 from protocols.datasets.dataset import Dataset
+from protocols.datasets.splits import drawn_name, named_split
 from protocols.evaluation.test_data import test_data
-from protocols.features.feature_rows import LabelledFeatures
-from protocols.protocol_registry import PROTOCOLS, Protocol
+from protocols.images.feature_rows import LabelledFeatures
+from protocols.protocol_registry import PROTOCOLS, ProtocolEntry
 from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import build_sampler, try_sampler
-from protocols.search.space import searched_ranges, tried
-from protocols.search.study import Budget, Study
+from protocols.search.space import searched_ranges, within_budget
 from protocols.setup import Setup
-from protocols.splits import drawn_name, named_split
+from protocols.study import Budget, Study
 from protocols.trunks.embedding_model import check_images_fit
 from protocols.trunks.trunk_entry import RANDOM
 from protocols.trunks.trunk_registry import identified_trunk
@@ -70,7 +70,7 @@ class Session:
         return self.experiment.fingerprint(self.name, self.setup.dataset.fingerprint)
 
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> ProtocolEntry:
         """The protocol of the experiment's runs."""
         return PROTOCOLS[self.experiment.protocol]
 
@@ -192,7 +192,7 @@ def _check_depths(setup: Setup, experiment: Experiment) -> None:
 
 def _check_search(search: SearchSettings, methods: Mapping[str, MethodTemplate]) -> None:
     """Let the sampler propose settings of every space, and check that enqueued values are within them."""
-    spaces = [tried(method.space, search.trials)[0] for method in methods.values() if method.space]
+    spaces = [within_budget(method.space, search.trials)[0] for method in methods.values() if method.space]
     if search.sampler.name != "GPSampler":
         for space in spaces:
             try_sampler(space, search.sampler, search.trials)

@@ -5,8 +5,8 @@
 
 import csv
 import io
+import re
 from collections.abc import Sequence
-from contextlib import suppress
 from decimal import Decimal
 from functools import cache
 from importlib import resources
@@ -24,10 +24,15 @@ from pydantic import (
     model_validator,
 )
 
-from results.published.tables import DATASETS, Kind, SpreadKind, metric_name
+from results.published.tables import DATASETS, Kind, SpreadKind
 
-_SHARES = ("precision_at_1", "r_precision", "map_at_r", "map@1000", "nmi")
-"""Scores in percent of which more is better, beside recall@K."""
+_METRICS = {
+    # Recall@1 is precision@1: whether the nearest image is of the query's class.
+    **dict.fromkeys(("P@1", "R@1", "Recall@1"), "precision_at_1"),
+    **dict.fromkeys(("RP", "P@R"), "r_precision"),
+    **{"MAP@R": "map_at_r", "mAP@1000": "map@1000", "NMI": "nmi"},
+}
+"""Scores in percent of which more is better, by their names in the papers, beside recall@K."""
 
 _Percent = Annotated[Decimal, Field(ge=0, le=100)]
 _Dataset = Annotated[str, AfterValidator(lambda name: DATASETS.get(name, name))]
@@ -154,14 +159,13 @@ def _claim(header: Sequence[str], fields: Sequence[str]) -> Claim:
 def _kind_and_metric(score: str) -> tuple[Kind, str]:
     """Kind and metric of a score such as `R@1` or `MAP@R concatenated`."""
     title, _, named = score.partition(" ")
+    recall = re.fullmatch(r"(R|Recall)@([0-9]+)", title)
+    metric = f"recall@{recall[2]}" if recall else ""
     kinds: tuple[Kind, ...] = get_args(Kind)
-    metric = ""
-    with suppress(ValueError):
-        metric = metric_name(title)
-    kind = next((one for one in kinds if one == (named or "single")), None)
-    if kind is None or (metric not in _SHARES and not metric.startswith("recall@")):
-        raise ValueError(
-            f"score {score!r} is unknown; use R@1, R@K for another K, P@1, RP, MAP@R, mAP@1000 or NMI, then "
-            f"{', '.join(kinds)} or nothing"
-        )
-    return kind, metric
+    for kind in kinds:
+        if kind == (named or "single") and (found := _METRICS.get(title, metric)):
+            return kind, found
+    raise ValueError(
+        f"score {score!r} is unknown; use R@1, R@K for another K, P@1, RP, MAP@R, mAP@1000 or NMI, then "
+        f"{', '.join(kinds)} or nothing"
+    )

@@ -1,21 +1,20 @@
 """The numbers that the papers and MLRC published, as frozen values, from the CSV files in results/published/.
 
-`seed_results.csv` and `mlrc_results.csv` hold the cells, `tables.csv` says which of their rows make a table, and
-`methods.csv` which of our method cards a label means.
+`cells.csv` holds the numbers, each with its table, row and column, the key of the row's method in this suite, the
+meaning of its ± and the number of runs behind it; `tables.csv` holds the tables' titles and papers.
 
 `rows.csv` says who measured a row, with the evidence. A run of ours can reproduce a row only if the paper measured it
 itself; a row that was copied from another paper was made under that paper's conditions. It was written from the papers
-and from the authors' code, independently of the experiment files of this suite. `settings.csv` has the numbers of runs
-behind the values, and `spreads.csv` says for each table what its ± is. Papers often state neither.
+and from the authors' code, independently of the experiment files of this suite. The evidence for runs and ± is in
+`settings.csv` and `spreads.csv`. Papers often state neither.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cache
 from importlib import resources
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import pandas as pd
 
@@ -31,26 +30,7 @@ DATASETS = {
 }
 """Our datasets' keys by their names in the papers."""
 
-_METRICS = {
-    # Recall@1 is precision@1: whether the nearest image is of the query's class.
-    **dict.fromkeys(("P@1", "R@1", "Recall@1"), "precision_at_1"),
-    **dict.fromkeys(("RP", "P@R"), "r_precision"),
-    "MAP@R": "map_at_r",
-    "mAP@1000": "map@1000",
-    "NMI": "nmi",
-    "spectral decay": "spectral_decay",
-    "representational density (intra/inter distance ratio)": "density",
-    "variance of class concentrations": "class_concentration_variance",
-    "embedding space uniformity": "uniformity",
-    "total training steps": "total_training_steps",
-}
 _NOT_PERCENT = {"spectral_decay", "density", "class_concentration_variance", "uniformity", "total_training_steps"}
-_KINDS: dict[str, tuple[Kind, str]] = {
-    "MLRC; 512D concatenated": ("concatenated", "MLRC"),
-    "MLRC; 128D separated": ("separated", "MLRC"),
-    # Published as averages over the four fold models.
-    "MLRC; training cost": ("separated", "MLRC"),
-}
 
 
 class PublishedColumn(NamedTuple):
@@ -72,7 +52,6 @@ class RowOrigin:
     Attributes:
         kind: Measured by the paper that prints it, quoted from another paper, or not to be determined.
         quoted_from: The paper that measured a quoted row; empty for a measured row, and where nobody can tell.
-        printed_row: The row's name as the paper spells it; `settings.csv` uses it.
         our_reading: The setting that we run where no source states the row's own; empty for other rows.
         not_determined: What text and code do not tell, so that the row cannot be run; empty for other rows.
     """
@@ -81,7 +60,6 @@ class RowOrigin:
     quoted_from: str
     evidence: str
     conditions: str
-    printed_row: str
     our_reading: str
     not_determined: str
 
@@ -130,21 +108,13 @@ class PublishedCell:
             deviation = self.plus_minus * self.unit
             if self.spread == "95 % interval":
                 deviation = deviation_of_interval(deviation, self.runs)
-        last_digit = Decimal(1).scaleb(int(Decimal(self._digits).as_tuple().exponent)) * self._thousands
+        last_digit = Decimal(1).scaleb(int(self._exact.as_tuple().exponent))
         rounding = float(last_digit * self._unit / 2)
         return PublishedMean(float(self._exact * self._unit), rounding, self.runs or 1, deviation)
 
     @property
-    def _digits(self) -> str:
-        return self.as_published.removesuffix("K")
-
-    @property
-    def _thousands(self) -> int:
-        return 1000 if self.as_published.endswith("K") else 1
-
-    @property
     def _exact(self) -> Decimal:
-        return Decimal(self._digits) * self._thousands
+        return Decimal(self.as_published.replace("K", "e3"))
 
     @property
     def _unit(self) -> Decimal:
@@ -196,24 +166,25 @@ def published_table(name: str) -> PublishedTable:
     tables = read_published("tables").set_index("name")
     if name not in tables.index:
         raise ValueError(f"no published table is called {name!r}; there are {', '.join(tables.index)}")
-    made_of = tables.loc[name]
-    frame = read_published(str(made_of["file"]))
-    for field in ("paper", "table", "dataset"):
-        if made_of[field]:
-            frame = frame[frame[field] == made_of[field]]
-    cells: dict[tuple[str, str, int | None, str], dict[PublishedColumn, PublishedCell]] = {}
-    for line in frame.to_dict("records"):
-        kind, setting = _KINDS.get(line["setting"], ("single", line["setting"]))
-        size = int(line["dim"]) if line["dim"] else None
+    lines, origins = read_published("cells"), _origins(name)
+    rows: dict[tuple[str, str | None, str, int | None, str], dict[PublishedColumn, PublishedCell]] = {}
+    for line in lines[lines["table"] == name].to_dict("records"):
+        column = PublishedColumn(line["dataset"], line["metric"], line["kind"])
         # MLRC's two embeddings of a method are one row, although they differ in size.
-        row = (line["method"], line["backbone"], size if kind == "single" else None, setting)
-        column = PublishedColumn(DATASETS[line["dataset"]], metric_name(line["metric"]), kind)
-        cells.setdefault(row, {})[column] = _cell(name, row, column, size, line)
-    named = read_published("methods")
-    keys = {one["label"]: one["variant"] or one["method"] for one in named[named["table"] == name].to_dict("records")}
-    rows = tuple(PublishedRow(row[0], keys[row[0]] or None, *row[1:], own) for row, own in cells.items())
-    columns = tuple(dict.fromkeys(column for row in rows for column in row.cells))
-    return PublishedTable(name, str(made_of["title"]), str(made_of["paper"]), columns, rows)
+        size = line["dimensions"] if column.kind == "single" else ""
+        row = (line["label"], line["key"] or None, line["trunk"], int(size) if size else None, line["setting"])
+        rows.setdefault(row, {})[column] = PublishedCell(
+            column,
+            dimensions=int(line["dimensions"]) if line["dimensions"] else None,
+            as_published=line["value"],
+            plus_minus=float(line["plus_minus"]) if line["plus_minus"] else None,
+            spread=line["spread"] or None,
+            runs=int(line["runs"]) if line["runs"] else None,
+            origin=origins[(line["label"], line["trunk"], size, line["setting"], column.dataset)],
+        )
+    columns = tuple(dict.fromkeys(column for cells in rows.values() for column in cells))
+    found = tuple(PublishedRow(*row, cells) for row, cells in rows.items())
+    return PublishedTable(name, tables["title"][name], tables["paper"][name], columns, found)
 
 
 @cache
@@ -223,51 +194,16 @@ def read_published(file: str) -> pd.DataFrame:
         return pd.read_csv(text, dtype=str, keep_default_na=False)
 
 
-def _cell(
-    table: str,
-    row: tuple[str, str, int | None, str],
-    column: PublishedColumn,
-    dimensions: int | None,
-    line: Mapping[Any, str],
-) -> PublishedCell:
-    origin = _origins()[(table, *(str(part or "") for part in row), column.dataset)]
-    plus_minus = float(line["ci_or_std"]) if line["ci_or_std"] else None
-    spread = None if plus_minus is None else read_published("spreads").set_index("table")["kind"][table]
-    runs = _runs(table, column.dataset, origin.printed_row)
-    return PublishedCell(column, dimensions, line["value"], plus_minus, spread, runs, origin)
-
-
-@cache
-def _origins() -> dict[tuple[str, ...], RowOrigin]:
-    """The lines of `rows.csv` by table, label, trunk, size, setting and dataset."""
-    names, origins = [field.name for field in fields(RowOrigin)], {}
-    for line in read_published("rows").to_dict("records"):
-        for dataset in line["datasets"].split(";"):
-            row = (line[name] for name in ("table", "label", "trunk", "dimensions", "setting"))
-            origins[(*row, dataset)] = RowOrigin(**{name: line[name] for name in names})
-    return origins
-
-
-@cache
-def _runs(table: str, dataset: str, row: str) -> int | None:
-    lines = read_published("settings")
-    lines = lines[(lines["table"] == table) & (lines["setting"] == "runs")]
-    lines = lines[lines["dataset"].isin([dataset, "*"]) & lines["row"].isin([row, "*"])]
-    # An inferred number is the audit's guess: the paper states none and its code fixes one seed.
-    lines = lines[lines["certainty"] != "inferred"]
-    # `4 fold models; repetitions cannot be determined` states no number of runs.
-    counts = {match[1] for value in lines["value"] if (match := re.fullmatch(r"(\d+)( reproductions of .*)?", value))}
-    return int(counts.pop()) if len(counts) == 1 else None
-
-
-def metric_name(title: str) -> str:
-    """Return our name of a metric from its name in the papers, such as `R@1`; raise ValueError for an unknown one."""
-    if title in _METRICS:
-        return _METRICS[title]
-    name, _, cutoff = title.partition("@")
-    if name not in ("R", "Recall") or not cutoff.isdigit():
-        raise ValueError(f"published metric {title!r} has no name of ours")
-    return f"recall@{cutoff}"
+def _origins(table: str) -> dict[tuple[str, ...], RowOrigin]:
+    """The lines of `rows.csv` for a table, by label, trunk, size, setting and dataset."""
+    names, lines = [field.name for field in fields(RowOrigin)], read_published("rows")
+    return {
+        (*(line[name] for name in ("label", "trunk", "dimensions", "setting")), dataset): RowOrigin(
+            **{name: line[name] for name in names}
+        )
+        for line in lines[lines["table"] == table].to_dict("records")
+        for dataset in line["datasets"].split(";")
+    }
 
 
 class FigureValue(NamedTuple):

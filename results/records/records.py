@@ -15,6 +15,8 @@ from results.values import Record, fingerprint_of
 EVALUATION_VERSION = 1
 """Version of the test evaluation. Raise it with every change that alters test scores: old ones then no longer match."""
 
+CIRCUMSTANCES = {"wall_time", "provenance"}
+"""Fields of records in which equal measurements may differ."""
 
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]

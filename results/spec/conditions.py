@@ -3,13 +3,12 @@
 A new setting of a training is a field here, and its use.
 """
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from results.spec.data_choice import AUGMENTATION
 from results.spec.trunk_spec import NO_TRUNK, EmbedderSpec, TrunkSpec
-from results.values import Record
+from results.values import FREE, TRAINED_TRUNK, Record, flat, marked
 
 Precision = Literal["float32", "ieee", "amp"]
 
@@ -31,9 +30,9 @@ class ImageSettings(Record):
 
     resize: int | None = Field(default=256, ge=1)
     crop: int = Field(default=227, ge=1)
-    area: tuple[float, float] = (0.16, 1.0)
-    ratio: tuple[float, float] = (0.75, 4 / 3)
-    flip: bool = True
+    area: Annotated[tuple[float, float], TRAINED_TRUNK] = (0.16, 1.0)
+    ratio: Annotated[tuple[float, float], TRAINED_TRUNK] = (0.75, 4 / 3)
+    flip: Annotated[bool, TRAINED_TRUNK] = True
     evaluation_resize: int | None = Field(default=None, ge=1)
 
 
@@ -54,7 +53,7 @@ class OptimizerSettings(Record):
     lr: float = 1e-6
     weight_decay: float = 1e-4
     arguments: dict[str, JsonValue] = Field(default={"momentum": 0.9})
-    layer_decay: float | None = Field(default=None, gt=0, lt=1)
+    layer_decay: Annotated[float | None, TRAINED_TRUNK] = Field(default=None, gt=0, lt=1)
     weight_decay_of: Literal["all", "matrices"] = "all"
 
 
@@ -113,8 +112,8 @@ class TrainingSettings(Record):
     schedule: RateSchedule | None = None
     clip_value: float | None = Field(default=None, gt=0)
     clip_norm: float | None = Field(default=None, gt=0)
-    precision: Precision = "float32"
-    gradient_cache: int | None = Field(default=None, ge=1)
+    precision: Annotated[Precision, FREE] = "float32"
+    gradient_cache: Annotated[int | None, TRAINED_TRUNK] = Field(default=None, ge=1)
 
     def steps_per_epoch(self, training_images: int) -> int:
         """Return the number of iterations of an epoch. A pass over the images leaves out an incomplete last batch."""
@@ -146,28 +145,25 @@ class Conditions(Record):
     @model_validator(mode="after")
     def _settings_have_an_effect(self) -> Self:
         training, trunk = self.training, self.trunk
-        if training.gradient_cache is not None and trunk.is_input_features:
-            raise ValueError("training: gradient_cache has no effect on features, which need little memory; remove it")
         if training.gradient_cache is not None and trunk.batch_norm == "training":
             raise ValueError(
                 "training: gradient_cache computes a batch in chunks, and batch_norm: training would normalise each "
                 "chunk by itself; remove one of them"
             )
-        if training.optimizer.layer_decay is not None and trunk.is_input_features:
-            raise ValueError(
-                "training: optimizer: layer_decay has no effect on features, which no layer computes; remove it"
-            )
         if self.embedder.init == "pca" and not self.embedder_bias:
             raise ValueError("embedder: init: pca needs the bias, which centres the features; remove embedder_bias")
         if trunk.name == NO_TRUNK and self.images != ImageSettings():
             raise ValueError("dataset features has no images; remove the settings of images")
-        unused = AUGMENTATION if trunk.frozen else ()
-        for key in unused:
-            if getattr(self.images, key) != ImageSettings.model_fields[key].default:
-                raise ValueError(
-                    f"images: {key} has no effect on a frozen trunk, since there is no augmentation; remove it"
-                )
+        for key, default in trained_trunk_defaults().items() if trunk.is_input_features else ():
+            if dict(flat(self.model_dump()))[key] != default:
+                raise ValueError(f"{key.replace('.', ': ')} has no effect where the trunk does not train; remove it")
         return self
+
+
+def trained_trunk_defaults() -> dict[str, object]:
+    """Return the settings that have no effect where the trunk does not train, by dotted key, with their defaults."""
+    defaults = dict(flat(Conditions(trunk=TrunkSpec(name="")).model_dump()))
+    return {key: defaults[key] for key in marked(Conditions, TRAINED_TRUNK)}
 
 
 def set_at(settings: dict[str, Any], key: str, value: JsonValue) -> None:

@@ -1,10 +1,11 @@
 """The dataset of an experiment."""
 
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from results.values import Record
+from results.values import FREE, UNNAMED, Record
 
 FEATURES = "features"
 """Name of the dataset that is a file of features, without images and without a trunk."""
@@ -17,9 +18,6 @@ FOLDER = "folder"
 
 OWN_DATA = (FOLDER, FEATURES)
 """Names of the datasets that a user brings, which nobody published."""
-
-AUGMENTATION = ("area", "ratio", "flip")
-"""Settings of the crops for training. A frozen trunk gets the centre crop of each image, once."""
 
 
 def samples_word(dataset: str) -> str:
@@ -47,11 +45,11 @@ class DataChoice(Record):
     """
 
     name: str
-    root: Path | None = None
-    subset: bool = False
-    skip_broken_images: bool = False
-    split: Path | None = None
-    min_images: int | None = Field(default=None, ge=2)
+    root: Annotated[Path | None, FREE, UNNAMED] = None
+    subset: Annotated[bool, FREE] = False
+    skip_broken_images: Annotated[bool, FREE] = False
+    split: Annotated[Path | None, UNNAMED] = None
+    min_images: Annotated[int | None, FREE] = Field(default=None, ge=2)
 
     @model_validator(mode="after")
     def _is_for_users_data(self) -> "DataChoice":

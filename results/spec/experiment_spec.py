@@ -1,5 +1,6 @@
 """The specification of an experiment: the methods that are compared, the dataset, and the settings."""
 
+from collections.abc import Collection
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
@@ -17,18 +18,12 @@ from results.spec.data_choice import FEATURES, DataChoice, DrawnSplit
 from results.spec.mlrc_constants import FOLDS, REPRODUCTIONS
 from results.spec.search_settings import SearchSettings, check_bounds
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
-from results.values import Record, fingerprint_of
+from results.values import AMOUNT, FREE, UNNAMED, Record, fingerprint_of, flat, marked
 
 MOST_REPRODUCTIONS = 1000
 """A larger number is a slip of the keyboard, and its trainings could not even be listed."""
 
 CARD_FILES = (".yaml", ".yml")
-
-NOT_IN_FINGERPRINT: dict[str, Any] = {
-    **dict.fromkeys(("title", "methods", "variants", "peeking_metric"), True),
-    "dataset": {"root", "split"},
-}
-"""What may differ between starts of an experiment. The fingerprint of the data stands for the files' content."""
 
 
 Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
@@ -108,24 +103,24 @@ class Experiment(Record):
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
-    title: Title
+    title: Annotated[Title, FREE, UNNAMED]
     protocol: Literal["mlrc", "standard"] = "mlrc"
     dataset: DataChoice
-    methods: tuple[str, ...] = Field(min_length=1)
-    variants: tuple[Variant, ...] = ()
+    methods: Annotated[tuple[str, ...], FREE, UNNAMED] = Field(min_length=1)
+    variants: Annotated[tuple[Variant, ...], FREE, UNNAMED] = ()
     conditions: Conditions
     search: SearchSettings = SearchSettings()
-    reproductions: int = Field(default=REPRODUCTIONS, ge=1, le=MOST_REPRODUCTIONS)
+    reproductions: Annotated[int, FREE, AMOUNT] = Field(default=REPRODUCTIONS, ge=1, le=MOST_REPRODUCTIONS)
     folds: int = Field(default=FOLDS, ge=1, le=FOLDS)
-    seed: int = 0
+    seed: Annotated[int, FREE] = 0
     split: Literal["mlrc", "mlrc_conventional", "conventional"] | DrawnSplit | None = None
     proxies: ProxySettings | None = None
     settings: dict[str, dict[str, JsonValue]] = Field(default={})
-    metrics: tuple[str, ...] = ()
-    test_curves: bool = False
+    metrics: Annotated[tuple[str, ...], FREE] = ()
+    test_curves: Annotated[bool, FREE] = False
     changes: dict[str, dict[str, JsonValue]] = Field(default={}, alias="with")
-    primary: PrimaryScore | None = None
-    peeking_metric: Literal["precision_at_1", "r_precision", "map_at_r"] = "map_at_r"
+    primary: Annotated[PrimaryScore | None, FREE] = None
+    peeking_metric: Annotated[Metric, FREE, UNNAMED] = "map_at_r"
 
     @model_validator(mode="before")
     @classmethod
@@ -209,14 +204,33 @@ class Experiment(Record):
 
     def fingerprint_without_rows(self, name: str, data_fingerprint: str) -> str:
         """Return what this experiment has in common with those that differ in their methods and variants alone."""
-        settings = self.identity(NOT_IN_FINGERPRINT)
+        settings = self.identity()
+        for part, _, last in (key.rpartition(".") for key in UNNAMED_SETTINGS):
+            del (settings[part] if part else settings)[last]
         if self.search.until_decided:
             del settings["search"]["searches"]  # The plan decides how many there are.
         return fingerprint_of([name, data_fingerprint, settings])
 
+    def differences(self, other: Self) -> dict[str, tuple[object, object]]:
+        """Return the settings in which two experiments differ, by dotted key, sorted; None where one has none."""
+        first, second = (dict(flat(one.model_dump())) for one in (self, other))
+        keys = sorted(first.keys() | second.keys())
+        return {key: (first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)}
+
     def without_folder(self) -> dict[str, Any]:
         """Return the experiment as JSON values, without the folder of its images, which differs between machines."""
         return self.model_dump(mode="json", exclude={"dataset": {"root"}})
+
+
+FREE_SETTINGS, AMOUNTS, UNNAMED_SETTINGS = (
+    tuple(key.removeprefix("conditions.") for key in marked(Experiment, mark)) for mark in (FREE, AMOUNT, UNNAMED)
+)
+"""Dotted keys of the settings with these marks, as in files."""
+
+
+def is_among(key: str, keys: Collection[str]) -> bool:
+    """Return whether a dotted key is one of these or a part of one."""
+    return any(key == one or key.startswith(f"{one}.") for one in keys)
 
 
 def _check_trunk(dataset: str, trunk: TrunkSpec) -> None:

@@ -1,12 +1,12 @@
 """The hyperparameter search of an experiment: its budget, its sampler and its ranges."""
 
 import math
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, JsonValue, model_validator
 
 from results.spec.mlrc_constants import TRIALS
-from results.values import Record
+from results.values import AMOUNT, FREE, Record
 
 MOST_TRIALS, MOST_SEARCHES = 10_000, 100
 """Largest budgets. A larger number is a slip of the keyboard, and its trainings could not even be listed."""
@@ -103,15 +103,15 @@ class SearchSettings(Record):
 
     trials: int = Field(default=TRIALS, ge=0, le=MOST_TRIALS)
     bounds: Literal["widened", "initial"] = "widened"
-    sampler: SamplerSettings = SamplerSettings()
+    sampler: Annotated[SamplerSettings, FREE] = SamplerSettings()
     ranges: dict[str, dict[str, Bounds]] = Field(default={})
     published: str | None = None
-    searches: int = Field(default=1, ge=1, le=MOST_SEARCHES)
+    searches: Annotated[int, FREE, AMOUNT] = Field(default=1, ge=1, le=MOST_SEARCHES)
     racing: bool = False
     network_lr: Bounds | None = None
     enqueue: tuple[dict[str, JsonValue], ...] = Field(default=(), exclude_if=lambda value: not value)
     default: bool = Field(default=False, exclude_if=lambda value: not value)
-    until_decided: bool = Field(default=False, exclude_if=lambda value: not value)
+    until_decided: Annotated[bool, FREE, AMOUNT] = Field(default=False, exclude_if=lambda value: not value)
 
     @model_validator(mode="before")
     @classmethod

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, model_validator
 
-from results.values import Record
+from results.values import FREE, TRAINED_TRUNK, Record
 
 PRETRAINED = "pretrained"
 """The weights that a library, or a user's file, gives a trunk."""
@@ -61,11 +61,11 @@ class TrunkSpec(Record):
     """
 
     name: str
-    weights: str = "imagenet"
-    batch_norm: Literal["statistics_frozen", "frozen", "training"] = "statistics_frozen"
+    weights: Annotated[str, FREE] = "imagenet"
+    batch_norm: Annotated[Literal["statistics_frozen", "frozen", "training"], TRAINED_TRUNK] = "statistics_frozen"
     pooling: Literal["average", "average_max"] = "average"
     input_format: InputFormat | None = None
-    batch_norm_momentum: float | None = Field(default=None, gt=0, le=1)
+    batch_norm_momentum: Annotated[float | None, TRAINED_TRUNK] = Field(default=None, gt=0, le=1)
     frozen: bool = False
     width: int | None = Field(default=None, ge=1)
 
@@ -83,8 +83,6 @@ class TrunkSpec(Record):
 
     @model_validator(mode="after")
     def _frozen_trunk_does_not_train(self) -> "TrunkSpec":
-        if self.frozen and self.batch_norm != "statistics_frozen":
-            raise ValueError(f"batch_norm: {self.batch_norm} has no effect on a frozen trunk; remove it")
         if self.frozen and self.weights == "random":
             raise ValueError("a frozen trunk needs trained weights, since its random weights would never train")
         return self

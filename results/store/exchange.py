@@ -2,13 +2,10 @@
 
 from typing import Any
 
-from results.records.records import FoldResult, RunRecord
+from results.records.records import CIRCUMSTANCES, FoldResult, RunRecord
 from results.records.trials import Trial
 from results.store.database import TABLES, Database
 from results.values import Record
-
-_CIRCUMSTANCES = {"wall_time", "provenance"}
-"""Parts of a record that may differ between two machines that had the same outcome."""
 
 _COMPARED: dict[str, tuple[str, str, type[Record] | None]] = {
     "trainings": ("fingerprint", "content", FoldResult),
@@ -45,7 +42,7 @@ def _outcomes_differ(kind: type[Record], *contents: str) -> bool:
     records: list[Any] = [kind.model_validate_json(content) for content in contents]
     if any(getattr(record, "state", None) == "running" for record in records):
         return False  # This trial has no outcome yet.
-    first, second = (record.model_dump(exclude=_CIRCUMSTANCES) for record in records)
+    first, second = (record.model_dump(exclude=CIRCUMSTANCES) for record in records)
     return bool(first != second)
 
 

@@ -31,8 +31,8 @@ from PIL import Image
 from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.jobs import TrainJob
+from protocols.machine.torch_state import torch_provenance
 from protocols.metrics.retrieval import normalized, query_scores
-from protocols.training.torch_state import torch_provenance
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import identified_trunk

@@ -21,7 +21,7 @@ from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 from torch import nn
 from torch.utils.data import Dataset
 
-from protocols.splits import mlrc_split
+from protocols.datasets.splits import mlrc_split
 from protocols.trunks.bn_inception import BNInception
 
 

@@ -13,7 +13,7 @@ from protocols.datasets.dataset import Dataset
 from protocols.images.packed_images import LabelledImages, PackedImages
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
-from protocols.search.study import Budget, Study
+from protocols.study import Budget, Study
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.run.session import setup_of

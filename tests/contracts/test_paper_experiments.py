@@ -10,7 +10,7 @@ from protocols.datasets.dataset import Dataset
 from protocols.datasets.published import PUBLICATIONS, stand_in
 from protocols.protocol_registry import PROTOCOLS
 from protocols.search.method_template import MethodTemplate
-from protocols.search.study import Budget, Study
+from protocols.study import Budget, Study
 from reproduce.config.experiment_file import EXPERIMENTS, load_experiments
 from reproduce.config.method_card import MethodCard
 from reproduce.config.open_method import load_card, load_variant, open_method

@@ -1,11 +1,13 @@
 """The command line lists its contents. Bad input gives one clear line and exit code 2, and nothing is written."""
 
+import json
+
 import pytest
-import yaml
 
 from protocols.datasets.dataset_registry import DATASETS
 from reproduce.config.experiment_file import experiment_names
 from reproduce.config.method_card import card_names
+from reproduce.config.strict_yaml import read_yaml
 from results.store.database import Database
 from results.store.store import Store
 from tests.support.command_line import TINY, refused
@@ -36,7 +38,7 @@ def test_a_method_is_shown_as_its_card(say, tmp_path, name):
     assert answer.code == 0
     own = tmp_path / f"{name}.yaml"
     own.write_text(answer.out)
-    assert yaml.safe_load(answer.out)["key"] == name
+    assert read_yaml(answer.out)["key"] == name
     assert say("methods", str(own)).out == answer.out
 
 
@@ -72,7 +74,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(say, tmp_path, case, monke
     monkeypatch.setenv("METRIC_LEARNING_WEIGHTS", "")  # So that what --weights sets ends with the test.
     (tmp_path / "tiny.yaml").write_text(TINY)
     loss = {"name": "TripletMarginLoss", "arguments": {"margn": 0.1}}
-    (tmp_path / "card.yaml").write_text(yaml.safe_dump({"key": "card", "title": "C", "source": "S", "loss": loss}))
+    (tmp_path / "card.yaml").write_text(json.dumps({"key": "card", "title": "C", "source": "S", "loss": loss}))
     before = sorted(tmp_path.rglob("*"))
     arguments, said = BAD[case]
     answer = say(*arguments)

@@ -1,16 +1,18 @@
 """A frozen trunk, from the experiment file to tables, page and exports."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
-import yaml
 from PIL import Image
 
+from reproduce.config.strict_yaml import read_yaml
 from tests.support.command_line import TINY, ask, refused
 from tests.support.tiny_run import striped_images
 
 FROZEN = {
-    **yaml.safe_load(TINY),
+    **read_yaml(TINY),
     "methods": ["untrained", "pretrained_pca", "contrastive"],
     "embedder": {"init": "pca"},
     "search": {"trials": 1},
@@ -24,7 +26,7 @@ FROZEN = {
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("frozen")
     striped_images(folder / "images")
-    (folder / "frozen.yaml").write_text(yaml.safe_dump(FROZEN))
+    (folder / "frozen.yaml").write_text(json.dumps(FROZEN))
     return folder
 
 

@@ -1,15 +1,17 @@
 """Experiments whose rows have conditions of their own, and files with several panels, from the file to the tables."""
 
-import pytest
-import yaml
+import json
 
+import pytest
+
+from reproduce.config.strict_yaml import read_yaml
 from reproduce.storage import open_store, storage_paths
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.command_line import TINY
 from tests.support.panels import PANELS, table_file
 
 ROWS = {
-    **yaml.safe_load(TINY),
+    **read_yaml(TINY),
     "methods": ["contrastive", "normalized_softmax"],
     "reproductions": 2,
     "search": {"trials": 0},
@@ -21,7 +23,7 @@ ROWS = {
 
 
 def test_every_row_is_trained_under_its_own_conditions_marked_and_not_tested(say, tmp_path):
-    (tmp_path / "rows.yaml").write_text(yaml.safe_dump(ROWS))
+    (tmp_path / "rows.yaml").write_text(json.dumps(ROWS))
     planned = say("plan", "rows.yaml", "--workers", "1", "--rate", "1000")
     assert "16 trainings, 0 in the store" in planned.out, planned.err
     answer = say("run", "rows.yaml", "--workers", "1")

@@ -4,11 +4,11 @@ from functools import partial
 
 import pytest
 
+from protocols.datasets.splits import named_split
 from protocols.protocol_registry import PROTOCOLS
 from protocols.search.method_template import MethodTemplate
-from protocols.search.study import Budget, Study
-from protocols.splits import named_split
 from protocols.standard import choices
+from protocols.study import Budget, Study
 from reproduce.run.tasks import EvaluateTask
 from results.spec.search_settings import SamplerSettings
 from results.store.store import Store

@@ -24,7 +24,7 @@ def protect(folder: Path) -> None:
 
 _ALL = """
 import contextlib, io, json, sys
-from reproduce import cli
+from reproduce.commands import cli
 answers = []
 for arguments in json.loads(sys.argv[1]):
     sys.argv[1:] = arguments

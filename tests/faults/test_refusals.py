@@ -10,7 +10,7 @@ import torch
 
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
-from protocols.search.study import Budget, Study
+from protocols.study import Budget, Study
 from protocols.training.build_method import MethodError, RefusedError, refusals
 from protocols.training.step_monitor import NotFiniteError
 from protocols.training.train_fold import train_fold

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from protocols.datasets.splits import from_ranges, mlrc_split
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.mlrc import mlrc
 from protocols.protocol_registry import PROTOCOLS
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
-from protocols.search.study import Budget, Study
 from protocols.setup import Setup
-from protocols.splits import from_ranges, mlrc_split
+from protocols.study import Budget, Study
 from results.records.records import Event, FoldResult
 from results.spec.search_settings import SamplerSettings
 from results.spec.training_spec import FoldSpec, MethodSpec

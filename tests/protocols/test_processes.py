@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from protocols.processes import EndedProcessError, WorkerProcess, run_in_subprocess, starting, threads_per_training
+from protocols.machine.processes import (
+    EndedProcessError,
+    WorkerProcess,
+    run_in_subprocess,
+    starting,
+    threads_per_training,
+)
 from tests.support.processes import wait_until
 
 
@@ -69,7 +75,7 @@ def leaves_a_thread() -> int:
 def test_a_thread_of_the_code_ends_with_its_process_and_a_long_wait_is_named(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("protocols.processes._SLOW_SECONDS", 0)
+    monkeypatch.setattr("protocols.machine.processes._SLOW_SECONDS", 0)
     started = time.monotonic()
     assert run_in_subprocess(leaves_a_thread) == 1
     assert time.monotonic() - started < 300
@@ -116,7 +122,7 @@ def test_a_worker_serves_several_calls() -> None:
 
 def test_a_worker_ends_with_its_parent() -> None:
     code = (
-        "import os, time\nfrom protocols.processes import WorkerProcess\n"
+        "import os, time\nfrom protocols.machine.processes import WorkerProcess\n"
         "print(WorkerProcess().call(os.getpid), flush=True)\ntime.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:

@@ -2,8 +2,8 @@
 
 from typing import get_args
 
+from protocols.datasets.splits import SPLITS
 from protocols.protocol_registry import PROTOCOLS
-from protocols.splits import SPLITS
 from results.spec.data_choice import DrawnSplit
 from results.spec.experiment_spec import Experiment
 

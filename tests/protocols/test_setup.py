@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from protocols.datasets.splits import as_ranges, mlrc_split
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.setup import Setup
-from protocols.splits import as_ranges, mlrc_split
 from results.spec.conditions import Conditions
 from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.splits import (
+from protocols.datasets.splits import (
     MIN_CLASSES,
     ClassSplit,
     SplitError,

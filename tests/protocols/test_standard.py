@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from protocols.datasets.splits import SplitError, from_ranges, named_split
 from protocols.jobs import EvaluateJob, Job, TrainJob
 from protocols.protocol_registry import PROTOCOLS
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
-from protocols.search.study import Budget, Study
 from protocols.setup import Setup
-from protocols.splits import SplitError, from_ranges, named_split
 from protocols.standard import standard
+from protocols.study import Budget, Study
 from protocols.training.train_fold import train_fold
 from results.records.records import CurvePoint, Event, FoldResult
 from results.spec.search_settings import SamplerSettings

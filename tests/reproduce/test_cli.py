@@ -11,7 +11,7 @@ from tests.support.command_line import environment
 HEAVY = ("pandas", "scipy", "numpy", "sqlalchemy", "pydantic", "yaml", "optuna", "torch", "matplotlib", "jinja2")
 SHOW_IMPORTED = """
 import sys
-from reproduce.cli import app
+from reproduce.commands.cli import app
 app([*sys.argv[1:], "--help"], standalone_mode=False)
 print({module.partition(".")[0] for module in sys.modules} & %r, file=sys.stderr)
 """
@@ -42,7 +42,7 @@ def test_help_imports_no_heavy_package():
 
 SAY_WHAT_ASCII_LACKS = """
 import sys
-from reproduce import cli
+from reproduce.commands import cli
 from reproduce.terminal import output_console, say
 @cli.app.command("probe")
 def probe():
@@ -78,7 +78,7 @@ def test_signs_that_the_output_lacks_are_escaped(encoding, shown):
 PRINT_A_LONG_TABLE = """
 import sys
 from rich.table import Table
-from reproduce import cli
+from reproduce.commands import cli
 from reproduce.terminal import output_console
 @cli.app.command("probe")
 def probe():

@@ -83,7 +83,7 @@ def test_a_signal_that_the_parent_ignores_stays_ignored():
 
 
 def test_an_interrupt_whose_exception_was_lost_does_not_end_with_success(monkeypatch, capsys):
-    from reproduce import cli
+    from reproduce.commands import cli
 
     monkeypatch.setattr(cli, "app", lambda arguments, standalone_mode: 0)
     monkeypatch.setattr(interrupts._State, "received", signal.SIGINT)
@@ -98,7 +98,8 @@ def test_an_interrupt_in_code_from_a_string_ends_with_the_exit_code(tmp_path, nu
     """Python ends `python -m` with the signal if KeyboardInterrupt itself has left such code, caught or not."""
     (tmp_path / "stopped.py").write_text(
         "import os, sys\n"
-        "from reproduce import cli, interrupts\n"
+        "from reproduce import interrupts\n"
+        "from reproduce.commands import cli\n"
         "interrupts.install()\n"
         "interrupts.imports_done()\n"
         f"cli.app = lambda arguments, standalone_mode: exec('os.kill(os.getpid(), {int(number)})')\n"

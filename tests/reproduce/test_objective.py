@@ -7,7 +7,7 @@ import optuna
 import pytest
 
 from reproduce.errors import InputError
-from reproduce.objective import Objective
+from reproduce.run.objective import Objective
 from results.store.store import Store
 from tests.support.command_line import environment
 
@@ -70,7 +70,7 @@ def test_a_pruner_ends_a_trial_between_two_folds(objective, tmp_path):
 
 PROGRAM = """
 import optuna
-from reproduce.objective import Objective
+from reproduce.run.objective import Objective
 settings = {"training.max_epochs": 1, "training.iterations_per_epoch": 2, "folds": 2}
 objective = Objective("quickstart", "contrastive", settings, workers=2, device="cpu")
 study = optuna.create_study(direction="maximize")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from reproduce import cli
+from reproduce.commands import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,7 +50,7 @@ class Nowhere:
         if name.partition(".")[0] == "torch":
             raise ImportError("torch is not installed")
 sys.meta_path.insert(0, Nowhere())
-from reproduce.cli import main
+from reproduce.commands.cli import main
 main()
 """
 

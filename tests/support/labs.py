@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from protocols.evaluation.test_data import test_data
 from protocols.jobs import EvaluateJob, Job, Lab, TrainJob
-from protocols.search.proposals import computing
+from protocols.search.proposals import optuna_lock
 from protocols.setup import Setup
 from reproduce.run.devices import prepare_process
 from reproduce.run.lab import MethodSearch, SharedLab
@@ -78,7 +78,7 @@ class InProcess:
     def submit(self, task):
         future = Future()
         try:
-            with computing:
+            with optuna_lock:
                 future.set_result(run_task(task, "cpu"))
         except Exception as error:
             future.set_exception(error)

@@ -1,8 +1,7 @@
 """Experiment files written by tests, with and without panels."""
 
+import json
 from pathlib import Path
-
-import yaml
 
 from results.spec.experiment_spec import Experiment
 from tests.support.experiment_files import load_experiment
@@ -29,13 +28,13 @@ SHARED = {
 
 def table_file(folder: Path, panels: object, **changes: object) -> str:
     path = folder / "both.yaml"
-    path.write_text(yaml.safe_dump({**SHARED, **changes, "panels": panels}))
+    path.write_text(json.dumps({**SHARED, **changes, "panels": panels}))
     return str(path)
 
 
 def written(folder: Path, **changes: object) -> Experiment:
     path = folder / "one.yaml"
-    path.write_text(yaml.safe_dump({**SHARED, **changes}))
+    path.write_text(json.dumps({**SHARED, **changes}))
     return load_experiment(str(path), {})
 
 

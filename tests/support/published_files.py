@@ -4,11 +4,11 @@ import csv
 from functools import cache
 from pathlib import Path
 
-import yaml
+from reproduce.config.strict_yaml import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "results" / "published"
-CARDS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / "reproduce" / "methods").glob("*.yaml")}
+CARDS = {path.stem: read_yaml(path.read_text()) for path in (ROOT / "reproduce" / "methods").glob("*.yaml")}
 
 
 def lines(name):

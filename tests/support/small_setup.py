@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from protocols.datasets.splits import mlrc_split
 from protocols.setup import Setup
-from protocols.splits import mlrc_split
 from results.spec.conditions import Conditions, ImageSettings, OptimizerSettings, TrainingSettings
 from results.spec.training_spec import Component, MethodSpec
 from results.spec.trunk_spec import TrunkSpec

@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from reproduce import cli
+from reproduce.commands import cli
 from tests.support.command_line import TINY, Answer, reproduce
 
 FOLDERS = (

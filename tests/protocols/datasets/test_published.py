@@ -9,8 +9,8 @@ from protocols.datasets.dataset import Dataset, note_on_queries
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.listing import DataError
 from protocols.datasets.published import list_cub200, list_inshop, list_sop
+from protocols.datasets.splits import ClassSplit
 from protocols.evaluation.test_data import test_data as data_for_testing
-from protocols.splits import ClassSplit
 from tests.support.image_folders import BIRDS, assert_said, data_request, paint
 from tests.support.packs import decode
 from tests.support.published_layouts import inshop, sop

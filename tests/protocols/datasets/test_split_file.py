@@ -10,9 +10,9 @@ from protocols.datasets.dataset import Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.folder import list_folder
 from protocols.datasets.listing import DataError
+from protocols.datasets.splits import named_split
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.metrics.retrieval import normalized, query_scores
-from protocols.splits import named_split
 from results.spec.conditions import ImageSettings
 from tests.support.documentation import ROOT, blocks
 from tests.support.image_folders import assert_said, data_request, paint

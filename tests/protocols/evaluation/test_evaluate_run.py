@@ -12,6 +12,7 @@ from torch import Tensor
 import losses
 from losses.plugin import Needs
 from protocols.datasets.dataset import Dataset
+from protocols.datasets.splits import SplitError, mlrc_split
 from protocols.evaluation.evaluate_run import CurveRecorder, evaluate_run
 from protocols.evaluation.test_data import TestData as DataForTesting
 from protocols.evaluation.test_data import test_data as data_for_testing
@@ -19,7 +20,6 @@ from protocols.images.batch_source import EvaluationCrops
 from protocols.jobs import EvaluateJob
 from protocols.metrics.metric_registry import measure
 from protocols.metrics.retrieval import normalized
-from protocols.splits import SplitError, mlrc_split
 from protocols.training.build_method import RefusedError, normalization_of
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops
 from protocols.users_code.sources import hashed_name

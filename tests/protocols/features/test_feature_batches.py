@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from protocols.features import feature_rows
-from protocols.features.feature_rows import FeatureSource
+from protocols.images import feature_rows
+from protocols.images.feature_rows import FeatureSource
 from tests.support.feature_files import opened_features, some_features, write_features
 
 CPU = torch.device("cpu")

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from protocols.datasets.dataset_registry import open_dataset
-from protocols.features import frozen_features
-from protocols.features.frozen_features import features_name, with_features
 from protocols.images.batch_source import EvaluationCrops
-from protocols.training.torch_state import use_precision
+from protocols.machine.torch_state import use_precision
+from protocols.trunks import frozen_features
 from protocols.trunks.embedding_model import EmbeddingModel
+from protocols.trunks.frozen_features import features_name, with_features
 from results.spec.conditions import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.image_folders import data_request, make_folder

@@ -11,7 +11,7 @@ from PIL import Image
 from protocols.images import device_crops as batched
 from protocols.images.crops import Cuts
 from protocols.images.device_crops import Rows, numbers_of, resized_boxes
-from protocols.training.torch_state import use_precision
+from protocols.machine.torch_state import use_precision
 from results.spec.conditions import Precision
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]

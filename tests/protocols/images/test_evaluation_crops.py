@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from protocols.datasets.splits import mlrc_split
 from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.images import batch_source as prepared
 from protocols.images.batch_source import EvaluationCrops
 from protocols.images.crops import evaluation_batch
 from protocols.images.packed_images import LabelledImages
-from protocols.splits import mlrc_split
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from tests.support.sample_records import evaluation_of

@@ -8,8 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols.metrics import clustering
-from protocols.metrics.clustering import nmi
+from protocols.metrics.metric_registry import nmi
 from tests.support.clusters import embeddings_in_clusters
 
 
@@ -39,19 +38,6 @@ def test_nmi_of_any_input_is_between_none_and_all(n: int, classes: int, side: in
     embeddings = torch.randint(0, side, (n, 2), generator=generator).float()
     labels = torch.randint(0, classes, (n,), generator=generator)
     assert -1e-12 <= nmi(embeddings, labels) <= 1 + 1e-12
-
-
-@pytest.mark.parametrize(
-    ("classes", "k", "copied"), [(20, 20, 0), (40, 300, 0), (30, 450, 0), (30, 1, 0), (20, 20, 60), (60, 100, 60)]
-)
-def test_k_means_is_that_of_faiss(classes: int, k: int, copied: int) -> None:
-    # If two centres start at a point and its copy, one of them gets no points, and a large cluster is split into it.
-    faiss = pytest.importorskip("faiss", reason="the comparison needs faiss")
-    points, _ = embeddings_in_clusters(0.5, classes=classes, per_class=450 // classes)
-    points = torch.cat([points, points[:copied]])
-    theirs = faiss.Kmeans(16, k, niter=20, seed=1234, min_points_per_centroid=1, max_points_per_centroid=10**9)
-    theirs.train(points.numpy())
-    assert torch.equal(clustering._k_means(points, k), torch.from_numpy(theirs.assign(points.numpy())[1]))
 
 
 def test_a_group_of_equal_points_is_split_without_end() -> None:

@@ -6,8 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from protocols.metrics.clustering import nmi
-from protocols.metrics.metric_registry import check_metric_names, measure
+from protocols.metrics.metric_registry import check_metric_names, measure, nmi
 from protocols.metrics.retrieval import query_scores
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
 from tests.support.clusters import embeddings_in_clusters
@@ -63,3 +62,9 @@ def test_unknown_names_are_refused_with_the_known_ones(name: str) -> None:
     assert "\n" not in message
     for known in NAMES[3:]:
         assert known in message
+
+
+def test_clusters_need_faiss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("protocols.metrics.metric_registry.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="'nmi' clusters with faiss, which is not installed; run `pip install faiss"):
+        check_metric_names(("nmi",))

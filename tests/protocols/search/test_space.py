@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from pydantic import ValidationError
 
-from protocols.search.space import SearchParameter, searched_ranges, tried
+from protocols.search.space import SearchParameter, searched_ranges, within_budget
 from results.spec.search_settings import SearchedRange
 
 
@@ -101,19 +101,19 @@ BINS = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8, exhau
 
 @pytest.mark.parametrize("trials", [7, 50])
 def test_a_budget_for_all_values_tries_each_once(trials: int) -> None:
-    assert tried((BINS,), trials) == ((BINS,), 7)
+    assert within_budget((BINS,), trials) == ((BINS,), 7)
 
 
 def test_only_one_parameter_alone_that_asks_for_it_is_tried_at_all_values() -> None:
     searched = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8)
     margin = SearchParameter(target="loss.margin", scale="linear", low=0, high=1)
-    assert tried((searched,), 50) == ((searched,), 50)
-    assert tried((BINS, margin), 50) == ((searched, margin), 50)
-    assert tried((margin, BINS), 50) == ((margin, searched), 50)
+    assert within_budget((searched,), 50) == ((searched,), 50)
+    assert within_budget((BINS, margin), 50) == ((searched, margin), 50)
+    assert within_budget((margin, BINS), 50) == ((margin, searched), 50)
 
 
 @pytest.mark.parametrize("trials", [1, 6])
 def test_a_budget_too_small_for_all_values_is_searched(trials: int) -> None:
-    (parameter,), count = tried((BINS,), trials)
+    (parameter,), count = within_budget((BINS,), trials)
     assert count == trials
     assert not parameter.exhaustive

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from protocols.datasets.splits import mlrc_split
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
-from protocols.search.study import Budget, Study
 from protocols.setup import Setup
-from protocols.splits import mlrc_split
+from protocols.study import Budget, Study
 from protocols.training.build_method import RefusedError
 from results.spec.conditions import ImageSettings, TrainingSettings
 from results.spec.search_settings import SamplerSettings

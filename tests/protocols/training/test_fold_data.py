@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from protocols.datasets.dataset import Dataset
+from protocols.datasets.splits import SplitError, mlrc_split
 from protocols.evaluation.test_data import test_data as data_for_testing
-from protocols.splits import SplitError, mlrc_split
 from protocols.training.fold_data import FoldData
 from tests.support.toys import toy_fold
 

@@ -8,11 +8,11 @@ from pytorch_metric_learning.testers import GlobalEmbeddingSpaceTester
 from torch import Tensor, nn
 
 from protocols.datasets.dataset import Dataset
+from protocols.datasets.splits import mlrc_split
 from protocols.evaluation.evaluate_run import embed_test
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.images.batch_source import EvaluationCrops
 from protocols.setup import Setup
-from protocols.splits import mlrc_split
 from protocols.training.principal_components import set_to_principal_components
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import embed_crops, trained_model

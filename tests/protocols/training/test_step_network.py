@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from protocols.machine.torch_state import isolated_random_numbers, use_precision
 from protocols.training.step_network import StepNetwork
-from protocols.training.torch_state import isolated_random_numbers, use_precision
 from protocols.trunks.bn_inception import BNInception
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.trunk_spec import TrunkSpec

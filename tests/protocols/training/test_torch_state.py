@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from protocols.machine import torch_state
+from protocols.machine.torch_state import exact_products, torch_provenance, use_precision
 from protocols.metrics.retrieval import query_scores
-from protocols.training import torch_state
-from protocols.training.torch_state import exact_products, torch_provenance, use_precision
 from results.records.provenance import Provenance
 
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")

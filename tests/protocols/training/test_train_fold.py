@@ -14,8 +14,8 @@ from torch import Tensor, nn
 import losses
 from losses.plugin import Clock, Needs, TrainingContext, TrainingPlugin
 from protocols.datasets.dataset import Dataset
+from protocols.datasets.splits import SplitError
 from protocols.metrics.retrieval import QueryScores
-from protocols.splits import SplitError
 from protocols.training import train_fold as training
 from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold

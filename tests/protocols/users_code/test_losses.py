@@ -120,7 +120,7 @@ def method(folder: Path, text: str, name: str = "Mine", **changes: object) -> Me
     return MethodSpec.model_validate({"name": "mine", "loss": loss, **changes})
 
 
-def tried(spec: MethodSpec) -> tuple[str, ...]:
+def within_budget(spec: MethodSpec) -> tuple[str, ...]:
     return try_first_step(spec, TrainingSettings(batch_size=8), 4, TARGETS)
 
 
@@ -131,7 +131,7 @@ def test_a_loss_from_a_file_is_built_with_the_sizes_of_the_training(tmp_path: Pa
     assert spec.versions == {}
     loss = build_method(spec, [4] * 7, 3, 8).loss
     assert (loss.weights.shape, loss.scale) == ((7, 3), 2.0)
-    assert tried(spec) == ()
+    assert within_budget(spec) == ()
     (tmp_path / "mine.py").write_text(GOOD.replace("square", "abs"))
     with pytest.raises(MethodError, match=r"mine\.py, or a module that it imports, has changed"):
         build_method(spec, [4] * 7, 3, 8)
@@ -165,7 +165,7 @@ def test_nested_components_can_come_from_files(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_trained_is_one_line(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(MethodError, match=message) as caught:
-        tried(method(tmp_path, BAD, name))
+        within_budget(method(tmp_path, BAD, name))
     assert "\n" not in str(caught.value)
 
 
@@ -174,30 +174,30 @@ def test_what_cannot_be_trained_is_one_line(tmp_path: Path, name: str, message: 
     [("FloatWithoutPairs", "got float; .*"), ("Pairs", "of 8 random embeddings of 8 classes is nan; .*")],
 )
 def test_a_batch_without_pairs_is_tried_where_images_are_drawn_at_random(tmp_path: Path, name: str, got: str) -> None:
-    assert tried(method(tmp_path, BAD, name)) == ()
+    assert within_budget(method(tmp_path, BAD, name)) == ()
     with pytest.raises(RefusedError, match=rf"{got}return embeddings\.sum\(\) \* 0"):
-        tried(method(tmp_path, BAD, name, samples_per_class=0, whole_passes=True))
+        within_budget(method(tmp_path, BAD, name, samples_per_class=0, whole_passes=True))
 
 
 def test_a_parameter_without_a_gradient_is_told(tmp_path: Path) -> None:
-    (note,) = tried(method(tmp_path, BAD, "Unused"))
+    (note,) = within_budget(method(tmp_path, BAD, "Unused"))
     assert "its parameter unused gets no gradient in a first step; if it is no part of the loss, make it a buff" in note
 
 
 def test_rates_of_the_loss_must_be_of_use(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="has no parameters of its own to train; leave out loss_optimizer"):
-        tried(method(tmp_path, BAD, "Pairs", loss_lr=0.1))
+        within_budget(method(tmp_path, BAD, "Pairs", loss_lr=0.1))
     for rate, value in (("lr", -0.1), ("weight_decay", float("nan"))):
         with pytest.raises(RefusedError, match=f"a {rate} of {value} is no rate; give 0 or more"):
-            tried(method(tmp_path, GOOD, **{f"loss_{rate}": value}))
+            within_budget(method(tmp_path, GOOD, **{f"loss_{rate}": value}))
 
 
 def test_the_class_counts_of_the_training_images_are_a_placeholder(tmp_path: Path) -> None:
     spec = method(tmp_path, BAD, "Counts", arguments={"counts": "$class_counts"})
-    assert tried(spec) == ()
+    assert within_budget(spec) == ()
     assert build_method(spec, [5, 7], 3, 8).loss.counts.tolist() == [5, 7]
     with pytest.raises(MethodError, match=r"there is no placeholder \$class_count; known are \$num_classes, "):
-        tried(method(tmp_path, BAD, "Counts", arguments={"counts": [{"of": "$class_count"}]}))
+        within_budget(method(tmp_path, BAD, "Counts", arguments={"counts": [{"of": "$class_count"}]}))
 
 
 def test_a_wrong_argument_is_named_with_the_right_ones(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_batch_above_the_limit_is_not_tried(tmp_path: Path) -> None:
 def test_a_loss_that_changes_the_folder_breaks_no_relative_path(tmp_path: Path) -> None:
     text = GOOD.replace("import torch\n", "import os\nimport torch\nos.chdir('/')\n", 1)
     before = Path.cwd()
-    assert tried(method(tmp_path, text.replace("return self.scale", "os.chdir('/'); return self.scale"))) == ()
+    assert within_budget(method(tmp_path, text.replace("return self.scale", "os.chdir('/'); return self.scale"))) == ()
     assert Path.cwd() == before
 
 

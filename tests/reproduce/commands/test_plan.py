@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from reproduce.commands.plan import show_plan
-from reproduce.forecast import MethodPlan, plan
+from reproduce.run.forecast import MethodPlan, plan
 from reproduce.run.session import open_session
 from reproduce.storage import open_store, storage_paths
 from results.wording import in_words

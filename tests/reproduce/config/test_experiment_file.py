@@ -1,7 +1,8 @@
 """Experiment files and the options that replace their settings."""
 
+import json
+
 import pytest
-import yaml
 
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.strict_yaml import short_name
@@ -19,7 +20,7 @@ CONTENT = {
 
 def written(folder, **changes) -> str:
     path = folder / "mine.yaml"
-    path.write_text(yaml.safe_dump({**CONTENT, **changes}))
+    path.write_text(json.dumps({**CONTENT, **changes}))
     return str(path)
 
 

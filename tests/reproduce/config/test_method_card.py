@@ -1,10 +1,10 @@
 """Method cards: the suite's cards have MLRC's settings, and an error in a card gives one line."""
 
+import json
 from importlib import resources
 
 import pandas as pd
 import pytest
-import yaml
 
 from reproduce.config.method_card import SearchRange, card_names
 from reproduce.config.open_method import load_card, open_card
@@ -78,7 +78,7 @@ def test_an_error_in_a_card_gives_one_line_with_file_and_key(tmp_path, slip):
     changes, said = SLIPS[slip]
     path = tmp_path / "mine.yaml"
     content = {key: value for key, value in {**CARD, **changes}.items() if value is not ...}
-    path.write_text(yaml.safe_dump(content))
+    path.write_text(json.dumps(content))
     with pytest.raises(InputError) as error:
         load_card(str(path))
     assert said in str(error.value)

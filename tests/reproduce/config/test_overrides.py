@@ -1,12 +1,12 @@
 """Options and `--set` on top of an experiment file, its paths, and the panel that suits the size of the images."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from reproduce.cli import with_home
+from reproduce.commands.cli import with_home
 from reproduce.commands.options import Choices
 from reproduce.config.experiment_file import load_experiments, with_paths
 from reproduce.errors import InputError
@@ -90,7 +90,7 @@ FILE = {
 
 def opened(folder: Path, compare: str | None = None, *settings: str, **keys: Any) -> Experiment:
     path = folder / "mine.yaml"
-    path.write_text(yaml.safe_dump({**FILE, **keys}))
+    path.write_text(json.dumps({**FILE, **keys}))
     return changed(str(path), *settings, compare=compare)
 
 

@@ -1,20 +1,22 @@
 """Sweeps of experiment files, and conditions of rows as files give them."""
 
+import json
+
 import pytest
-import yaml
 
 from reproduce.config.experiment_file import load_experiments
+from reproduce.config.strict_yaml import read_yaml
 from reproduce.errors import InputError
 from tests.support.command_line import TINY
 
-TINY_FILE = yaml.safe_load(TINY)
+TINY_FILE = read_yaml(TINY)
 
 
 @pytest.fixture
 def load(tmp_path):
     def load_file(**changes):
         path = tmp_path / "tiny.yaml"
-        path.write_text(yaml.safe_dump({**TINY_FILE, **changes}))
+        path.write_text(json.dumps({**TINY_FILE, **changes}))
         return load_experiments(str(path), {})["tiny"]
 
     return load_file
@@ -46,13 +48,13 @@ def test_panels_share_conditions_sweeps_and_settings_for_rows_of_one_of_them(tmp
         "panels": {"a": {}, "b": {"with": {"contrastive": {"embedding_size": 8}}, "sweeps": []}},
     }
     path = tmp_path / "both.yaml"
-    path.write_text(yaml.safe_dump(content))
+    path.write_text(json.dumps(content))
     content["settings"] = {"mine": {"loss.pos_margin": 0.1}}
-    path.write_text(yaml.safe_dump(content))
+    path.write_text(json.dumps(content))
     with pytest.raises(InputError, match=r"panels\.a: settings: there is no row 'mine'"):
         load_experiments(str(path), {})
     content["panels"]["b"]["variants"] = [{"of": "contrastive", "key": "mine", "title": "M", "set": {}}]
-    path.write_text(yaml.safe_dump(content))
+    path.write_text(json.dumps(content))
     a, b = load_experiments(str(path), {}).values()
     assert [variant.key for variant in a.variants] == ["triplet__loss.margin_0.1"]
     assert [variant.key for variant in b.variants] == ["mine"]

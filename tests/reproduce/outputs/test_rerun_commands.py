@@ -1,7 +1,6 @@
 """The commands on a page that run its experiment again."""
 
-import yaml
-
+from reproduce.config.strict_yaml import read_yaml
 from reproduce.outputs.rerun_commands import rerun_commands
 from results.spec.experiment_spec import Experiment
 from results.store.experiment_results import MeasuredExperiment
@@ -27,7 +26,7 @@ def test_an_experiment_without_a_suite_file_is_written_out():
     settings = {**sample("quickstart").summary.experiment.without_folder(), "title": "Mine: $(x)"}
     unclean = some_run().provenance.model_copy(update={"tree_dirty": True})
     commands = again("my own", settings, some_run(provenance=unclean))
-    assert yaml.safe_load(commands[0])["title"] == "Mine: $(x)"
+    assert read_yaml(commands[0])["title"] == "Mine: $(x)"
     assert commands[1] == "python -m reproduce run 'my own.yaml'"
 
 
@@ -35,7 +34,7 @@ def test_another_setting_than_the_suite_files_is_written_out():
     settings = load_experiment("quickstart", {}).without_folder()
     for changed in ({"seed": 7}, {"with": {"contrastive": {"training.batch_size": 8}}}):
         text, run, *_ = again("quickstart", {**settings, **changed})
-        assert Experiment.model_validate(yaml.safe_load(text)) == Experiment.model_validate({**settings, **changed})
+        assert Experiment.model_validate(read_yaml(text)) == Experiment.model_validate({**settings, **changed})
         assert run == "python -m reproduce run quickstart.yaml"
 
 

@@ -10,13 +10,13 @@ from functools import partial
 import pytest
 import torch
 
+from protocols.datasets.splits import SplitError
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.mlrc import mlrc
 from protocols.protocol_registry import PROTOCOLS
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
-from protocols.search.study import Budget, Study
-from protocols.splits import SplitError
+from protocols.study import Budget, Study
 from protocols.training.build_method import MethodError, RefusedError
 from protocols.trunks.weights import TrunkError
 from reproduce import interrupts

@@ -10,9 +10,9 @@ import torch
 
 from protocols.images.batch_source import has_room
 from protocols.jobs import TrainJob
-from protocols.processes import GPU_THREADS, EndedProcessError, threads_per_training
+from protocols.machine.processes import GPU_THREADS, EndedProcessError, threads_per_training
+from protocols.machine.torch_state import device_name
 from protocols.training.check_method import with_versions
-from protocols.training.torch_state import device_name
 from reproduce.errors import InputError
 from reproduce.run import devices, local
 from reproduce.run.devices import is_full, prepare_process, spread

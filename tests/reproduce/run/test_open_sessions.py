@@ -1,11 +1,12 @@
 """The names of datasets, trunks, metrics and methods are checked before an experiment is opened."""
 
+import json
 from importlib.util import find_spec
 
 import pytest
-import yaml
 
 from reproduce.config.experiment_file import experiment_names, load_experiments
+from reproduce.config.strict_yaml import read_yaml
 from reproduce.errors import InputError
 from reproduce.run.open_sessions import checked
 from tests.support.command_line import TINY, ask
@@ -37,7 +38,7 @@ def test_every_name_in_the_suites_files_is_known():
 @pytest.mark.parametrize(("changes", "said"), WRONG)
 def test_an_unknown_name_gives_one_line_with_experiment_and_key(tmp_path, changes, said):
     path = tmp_path / "mine.yaml"
-    path.write_text(yaml.safe_dump({**yaml.safe_load(TINY), **changes}))
+    path.write_text(json.dumps({**read_yaml(TINY), **changes}))
     (experiment,) = load_experiments(str(path), {}).values()
     with pytest.raises(InputError) as error:
         checked("mine", experiment)
@@ -48,7 +49,7 @@ def test_an_unknown_name_gives_one_line_with_experiment_and_key(tmp_path, change
 def test_a_wrong_name_in_the_last_panel_is_reported_before_the_first_panel_is_opened(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     panels = {"first": {}, "last": {"metrics": ["recal@2"]}}
-    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**yaml.safe_load(TINY), "panels": panels}))
+    (tmp_path / "mine.yaml").write_text(json.dumps({**read_yaml(TINY), "panels": panels}))
     answer = ask("run", "mine.yaml", capsys=capsys, monkeypatch=monkeypatch)
     assert (answer.code, answer.out) == (2, "")
     assert "mine/last: key 'metrics'" in answer.err

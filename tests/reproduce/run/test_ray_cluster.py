@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from protocols.jobs import TrainJob
-from protocols.processes import threads_per_training
+from protocols.machine.processes import threads_per_training
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.run.lab import SharedLab
 from reproduce.run.local import LocalProcesses

@@ -86,12 +86,18 @@ def test_features_have_no_trunk():
         ({"dataset": {"name": "features"}, "trunk": FROZEN}, "has no images for a trunk; remove the key trunk"),
         ({"dataset": {"name": "features"}, "images": {"crop": 64}}, "has no images; remove the settings of images"),
         ({"trunk": {"name": "none", "weights": "none"}}, "name a trunk for the images"),
-        ({"trunk": {**FROZEN, "batch_norm": "frozen"}}, "batch_norm: frozen has no effect on a frozen trunk"),
+        (
+            {"trunk": {**FROZEN, "batch_norm": "frozen"}},
+            "trunk: batch_norm has no effect where the trunk does not train",
+        ),
         ({"trunk": {**FROZEN, "weights": "random"}}, "a frozen trunk needs trained weights"),
         ({"trunk": {**FROZEN, "width": 4}}, "width is set by the suite"),
-        ({"trunk": FROZEN, "images": {"flip": False}}, "flip has no effect on a frozen trunk"),
-        ({"trunk": FROZEN, "training": {"gradient_cache": 8}}, "gradient_cache has no effect on features"),
-        ({"trunk": FROZEN, "training": {"optimizer": {"layer_decay": 0.5}}}, "layer_decay has no effect on features"),
+        ({"trunk": FROZEN, "images": {"flip": False}}, "images: flip has no effect where"),
+        ({"trunk": FROZEN, "training": {"gradient_cache": 8}}, "training: gradient_cache has no effect where"),
+        (
+            {"trunk": FROZEN, "training": {"optimizer": {"layer_decay": 0.5}}},
+            "optimizer: layer_decay has no effect where",
+        ),
         (
             {"trunk": {"name": "bn_inception", "batch_norm": "training"}, "training": {"gradient_cache": 8}},
             "would normalise each chunk by itself",

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from protocols.datasets.dataset import Dataset
-from protocols.training.torch_state import embed_in_chunks
+from protocols.machine.torch_state import embed_in_chunks
 from protocols.training.train_fold import train_fold
 from results.spec.conditions import OptimizerSettings
 from results.spec.training_spec import Component, MethodSpec

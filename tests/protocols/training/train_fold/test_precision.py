@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from protocols.datasets.dataset import Dataset
+from protocols.datasets.splits import mlrc_split
 from protocols.evaluation.evaluate_run import evaluate_run
 from protocols.evaluation.test_data import test_data as data_for_testing
-from protocols.splits import mlrc_split
-from protocols.training.torch_state import use_precision
+from protocols.machine.torch_state import use_precision
 from protocols.training.train_fold import TrainedFold, train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.conditions import TrainingSettings

@@ -11,8 +11,8 @@ from torch import Generator, Tensor
 
 from protocols.datasets.dataset import Dataset
 from protocols.images.batch_source import BatchSource
+from protocols.machine.torch_state import isolated_random_numbers
 from protocols.training import train_fold as training
-from protocols.training.torch_state import isolated_random_numbers
 from protocols.training.train_fold import train_fold
 from results.spec.conditions import OptimizerSettings
 from results.spec.trunk_spec import TrunkSpec

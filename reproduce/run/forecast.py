@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from protocols.datasets.splits import from_ranges
 from protocols.setup import Setup
-from protocols.splits import from_ranges
 from reproduce.run.session import Session
 from results.records.records import FoldResult
 from results.spec.search_settings import SearchSettings

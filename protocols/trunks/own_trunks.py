@@ -21,7 +21,7 @@ from results.spec.source_names import SourceName
 from results.spec.trunk_spec import InputFormat
 
 _PROBE = 64
-"""Side of the images on which the number of features is found, if the module does not tell it."""
+"""Side of the images on which the number of features is found, if the module does not say it."""
 
 
 @cache
@@ -43,7 +43,7 @@ def file_entry(name: str) -> TrunkEntry:
 
 
 def try_trunk(name: SourceName) -> None:
-    """Build a user's trunk and compute an image, for what both load. What fails is told when the trunk is used."""
+    """Build a user's trunk and compute an image, for what both load. What fails is reported when the trunk is used."""
     with suppress(Exception), torch.random.fork_rng([]), torch.no_grad():
         entry = file_entry(str(name))
         entry.build().eval()(torch.zeros(1, entry.input.n_channels, _PROBE, _PROBE))

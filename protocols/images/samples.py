@@ -2,8 +2,8 @@
 
 import torch
 
-from protocols.features.feature_rows import FeatureSource, LabelledFeatures
 from protocols.images.batch_source import BatchSource, EvaluationCrops
+from protocols.images.feature_rows import FeatureSource, LabelledFeatures
 from protocols.images.packed_images import LabelledImages
 from results.spec.conditions import ImageSettings
 

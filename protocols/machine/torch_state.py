@@ -71,7 +71,7 @@ def _in_convolutions() -> bool:
 def torch_provenance(device: torch.device, *, graphs: bool = False) -> Provenance:
     """Describe the origin of a number that torch computed on a device, and that is finished now.
 
-    `graphs` tells whether a training's steps were replayed as CUDA graphs.
+    `graphs` says whether a training's steps were replayed as CUDA graphs.
 
     The version of torch names its build. Numbers from a GPU also have CUDA, cuDNN, the driver and the settings that
     decide how it rounds.
@@ -100,7 +100,7 @@ def _math_settings() -> dict[str, str]:
 
 @cache
 def _driver() -> str | None:
-    """Version of the GPU's driver; None if nvidia-smi does not tell it."""
+    """Version of the GPU's driver; None if nvidia-smi does not say it."""
     command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
         said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout
@@ -153,7 +153,7 @@ def embed_in_chunks(model: nn.Module, images: Tensor, size: int | None) -> Tenso
 
     The backward of a loss on the whole batch then computes one chunk after another a second time, with the random
     numbers of the first time, so that dropout falls on the same values. It needs the memory of one chunk. Gradients
-    are those of one pass, apart from rounding, if the network treats the images of a batch independently.
+    are those of one pass, up to rounding, if the network treats the images of a batch independently.
 
     Args:
         images: The batch (n, ...).

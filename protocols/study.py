@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from protocols.jobs import EvaluateJob, Lab, TrainJob
 from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import Proposals
-from protocols.search.space import SearchParameter, tried
+from protocols.search.space import SearchParameter, within_budget
 from protocols.setup import Setup
 from protocols.training.build_method import RefusedError
 from results.records.records import Event, FoldResult
@@ -67,7 +67,7 @@ class Study:
     @property
     def n_trials(self) -> int:
         """Number of trials of one search, 0 without a search space, fewer than the budget if all values are tried."""
-        return tried(self.method.space, self.budget.trials)[1] if self.method.space else 0
+        return within_budget(self.method.space, self.budget.trials)[1] if self.method.space else 0
 
     @property
     def n_reproductions(self) -> int:
@@ -81,7 +81,7 @@ class Study:
     @cached_property
     def space(self) -> tuple[SearchParameter, ...]:
         """The hyperparameters that are searched; empty if nothing is."""
-        return tried(self.method.space, self.budget.trials)[0] if self.method.space else ()
+        return within_budget(self.method.space, self.budget.trials)[0] if self.method.space else ()
 
     @property
     def enqueued(self) -> tuple[dict[str, JsonValue], ...]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protocols.images.batch_source import has_room
-from protocols.images.device_crops import Rows, sent
+from protocols.images.device_crops import Rows, to_device
 from protocols.images.packed_images import Selection
 
 FEATURES_FILE = "features.npy"
@@ -72,8 +72,8 @@ class FeatureSource:
     def training_batch(self, rows: Rows, generator: torch.Generator) -> Tensor:
         """Return the features, float32 (batch, c), of the images at positions (batch,)."""
         if self._kept is None:
-            return sent(self._features.take(rows), self._device)
-        return self._kept.index_select(0, sent(rows, self._device))
+            return to_device(self._features.take(rows), self._device)
+        return self._kept.index_select(0, to_device(rows, self._device))
 
     def batches(self) -> Iterator[Tensor]:
         """Yield all features in their order: at once if they are kept, and else in parts."""

@@ -15,12 +15,11 @@ import numpy as np
 import torch
 
 from protocols.datasets.dataset import Dataset
-from protocols.features.feature_rows import FEATURES_FILE, LabelledFeatures
+from protocols.images.feature_rows import FEATURES_FILE, LabelledFeatures
 from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import cache_lock
-from protocols.progress import Progress
-from protocols.samples import evaluation_batches_of
-from protocols.training.torch_state import isolated_random_numbers, use_precision
+from protocols.images.packing import Progress, cache_lock
+from protocols.images.samples import evaluation_batches_of
+from protocols.machine.torch_state import isolated_random_numbers, use_precision
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
 from results.atomic_files import atomic_folder, put_in_place
 from results.spec.conditions import ImageSettings

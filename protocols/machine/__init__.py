@@ -1,0 +1,1 @@
+"""What the machine does for a training: processes, and torch's settings."""
