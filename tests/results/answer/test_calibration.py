@@ -10,7 +10,7 @@ from tests.benchmarks.calibration import KINDS, METHODS, SEARCHES, plan
 RECORDED = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))
 # Two standard errors of a share of 5 %.
 MOST = 0.05 + 2 * (0.05 * 0.95 / RECORDED["tables"]) ** 0.5
-EXCEPTIONS = {"one x5": 0.17, "residuals": 0.10, "one fails 2 in 5 by 16": 0.25}
+EXCEPTIONS = {"one x5": 0.085, "one fails 2 in 5 by 16": 0.2}
 """Largest shares of wrong tables where 5 % does not hold, as docs/comparisons.md says."""
 
 
@@ -43,21 +43,18 @@ def test_planned_looks_keep_the_level_and_decide():
 
 def test_gains_of_tuning_are_claimed_where_there_are_some():
     for row in RECORDED["tuning"]:
-        assert row["wrong"] <= (0.1 if row["kind"] in ("unequal", "residuals") else MOST), row
+        assert row["wrong"] <= (0.075 if row["kind"] == "residuals" else MOST), row
         assert row["kind"] != "normal" or row["seen"] > 0.9, row
 
 
 def test_intervals_contain_the_typical_level_as_often_as_promised():
     for row in RECORDED["repeated"]:
-        if row["kind"] in ("normal", "half x3", "unequal", "one fails 1 in 5 by 16", "all fail 1 in 20 by 16"):
+        if row["kind"] in ("normal", "half x3", "unequal", "all fail 1 in 20 by 16"):
             assert row["coverage of the first"] >= 0.93, row
 
 
 @pytest.mark.parametrize("name", ["repeated", "until_decided", "tuning", "one_search", "board"])
 def test_a_recorded_cell_can_be_repeated(name):
-    again = plan()[name][1](tables=400)
-    row = RECORDED[name][1]
-    for key in ("wrong", "seen", "decided"):
-        shares = again.get(key, {}), row.get(key, {})
-        one, other = (share if isinstance(share, dict) else {"": share} for share in shares)
-        assert one == pytest.approx(other, abs=0.06)
+    again, row = plan()[name][1](tables=400), RECORDED[name][1]
+    for key in again.keys() & {"wrong", "seen", "decided"}:
+        assert again[key] == pytest.approx(row[key], abs=0.06)
