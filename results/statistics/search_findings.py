@@ -61,6 +61,7 @@ def search_findings(measured: MeasuredExperiment, comparison: ComparisonResult |
             "search",
             "MLRC trains every trial on all folds.",
         )
+    yield from equal_searches(measured)
     yield from _tuning(measured, titles)
     yield from _range_ends(measured, titles)
 
@@ -128,6 +129,14 @@ def _failed_searches(comparison: ComparisonResult, titles: Mapping[str, str]) ->
         text += f"median {100 * float(np.median(units)):.1f})."
         detail = "Means and tests count it; a “better” is about a search that does not fail."
         yield Finding("limit", text, "search", detail)
+
+
+def equal_searches(measured: MeasuredExperiment) -> Iterator[Finding]:
+    """Name the methods of which more than half of the later searches' trials repeat a setting of an earlier search."""
+    titles, equal = measured.summary.methods, measured.repeated.items()
+    if named := [f"{titles[key]} {n} of {trials}" for key, (n, trials) in equal if 2 * n > trials]:
+        text = f"Searches that repeat the settings of an earlier one, in trials: {joined(named)}."
+        yield Finding("limit", text, "search", "Such searches differ by the seeds of their trainings alone.")
 
 
 def _range_ends(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from results.spec.search_settings import SearchedRange
 from results.statistics.primary_comparison import primary_comparison
 from results.statistics.search_findings import (
     cut_offs,
+    equal_searches,
     range_ends,
     search_findings,
     validation_scores,
@@ -107,6 +108,14 @@ def experiment(*settings):
     ]
     summary = some_summary(methods={"untrained": "U", "triplet": "T"}, ranges={"triplet": RANGES})
     return MeasuredExperiment(summary, (*runs, some_run("untrained", hyperparameters={})))
+
+
+def test_searches_that_repeat_one_another_are_named():
+    measured = replace(experiment({}), repeated={"triplet": (13, 24)})
+    (finding,) = equal_searches(measured)
+    assert finding.text == "Searches that repeat the settings of an earlier one, in trials: T 13 of 24."
+    assert list(equal_searches(replace(measured, repeated={"triplet": (12, 24)}))) == []
+    assert MeasuredExperiment.from_json(measured.to_json()) == measured
 
 
 def test_ends_are_found_once_for_all_runs_of_a_setting():
