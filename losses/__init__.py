@@ -6,13 +6,20 @@ from .contextual import ContextualLoss
 from .coupling_flow import CouplingFlow
 from .hist import HISTLoss
 from .k_center import greedy_k_center
+from .library_losses import (
+    ArcFaceLoss,
+    CosFaceLoss,
+    HistogramLoss,
+    NCALoss,
+    P2SGradLoss,
+    SubCenterArcFaceLoss,
+    TupletMarginLoss,
+)
 from .mean_field import MeanFieldClassWiseMultiSimilarityLoss, MeanFieldContrastiveLoss
 from .memory_queue import MemoryQueue
 from .memvir import MemVirLoss
 from .nir import NIRLoss
 from .pair_losses import (
-    ArcFaceLoss,
-    CosFaceLoss,
     CosineContrastiveLoss,
     MultiSimilarityMiner,
     NTXentLoss,
@@ -40,14 +47,17 @@ __all__ = [
     "CosineContrastiveLoss",
     "CouplingFlow",
     "HISTLoss",
+    "HistogramLoss",
     "MeanFieldClassWiseMultiSimilarityLoss",
     "MeanFieldContrastiveLoss",
     "MemVirLoss",
     "MemoryQueue",
     "MultiSimilarityMiner",
+    "NCALoss",
     "NIRLoss",
     "NTXentLoss",
     "Needs",
+    "P2SGradLoss",
     "ProxyAnchorLoss",
     "ProxyGMLLoss",
     "ProxyISALoss",
@@ -59,8 +69,10 @@ __all__ = [
     "SignalToNoiseRatioContrastiveLoss",
     "SmoothAPLoss",
     "SoftTripleLoss",
+    "SubCenterArcFaceLoss",
     "TrainingContext",
     "TrainingPlugin",
+    "TupletMarginLoss",
     "XBMLoss",
     "greedy_k_center",
     "version_of",

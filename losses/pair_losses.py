@@ -1,11 +1,11 @@
-"""Losses of pytorch-metric-learning as here and in MLRC, a sum reducer and a distance that is exact near 0."""
+"""Pair losses of pytorch-metric-learning as here and in MLRC, a sum reducer and distances that are exact near 0."""
 
 from typing import Any
 
 import torch
 from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning import miners as pml_miners
-from pytorch_metric_learning.distances import LpDistance
+from pytorch_metric_learning.distances import LpDistance, SNRDistance
 from pytorch_metric_learning.reducers import BaseReducer
 from pytorch_metric_learning.utils import common_functions as c_f
 from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
@@ -88,6 +88,19 @@ class CosineContrastiveLoss(ByCosine, pml_losses.ContrastiveLoss):
         return BatchSumReducer()
 
 
+class SignalToNoiseDistance(SNRDistance):
+    """`Var(a - b) / Var(a)`, which is 0, without a gradient, where all coordinates of a are equal but for rounding."""
+
+    def compute_mat(self, query_emb: Tensor, ref_emb: Tensor) -> Tensor:
+        """Distances (B, R) of queries (B, d) and references (R, d)."""
+        rounding = _ROUNDING * torch.finfo(query_emb.dtype).eps
+        flat = (query_emb.var(1) <= rounding**2 * query_emb.square().mean(1)).unsqueeze(1)
+        # A ramp has a variance; the fill keeps what is divided by it out of value and gradient.
+        ramp = torch.linspace(0, 1, query_emb.shape[1], dtype=query_emb.dtype, device=query_emb.device)
+        distances: Tensor = super().compute_mat(torch.where(flat, ramp, query_emb), ref_emb)
+        return distances.masked_fill(flat, 0.0)
+
+
 class SignalToNoiseRatioContrastiveLoss(FullPrecisionForward, pml_losses.SignalToNoiseRatioContrastiveLoss):
     """Contrastive loss on signal-to-noise distances, with a regulariser on the vectors that the distance compares.
 
@@ -98,7 +111,8 @@ class SignalToNoiseRatioContrastiveLoss(FullPrecisionForward, pml_losses.SignalT
           + w * embedding_regularizer(x)                    (`ZeroMeanRegularizer`: mean_i |sum_k x_ik|)
 
     pytorch-metric-learning 0.9.86, and so MLRC, computes the last term on unit embeddings. The current class of the
-    same name computes it on raw embeddings. If the distance does not normalise, all terms use raw embeddings.
+    same name computes it on raw embeddings. If the distance does not normalise, all terms use raw embeddings. From a
+    row whose coordinates are all equal d is 0 here, and not finite in both releases.
 
     Args:
         **kwargs: those of pytorch-metric-learning's class: `pos_margin`, `neg_margin`, `embedding_regularizer`, ...
@@ -108,8 +122,12 @@ class SignalToNoiseRatioContrastiveLoss(FullPrecisionForward, pml_losses.SignalT
 
     takes_references = True
 
-    VERSION = 2
-    """Version 1 was pytorch-metric-learning's class, with raw embeddings in the regulariser."""
+    VERSION = 3
+    """Version 1 was pytorch-metric-learning's class, version 2 not finite for a row of equal coordinates."""
+
+    def get_default_distance(self) -> SNRDistance:
+        """Signal-to-noise distance of unit vectors, finite for all rows."""
+        return SignalToNoiseDistance()
 
     def add_embedding_regularization_to_loss_dict(self, loss_dict: dict[str, Any], embeddings: Tensor) -> None:
         """PML's hook: add `embedding_reg_loss`, the regulariser on normalised embeddings (B, d), if there is one."""
@@ -169,7 +187,7 @@ class MultiSimilarityMiner(pml_miners.MultiSimilarityMiner):
     """The miner of multi-similarity as in MLRC's releases, in which a sample counts as a positive of its own.
 
     It joins the pairs where a negative is nearer than `1 - epsilon`, and a sample without another positive gets its
-    negatives there. Gradients differ by up to 1.9 % from those of today's class, which leaves both out.
+    negatives there. Today's class leaves both out: the tighter the clusters, the more gradients differ.
 
     Args:
         epsilon: how much less similar a positive may be than the nearest negative, to be left out; default 0.1.
@@ -200,34 +218,6 @@ class MultiSimilarityMiner(pml_miners.MultiSimilarityMiner):
         anchors, positives = (same & (similarity - self.epsilon < nearest)).nonzero().unbind(1)
         others, negatives = (~same & (similarity + self.epsilon > farthest)).nonzero().unbind(1)
         return anchors, positives, others, negatives
-
-
-class ArcFaceLoss(FullPrecisionForward, pml_losses.ArcFaceLoss):
-    """Softmax over classes, with a margin added to the angle between a sample and its own class.
-
-    Args:
-        num_classes: C.
-        embedding_size: d.
-        margin: in degrees; default 28.6.
-        scale: of the cosines; default 64.
-        **kwargs: those of pytorch-metric-learning's class.
-
-    Source: Deng et al., ArcFace, CVPR 2019; pytorch-metric-learning's class.
-    """
-
-
-class CosFaceLoss(FullPrecisionForward, pml_losses.CosFaceLoss):
-    """Softmax over classes, with a margin subtracted from the cosine between a sample and its own class.
-
-    Args:
-        num_classes: C.
-        embedding_size: d.
-        margin: in cosine units; default 0.35.
-        scale: of the cosines; default 64.
-        **kwargs: those of pytorch-metric-learning's class.
-
-    Source: Wang et al., CosFace, CVPR 2018; pytorch-metric-learning's class.
-    """
 
 
 def mean_margin_violations(

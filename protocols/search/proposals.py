@@ -151,7 +151,8 @@ def build_sampler(
 
     Args:
         settings: Name of its class, and its arguments; one that is a mapping with a `name` is a sampler too.
-        seed: Seed of the sampler, if it takes one.
+        seed: Seed of the sampler, if it takes one. A `seed` among the arguments is mixed with this one, so that no two
+            searches propose the same.
         space: The hyperparameters, for a grid.
 
     Raises:
@@ -179,8 +180,17 @@ def _built(settings: SamplerSettings, seed: int, space: Sequence[SearchParameter
         arguments.pop("points", None)
         points = _points(settings)
         arguments = {"search_space": {each.target: each.grid(points) for each in space}, **arguments}
+    elif issubclass(kind, optuna.samplers.QMCSampler):
+        arguments = {
+            "scramble": True,
+            **arguments,
+        }  # Without it the points have no seed: all searches propose the same.
+    if (given := arguments.get("seed")) is not None:
+        if not isinstance(given, int):
+            raise MethodError(f"search.sampler: {settings.name}: seed must be a whole number, found {given!r}")
+        seed = derive_seed("sampler", given, seed) % 2**32
     try:
-        sampler: optuna.samplers.BaseSampler = kind(seed=seed, **arguments)
+        sampler: optuna.samplers.BaseSampler = kind(**{**arguments, "seed": seed})
     except TypeError:
         sampler = kind(**arguments)  # Some, such as PartialFixedSampler, take no seed.
     return sampler

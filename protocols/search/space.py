@@ -44,11 +44,18 @@ class SearchParameter(Record):
         assert self.high is not None
         return self.low, self.high
 
+    @property
+    def extremes(self) -> tuple[JsonValue, ...]:
+        """Both ends of a range; all choices."""
+        if self.scale == "choice":
+            assert self.choices
+            return self.choices
+        return tuple(int(end) if self.scale in ("int", "int_log") else end for end in self.ends)
+
     def distribution(self) -> BaseDistribution:
         """The range as an Optuna distribution."""
         if self.scale == "choice":
-            assert self.choices
-            return CategoricalDistribution(self.choices)  # type: ignore[arg-type]
+            return CategoricalDistribution(self.extremes)  # type: ignore[arg-type]
         low, high = self.ends
         if self.scale in ("int", "int_log"):
             return IntDistribution(int(low), int(high), log=self.scale == "int_log")
@@ -65,8 +72,7 @@ class SearchParameter(Record):
     def grid(self, points: int) -> list[JsonValue]:
         """Values at equal distances on the scale, both ends included; all choices, and no whole number twice."""
         if self.scale == "choice":
-            assert self.choices
-            return list(self.choices)
+            return list(self.extremes)
         return list(dict.fromkeys(self.at(number / max(1, points - 1)) for number in range(points)))
 
     def at(self, position: float) -> JsonValue:
@@ -76,8 +82,7 @@ class SearchParameter(Record):
             position: From 0 (lower end) to less than 1 (upper end).
         """
         if self.scale == "choice":
-            assert self.choices
-            return self.choices[int(position * len(self.choices))]
+            return self.extremes[int(position * len(self.extremes))]
         low, high = self.ends
         if self.scale in ("int", "int_log"):
             low, high = low - 0.5, high + 0.5
@@ -88,6 +93,12 @@ class SearchParameter(Record):
         if self.scale in ("int", "int_log"):
             return min(max(round(value), int(self.ends[0])), int(self.ends[1]))
         return min(max(value, low), high)
+
+
+def corners(space: Sequence[SearchParameter]) -> list[dict[str, JsonValue]]:
+    """Return the fewest settings that together have every choice, and both ends of every range."""
+    count = max((len(parameter.extremes) for parameter in space), default=0)
+    return [{p.target: p.extremes[number % len(p.extremes)] for p in space} for number in range(count)]
 
 
 def searched_ranges(space: Sequence[SearchParameter]) -> dict[str, SearchedRange]:

@@ -52,6 +52,7 @@ def search_findings(found: Answer, measured: MeasuredExperiment) -> Iterator[Fin
             "search",
             "MLRC trains every trial on all folds.",
         )
+    yield from equal_searches(measured)
     yield from _tuning(found, summary.defaults)
     yield from _range_ends(measured, titles)
 
@@ -74,6 +75,14 @@ def _tuning(found: Answer, defaults: Mapping[str, str]) -> Iterator[Finding]:
         detail += f" Searches whose setting is below the default: {joined(below)}."
     text = f"Tuning gained, over the cards' own settings, in points: {joined(named)}."
     yield Finding("note", text, "search", detail)
+
+
+def equal_searches(measured: MeasuredExperiment) -> Iterator[Finding]:
+    """Name the methods of which more than half of the later searches' trials repeat a setting of an earlier search."""
+    titles, equal = measured.summary.methods, measured.repeated.items()
+    if named := [f"{titles[key]} {n} of {trials}" for key, (n, trials) in equal if 2 * n > trials]:
+        text = f"Searches that repeat the settings of an earlier one, in trials: {joined(named)}."
+        yield Finding("limit", text, "search", "Such searches differ by the seeds of their trainings alone.")
 
 
 def _range_ends(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:

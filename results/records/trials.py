@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, JsonValue, model_validator
 
 from results.records.records import Fraction
-from results.values import Record
+from results.values import Record, canonical_json
 
 
 class Trial(Record):
@@ -48,6 +48,16 @@ class Trial(Record):
 def mean_of(scores: Sequence[float]) -> float:
     """Return the score of a trial with all folds."""
     return sum(scores) / len(scores) if scores else 0.0
+
+
+def repeated_settings(searches: Sequence[Sequence[Trial]]) -> tuple[int, int]:
+    """Count the trials of later searches whose setting an earlier search tried, and all trials of later searches."""
+    known, repeated = set[str](), 0
+    for trials in searches:
+        own = [canonical_json(trial.setting) for trial in trials]
+        repeated += sum(setting in known for setting in own)
+        known.update(own)
+    return repeated, sum(map(len, searches[1:]))
 
 
 def best_trial(trials: Iterable[Trial]) -> Trial | None:

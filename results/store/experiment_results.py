@@ -12,6 +12,7 @@ from pydantic import Field
 from results.frame import scores
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord, TestCurve
+from results.records.trials import Trial, repeated_settings
 from results.spec.source_names import sources_of
 from results.store.store import Start, Store
 from results.values import Record
@@ -34,6 +35,7 @@ class _MeasuredRecord(Record):
     test_curves: tuple[TestCurve, ...] = ()
     searches: tuple[_SearchRecord, ...] = ()
     cut_off: dict[str, int] = Field(default={})
+    repeated: dict[str, tuple[int, int]] = Field(default={}, exclude_if=lambda value: not value)
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class MeasuredExperiment:
             empty likewise. A raced trial has its expected score.
         cut_off: Number of trainings of a run that were cut off, by the run's fingerprint, where the trainings were left
             out.
+        repeated: Number of trials that repeat a setting of an earlier search, and of all trials of later searches, by
+            method; empty likewise.
     """
 
     summary: ExperimentSummary
@@ -57,6 +61,7 @@ class MeasuredExperiment:
     test_curves: Mapping[str, TestCurve] = field(default_factory=dict)
     searches: Mapping[tuple[str, int], tuple[float, ...]] = field(default_factory=dict)
     cut_off: Mapping[str, int] = field(default_factory=dict)
+    repeated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -104,11 +109,17 @@ class MeasuredExperiment:
             return cls(summary, records)
         folds = list(dict.fromkeys(fingerprint for record in records for fingerprint in record.fold_fingerprints))
         with_runs, searches = {(record.method, record.search) for record in records}, {}
+        trials: dict[str, list[tuple[Trial, ...]]] = {}
         for key, study in store.searches.of_experiment(experiment).items():
-            scores = tuple(trial.score for trial in study.finished(summary.trials) if trial.score is not None)
+            finished = study.finished(summary.trials)
+            scores = tuple(trial.score for trial in finished if trial.score is not None)
             if key in with_runs and scores:
                 searches[key] = scores
-        return cls(summary, records, store.fold_results(folds), store.test_curves(folds), searches)
+                trials.setdefault(key[0], []).append(finished)
+        counts = {method: repeated_settings(of_method) for method, of_method in trials.items()}
+        repeated = {method: count for method, count in counts.items() if count[0]}
+        folds_of, curves_of = store.fold_results(folds), store.test_curves(folds)
+        return cls(summary, records, folds_of, curves_of, searches, repeated=repeated)
 
     @classmethod
     def of_all_starts(cls, store: Store, experiment: str) -> "MeasuredExperiment":
@@ -146,6 +157,7 @@ class MeasuredExperiment:
             {curve.fingerprint: curve for curve in written.test_curves},
             {(one.method, one.search): one.trial_scores for one in written.searches},
             written.cut_off,
+            written.repeated,
         )
 
     def to_json(self) -> str:
@@ -161,6 +173,7 @@ class MeasuredExperiment:
             test_curves=tuple(self.test_curves.values()),
             searches=tuple(searches),
             cut_off=dict(self.cut_off),
+            repeated=dict(self.repeated),
         )
         return written.model_dump_json(indent=1) + "\n"
 

@@ -1,25 +1,42 @@
 """Every card of the suite opens, can be built and stepped in its search space, and has the losses of its paper."""
 
+import copy
 import warnings
+from collections.abc import Iterator
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from losses import SignalToNoiseRatioContrastiveLoss
+from protocols.search.space import corners
 from protocols.training.batches import batches
 from protocols.training.build_method import BuiltMethod, build_method
-from reproduce.config.method_card import card_names
+from reproduce.config.method_card import card_file, card_names, read_card
 from reproduce.config.open_method import load_card, open_card
 
+WITH_LOSS = [name for name in card_names() if read_card(card_file(name)).loss is not None]
+D, CLASSES = 4, 8
 
-@pytest.mark.parametrize("name", card_names())
-def test_a_card_steps_at_both_ends_and_in_the_middle_of_its_range(name: str) -> None:
+
+def stepped(method: BuiltMethod, embeddings: Tensor, labels: Tensor) -> Tensor:
+    """Compute the loss twice, since a loss can keep something of the step before; all gradients must be finite."""
+    embeddings = embeddings.clone().requires_grad_()
+    for _ in range(2):
+        value = method(embeddings, labels)
+        value.backward()
+    assert value.isfinite()
+    gradients = {"embeddings": embeddings.grad} | {key: one.grad for key, one in method.loss.named_parameters()}
+    assert [key for key, grad in gradients.items() if grad is not None and not grad.isfinite().all()] == []
+    assert embeddings.grad is not None
+    return embeddings.grad
+
+
+@pytest.mark.parametrize("name", WITH_LOSS)
+def test_a_card_steps_at_both_ends_and_in_the_middle_of_its_ranges(name: str) -> None:
     opened = open_card(load_card(name))
-    if opened.method.loss is None:
-        return
-    for place in (0.02, 0.5, 0.98):
-        spec = opened.at({parameter.target: parameter.at(place) for parameter in opened.space})
+    middle = {parameter.target: parameter.at(0.5) for parameter in opened.space}
+    for setting in (middle, *corners(opened.space)):
+        spec = opened.at(setting)
         torch.manual_seed(0)
         with warnings.catch_warnings():
             # Some losses warn about these small sizes.
@@ -27,35 +44,53 @@ def test_a_card_steps_at_both_ends_and_in_the_middle_of_its_range(name: str) -> 
             method = build_method(spec, [4] * 60, 16, 32)
         labels = torch.arange(60).repeat_interleave(4)
         rows = next(batches(labels.numpy(), 32, spec.samples_per_class, 0, whole_passes=spec.whole_passes))
-        embeddings = torch.randn(len(rows), 16, requires_grad=True)
-        # Twice, since a loss can keep something of the step before.
-        for _ in range(2):
-            loss = method(embeddings, labels[rows])
-            loss.backward()
-        assert loss.isfinite(), place
-        assert embeddings.grad is not None
-        assert embeddings.grad.isfinite().all(), place
-        assert embeddings.grad.any(), f"{place}: nothing is learned"
+        gradient = stepped(method, torch.randn(len(rows), 16), labels[rows])
+        assert gradient.any() or setting != middle, "nothing is learned"
+
+
+def odd_batches(loss: nn.Module, size: int) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Batches that honest data give: copies of images, trained proxies, classes alone, dead and long embeddings."""
+    rows, labels = torch.randn(size, D), torch.arange(size) * CLASSES // size
+    copies, opposite, axis, one_dead, third_dead, constant = (rows.clone() for _ in range(6))
+    copies[1::2], opposite[1::2], axis[:] = rows[::2], -rows[::2], torch.eye(D)[0] * (-1) ** labels[:, None]
+    one_dead[0], third_dead[::3], constant[0] = 0, 0, 1
+    yield from (("equal rows", rows[:1].repeat(size, 1), labels), ("equal classes", rows[labels], labels))
+    yield from (("copies", copies, labels), ("opposite rows", opposite, labels), ("one axis", axis, labels))
+    yield from (("one class", rows, labels * 0), ("one a class", rows[:CLASSES], torch.arange(CLASSES)))
+    yield from (("a single row", rows[:1], labels[:1]), ("a constant row", constant, labels))
+    yield from (("a zero row", one_dead, labels), ("zero rows", third_dead, labels), ("only zeros", rows * 0, labels))
+    yield from (("tiny", rows * 1e-8, labels), ("huge", rows * 1e8, labels))
+    for parameter in loss.parameters():
+        if parameter.ndim == 2 and D in parameter.shape and not parameter.numel() % (D * CLASSES):
+            proxies = parameter.detach() if parameter.shape[1] == D else parameter.detach().t()
+            own = proxies[labels * (len(proxies) // CLASSES)]
+            yield from (("at the proxies", own.clone(), labels), ("opposite the proxies", -own, labels))
+
+
+@pytest.mark.parametrize("name", WITH_LOSS)
+def test_a_loss_is_finite_on_odd_batches(name: str) -> None:
+    spec = open_card(load_card(name)).method
+    size = CLASSES * max(1, spec.samples_per_class)
+
+    torch.manual_seed(0)
+    failed = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        built = build_method(spec, [8] * CLASSES, D, size)
+    for kind, rows, labels in odd_batches(built.loss, size):
+        try:
+            stepped(copy.deepcopy(built), rows, labels)
+        except (AssertionError, RuntimeError) as error:
+            failed[kind] = str(error).partition("\n")[0]
+    assert failed == {}
 
 
 # --- the losses of the papers ---
 
 
-def method(card: str, num_classes: int = 200, embedding_size: int = 64) -> BuiltMethod:
-    torch.manual_seed(0)
-    return build_method(open_card(load_card(card), "cub200").method, [4] * num_classes, embedding_size, 32)
-
-
 def loss(card: str) -> nn.Module:
-    return method(card).loss
-
-
-def test_snr_contrastive_regularises_unit_vectors() -> None:
-    snr = method("snr_contrastive", 3, 6)
-    assert type(snr.loss) is SignalToNoiseRatioContrastiveLoss
-    unit = nn.functional.normalize(torch.randn(8, 6), dim=1)
-    labels = torch.arange(8) % 3
-    torch.testing.assert_close(snr(5 * unit, labels), snr(unit, labels))
+    torch.manual_seed(0)
+    return build_method(open_card(load_card(card), "cub200").method, [4] * 200, 64, 32).loss
 
 
 def test_soft_triples_regulariser_is_the_mean_over_pairs_in_mlrc_and_half_of_it_in_nir() -> None:

@@ -2,8 +2,9 @@
 
 The numbers were computed once with that release (its wheel from the package index, torch 2, float64) on the inputs
 below: `SignalToNoiseRatioContrastiveLoss(0.2, 0.8, weight)`, `SoftTripleLoss(6, 3, 4, reg_weight=...)` with `fc` from
-`rows(6, 12, 0.9)`, `NTXentLoss(...)`, and `MultiSimilarityLoss(2, 40, 0.5)` with `MultiSimilarityMiner(epsilon)`; the
-loss, the norm of the gradient of the embeddings, and the norm of that of the loss's own parameter.
+`rows(6, 12, 0.9)`, `ArcFaceLoss(...)` with `W` from `rows(6, 3, 0.9)`, `NTXentLoss(...)`, and
+`MultiSimilarityLoss(2, 40, 0.5)` with `MultiSimilarityMiner(epsilon)`; the loss, the norm of the gradient of the
+embeddings, and the norm of that of the loss's own parameter.
 """
 
 import pytest
@@ -15,6 +16,7 @@ from torch.nn import functional
 
 import losses
 from losses import (
+    ArcFaceLoss,
     MultiSimilarityMiner,
     NTXentLoss,
     SignalToNoiseRatioContrastiveLoss,
@@ -84,6 +86,28 @@ def test_soft_triple_with_the_mean_over_pairs(tau: float, expected: float, expec
     assert gradient_norms(value, x, loss.fc) == pytest.approx(expected_norms, rel=1e-9)
 
 
+# --- ArcFace ---
+
+
+@pytest.mark.parametrize(
+    ("margin", "scale", "at_its_class", "expected", "expected_norms"),
+    [
+        (28.6, 64.0, False, 37.22126234522154, [5.167048941653994, 29.105741309678756]),
+        (28.6, 64.0, True, 5.0480731745541005e-06, [5.8745082901659754e-05, 9.194831709811542e-05]),
+        (20.52, 49.5, True, 3.951241143359473e-06, [3.5555682733428726e-05, 5.565295061811818e-05]),
+    ],
+)
+def test_arcface_and_its_gradient_also_where_the_angle_is_0(
+    margin: float, scale: float, at_its_class: bool, expected: float, expected_norms: list[float]
+) -> None:
+    loss = ArcFaceLoss(num_classes=3, embedding_size=6, margin=margin, scale=scale).double()
+    loss.W.data = rows(6, 3, 0.9)
+    x = rows(6, 3, 0.9).t()[LABELS].clone().requires_grad_() if at_its_class else embeddings()
+    value = loss(x, LABELS)
+    assert value.item() == pytest.approx(expected, rel=1e-9)
+    assert gradient_norms(value, x, loss.W) == pytest.approx(expected_norms, rel=1e-9)
+
+
 # --- NT-Xent and the miner of multi-similarity ---
 
 
@@ -128,18 +152,24 @@ def test_multi_similarity_with_its_miner(
 def test_only_losses_whose_numbers_changed_have_a_version_of_meaning() -> None:
     classes = [item for item in vars(losses).values() if isinstance(item, type) and issubclass(item, nn.Module)]
     assert {cls.__name__: version_of(cls) for cls in classes if version_of(cls) != 1} == {
+        "ArcFaceLoss": 2,
         "CCPLoss": 2,
+        "HistogramLoss": 2,
         "MultiSimilarityMiner": 2,
+        "NCALoss": 2,
         "NIRLoss": 3,
         "NTXentLoss": 2,
+        "P2SGradLoss": 2,
         "ProxyGMLLoss": 2,
         "ProxyISALoss": 2,
-        "SignalToNoiseRatioContrastiveLoss": 2,
+        "SignalToNoiseRatioContrastiveLoss": 3,
         "SoftTripleLoss": 2,
+        "SubCenterArcFaceLoss": 2,
+        "TupletMarginLoss": 2,
     }
     assert version_of(pml_losses.SignalToNoiseRatioContrastiveLoss) == 1
 
     class Derived(SignalToNoiseRatioContrastiveLoss):
         pass
 
-    assert version_of(Derived) == 2
+    assert version_of(Derived) == 3

@@ -12,7 +12,7 @@ from scipy.stats import qmc
 from protocols.search.proposals import Proposals, build_sampler, try_sampler
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError
-from results.records.trials import Trial
+from results.records.trials import Trial, repeated_settings
 from results.spec.search_settings import SamplerSettings
 from results.values import derive_seed
 
@@ -131,9 +131,29 @@ def test_the_default_sampler_gets_all_arguments_and_a_seed(monkeypatch: pytest.M
     assert (given["deterministic_objective"], given["n_startup_trials"], given["seed"]) == (False, 3, 7)
 
 
+SEEDED: list[tuple[str, dict[str, Any]]] = [
+    ("GPSampler", {"seed": 7}),
+    ("TPESampler", {"seed": 7, "n_startup_trials": 3}),
+    ("QMCSampler", {}),
+    ("optuna.samplers:QMCSampler", {"seed": 7}),
+    ("PartialFixedSampler", FIXED.arguments | {"base_sampler": {"name": "RandomSampler", "arguments": {"seed": 7}}}),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), SEEDED, ids=[name for name, _ in SEEDED])
+def test_searches_differ_whatever_seed_a_sampler_is_given(name: str, arguments: dict[str, Any]) -> None:
+    sampler = SamplerSettings(name=name, startup_trials=0, arguments=arguments)
+    searches = [_go_on([], 6, sampler, seed) for seed in (0, 1, 2, 0)]
+    assert searches[0] == searches[3]
+    assert repeated_settings(searches[:3]) == (0, 12)
+    assert all(len({str(trial.setting) for trial in trials}) == 6 for trials in searches)
+    assert repeated_settings(searches) == (6, 18)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        (SamplerSettings(name="QMCSampler", arguments={"seed": "x"}), "seed must be a whole number, found 'x'"),
         (SamplerSettings(name="TPSampler"), "there is no sampler 'TPSampler'; use one of Optuna's .*TPESampler"),
         (SamplerSettings(name="BaseSampler"), "there is no sampler"),
         (SamplerSettings(name="optuna.samplers:Nope"), "there is no sampler 'optuna.samplers:Nope'"),

@@ -10,6 +10,7 @@ from results.answer.gains import gains_over
 from results.findings.experiment import answer_of
 from results.findings.search import (
     cut_offs,
+    equal_searches,
     range_ends,
     validation_scores,
 )
@@ -106,6 +107,14 @@ def experiment(*settings):
     ]
     summary = some_summary(methods={"untrained": "U", "triplet": "T"}, ranges={"triplet": RANGES})
     return MeasuredExperiment(summary, (*runs, some_run("untrained", hyperparameters={})))
+
+
+def test_searches_that_repeat_one_another_are_named():
+    measured = replace(experiment({}), repeated={"triplet": (13, 24)})
+    (finding,) = equal_searches(measured)
+    assert finding.text == "Searches that repeat the settings of an earlier one, in trials: T 13 of 24."
+    assert list(equal_searches(replace(measured, repeated={"triplet": (12, 24)}))) == []
+    assert MeasuredExperiment.from_json(measured.to_json()) == measured
 
 
 def test_ends_are_found_once_for_all_runs_of_a_setting():

@@ -10,8 +10,10 @@ from reproduce.outputs.tables import stored_experiments
 from results.findings.experiment import answer_of
 from results.records import records
 from results.records.experiment_summary import ExperimentData
+from results.records.trials import Trial
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.store.store import Store
+from results.values import fingerprint_of
 from tests.support.sample_records import put_experiment, scores, some_result, some_run, some_spec, some_summary
 
 NAMES = [path.name.removesuffix(".json.xz") for path in sorted(FOLDER.glob("*.json.xz"))]
@@ -43,22 +45,31 @@ def test_kept_records_make_a_whole_table_and_say_where_they_come_from(name):
 def test_trainings_and_test_curves_can_be_carried(tmp_path):
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path)
     specs = [some_spec(fold=fold) for fold in range(2)]
-    run = some_run(specs=tuple(specs))
+    run, again = some_run(specs=tuple(specs)), some_run(specs=(specs[1],), search=1)
     points = (records.TestPoint(iteration=100, scores=scores(0.4)),)
     curve = records.TestCurve(fingerprint=specs[1].fingerprint, points=points)
     for spec in specs:
         store.put_fold(some_result(spec))
     store.put_test_curve(curve)
     summary = some_summary(title="Quick", methods={"triplet": "Triplet"})
-    put_experiment(store, "x", "quickstart", summary, [run])
+    put_experiment(store, "x", "quickstart", summary)
+    studies = [(fingerprint_of({"search": search}), {"search": search}) for search in (0, 1)]
+    store.searches.enlist("x", {"triplet": studies})
+    for search, (study, _) in enumerate(studies):
+        store.put_run((run, again)[search])
+        store.enlist("x", "triplet", (run, again)[search], study)
+        for number, margin in enumerate((0.1, 0.2 + search, 0.4)):
+            trial = Trial(number=number, setting={"loss.margin": margin}, state="complete", score=0.5)
+            store.searches.put_trial(study, trial)
 
     measured = MeasuredExperiment.from_store(store, "x", trainings=True)
     assert measured.trainings == {spec.fingerprint: some_result(spec) for spec in specs}
     assert measured.test_curves == {curve.fingerprint: curve}
+    assert measured.repeated == {"triplet": (1, 2)}  # The budget is two trials.
     assert MeasuredExperiment.from_json(measured.to_json()) == measured
 
     plain = MeasuredExperiment.from_store(store, "x")
-    assert plain == MeasuredExperiment(summary, (run,))
+    assert plain == MeasuredExperiment(summary, measured.records)
     assert json.loads(plain.to_json())["trainings"] == []
 
 
