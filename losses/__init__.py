@@ -19,6 +19,7 @@ from .pair_losses import (
     SignalToNoiseRatioContrastiveLoss,
 )
 from .plugin import Clock, Needs, TrainingContext, TrainingPlugin, version_of
+from .potential_field import PotentialFieldLoss
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_gml import ProxyGMLLoss
 from .proxy_isa import ProxyISALoss
@@ -48,6 +49,7 @@ __all__ = [
     "NIRLoss",
     "NTXentLoss",
     "Needs",
+    "PotentialFieldLoss",
     "ProxyAnchorLoss",
     "ProxyGMLLoss",
     "ProxyISALoss",
