@@ -30,6 +30,7 @@ from results.statistics.primary_comparison import (
     unit_of,
     unit_values,
 )
+from results.statistics.readings import readings_of
 from results.store.experiment_results import MeasuredExperiment
 from results.store.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.wording import counted, joined
@@ -180,6 +181,10 @@ def _score_cell(
     is_primary = (scores.variant, scores.metric) == (primary.embeddings, primary.metric)
     if is_primary and comparison and (places := comparison.final_ranks.get(key)):
         note = f"rank {place_words(places)}"
+    if is_primary:
+        means = {row: interval.mean for row, interval in scores.intervals.items()}
+        families = readings_of(measured.summary.experiment.variants, means)
+        note = ", ".join([*filter(None, [note]), *(f"readings {own.range}" for own in families if key in own.rows)])
     if scores.variant == "last_epoch":
         known = sum(run.last_epoch is not None for run in own)
         note = f"({known} of {len(own)} runs)" if 0 < known < len(own) else ""

@@ -20,6 +20,7 @@ from results.statistics.primary_comparison import (
     score_intervals,
     unit_values,
 )
+from results.statistics.readings import reading_findings, readings_of
 from results.statistics.search_findings import search_findings, training_findings
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import capitalized, counted, listed, plural
@@ -105,6 +106,7 @@ def _of_comparison(measured: MeasuredExperiment) -> Iterator[Finding]:
             "The tests take its value without an error of its own.",
         )
     yield from _below_untrained(measured, score, titles)
+    yield from _of_readings(measured, score, titles)
     if summary.interim_looks:
         yield Finding(
             "warning",
@@ -136,6 +138,13 @@ def _below_untrained(measured: MeasuredExperiment, score: PrimaryScore, titles: 
         on_features = measured.summary.experiment.conditions.trunk.name == NO_TRUNK
         baseline = "the features as given" if on_features else "the untrained trunk"
         yield Finding("warning", f"{listed(below)} {verb} no higher mean than {baseline}.", "comparison")
+
+
+def _of_readings(measured: MeasuredExperiment, score: PrimaryScore, titles: Mapping[str, str]) -> Iterator[Finding]:
+    intervals = score_intervals(measured, score.metric, score.embeddings)
+    means, comparison = {key: interval.mean for key, interval in intervals.items()}, primary_comparison(measured)
+    families = readings_of(measured.summary.experiment.variants, means)
+    yield from reading_findings(families, means, titles, comparison.pairs if comparison else ())
 
 
 def _printed(measured: MeasuredExperiment) -> Iterator[Finding]:
