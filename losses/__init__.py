@@ -26,6 +26,7 @@ from .pair_losses import (
     SignalToNoiseRatioContrastiveLoss,
 )
 from .plugin import Clock, Needs, TrainingContext, TrainingPlugin, version_of
+from .potential_field import PotentialFieldLoss
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_gml import ProxyGMLLoss
 from .proxy_isa import ProxyISALoss
@@ -58,6 +59,7 @@ __all__ = [
     "NTXentLoss",
     "Needs",
     "P2SGradLoss",
+    "PotentialFieldLoss",
     "ProxyAnchorLoss",
     "ProxyGMLLoss",
     "ProxyISALoss",

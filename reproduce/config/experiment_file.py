@@ -170,6 +170,7 @@ class Sweep(Record):
         set: Hyperparameters that all rows share, by target.
         grid: Values of the hyperparameters that vary, by target.
         conditions: Values of the settings that vary, by dotted key; files call it `with`.
+        reading: Whether the rows are readings of an open recipe, as for variants.
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
@@ -178,6 +179,7 @@ class Sweep(Record):
     set: dict[str, JsonValue] = Field(default={})
     grid: dict[str, list[JsonValue]] = Field(default={})
     conditions: dict[str, list[JsonValue]] = Field(default={}, validation_alias="with")
+    reading: bool = False
 
     def rows(self) -> Iterator[tuple[dict[str, Any], dict[str, JsonValue]]]:
         """Yield a variant and its conditions for each combination, the last value varying fastest."""
@@ -189,6 +191,7 @@ class Sweep(Record):
                 "key": "__".join([Path(self.of).stem, *(f"{name}_{value}" for name, value in chosen.items())]),
                 "title": ", ".join([title, *(f"{name} {value}" for name, value in chosen.items())]),
                 "set": {**self.set, **{name: chosen[name] for name in self.grid}},
+                "reading": self.reading,
             }
             yield variant, {name: chosen[name] for name in self.conditions}
 

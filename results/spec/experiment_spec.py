@@ -37,12 +37,15 @@ class Variant(Record):
         of: Key of the card.
         key: Key of the row.
         set: Values of the hyperparameters, by target.
+        reading: Whether the row is one way to read a recipe that its source leaves open. The readings of a card are one
+            family: each shows the range of all.
     """
 
     of: str
     key: str
     title: Title
     set: dict[str, JsonValue]
+    reading: bool = Field(default=False, exclude_if=lambda value: not value)
 
 
 class ProxySettings(Record):

@@ -35,9 +35,6 @@ EARLY = {
     "proxy_isa": {"loss.memory_start_pass": 0, "loss.filter_start_pass": 0, "loss.memory_size": 20},
 }
 
-# The pretended device cannot run them: one indexes with a list of tensors, one replaces the data of a parameter.
-NOT_PRETENDED = {"histogram", "p2sgrad"}
-
 
 def method_of(name: str) -> MethodSpec:
     (experiment,) = load_experiments("quickstart", {}).values()
@@ -53,7 +50,7 @@ def losses_of(result: FoldResult) -> list[float]:
     return [-1.0 if point.loss is None else point.loss for point in result.curve]
 
 
-@pytest.mark.parametrize("name", sorted({*card_names()} - NOT_PRETENDED))
+@pytest.mark.parametrize("name", card_names())
 def test_a_training_stays_on_the_device(dataset: Dataset, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     method = method_of(name)
     if method.loss is None:

@@ -34,6 +34,8 @@ REFUSED: dict[str, Callable[[], object]] = {
     "TripletMarginLoss has none: use one such as": lambda: nir(pml.TripletMarginLoss()),
     "needs unit vectors, CCPLoss has none": lambda: nir(losses.CCPLoss(pml.TripletMarginLoss(distance=BALL), 3, 4)),
     "got 'proxy_nca'; .* NIRLoss.from_card": lambda: nir("proxy_nca"),
+    "reduction must be one of sum, mean": lambda: losses.PotentialFieldLoss(3, 4, reduction="none"),  # type: ignore[arg-type]
+    "delta positive, got 15, 3.0 and 0": lambda: losses.PotentialFieldLoss(3, 4, delta=0),
     "r must be in .* got 1.01": lambda: losses.ProxyGMLLoss(4, 2, r=1.01),
     "r must be in .* got 0": lambda: losses.ProxyGMLLoss(4, 2, r=0),
     "V must be at least 1 and tau positive, got V=0.5": lambda: losses.ProxyISALoss(3, 4, V=0.5),

@@ -19,6 +19,7 @@ from losses import (
     MeanFieldContrastiveLoss,
     MemVirLoss,
     NIRLoss,
+    PotentialFieldLoss,
     ProxyAnchorLoss,
     ProxyGMLLoss,
     ProxyISALoss,
@@ -149,6 +150,12 @@ def _anti_collapse(form: str) -> Callable[..., AntiCollapseLoss]:
     )
 
 
+def _potential_field(num_classes: int, embedding_size: int, **kwargs: Any) -> PotentialFieldLoss:
+    # Normal proxies of seed 0 would coincide with the samples of `batch`, where only a floor bounds repulsion.
+    settings = {"proxies_per_class": 2, "delta": 0.9, "reduction": "mean", "weight_init_func": nn.init.orthogonal_}
+    return PotentialFieldLoss(num_classes, embedding_size, **settings | kwargs)
+
+
 def _hist(num_classes: int, embedding_size: int, **kwargs: Any) -> HISTLoss:
     return HISTLoss(num_classes, embedding_size, hidden=16, **kwargs)
 
@@ -185,6 +192,7 @@ CASES = [
     LossCase("hist", _hist, distances=False),
     LossCase("mean_field_contrastive", partial(MeanFieldContrastiveLoss, neg_margin=0.9, reg_weight=0.1)),
     LossCase("mean_field_multi_similarity", _mean_field_ms, mined=False),
+    LossCase("potential_field", _potential_field, mined=False, positive=False, alone=False, distances=False),
     *(
         _wrapped(f"anti_collapse_{form}", _anti_collapse(form), proxies=_base_proxies)
         for form in ("batch_proxy", "pair")

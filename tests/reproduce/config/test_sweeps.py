@@ -28,6 +28,7 @@ def test_a_sweep_has_a_variant_for_each_combination(load):
         "set": {"batch.samples_per_class": 0},
         "grid": {"loss.alpha": [4, 32], "loss.margin": [0.0, 0.1]},
         "with": {"embedding_size": [8, 16]},
+        "reading": True,
     }
     experiment = load(sweeps=[sweep], variants=[{"of": "triplet", "key": "hard", "title": "Hard", "set": {}}])
     assert len(experiment.variants) == 1 + 8
@@ -35,6 +36,7 @@ def test_a_sweep_has_a_variant_for_each_combination(load):
     assert variant.key == "proxy_anchor__loss.alpha_4__loss.margin_0.0__embedding_size_8"
     assert variant.title == "Proxy-Anchor, loss.alpha 4, loss.margin 0.0, embedding_size 8"
     assert variant.set == {"batch.samples_per_class": 0, "loss.alpha": 4, "loss.margin": 0.0}
+    assert [one.reading for one in experiment.variants] == [False] + [True] * 8
     sizes = [experiment.for_row(variant.key).conditions.embedding_size for variant in experiment.variants[1:]]
     assert sizes == [8, 16] * 4
     assert len(experiment.comparable_rows()) == len(TINY_FILE["methods"]) + 1 + 4, "16 is the experiment's own size"
