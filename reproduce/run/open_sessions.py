@@ -28,6 +28,7 @@ from reproduce.storage import StoragePaths
 from reproduce.terminal import say
 from results.spec.experiment_spec import Experiment
 from results.spec.trunk_spec import NO_TRUNK
+from results.statistics.handicaps import handicaps
 
 _OF_THIS_MACHINE = (MemoryError, OSError, RuntimeError)
 """What says something about this machine only; another one may train."""
@@ -79,7 +80,8 @@ def open_sessions(
         with Bars(console) as bars:
             session = open_session(key, experiment, where, bars, weights, outline=plan, device=device)
         sessions.append(session)
-    for remark in check_settings(sessions):
+    found = [finding.sentences for session in sessions for finding in handicaps(session.summary())]
+    for remark in dict.fromkeys((*check_settings(sessions), *found)):
         say(console, f"note: {remark}")
     return sessions
 
@@ -126,7 +128,7 @@ def _remarks_on(session: Session, study: Study) -> tuple[str, ...]:
         return ()
     spec = session.protocol.kinds(study)[0]
     assert spec.embedding_size is not None
-    method = study.method.at({parameter.target: parameter.at(0.5) for parameter in study.space})
+    method = study.method.at(study.method.middle())
     tried = (method, spec.conditions.training, spec.embedding_size, study.setup.training_data(spec).train_targets)
     if has_foreign_code(method):
         told: tuple[str, ...] = run_in_subprocess(_try_there, known_sources(), *tried)

@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -9,8 +10,10 @@ from torch import nn
 from losses import SignalToNoiseRatioContrastiveLoss
 from protocols.training.batches import batches
 from protocols.training.build_method import BuiltMethod, build_method
+from protocols.training.first_step import loss_falls
 from reproduce.config.method_card import card_names
-from reproduce.config.open_method import load_card, open_card
+from reproduce.config.open_method import checked_card, load_card, open_card
+from results.spec.conditions import TrainingSettings
 
 
 @pytest.mark.parametrize("name", card_names())
@@ -36,6 +39,25 @@ def test_a_card_steps_at_both_ends_and_in_the_middle_of_its_range(name: str) -> 
         assert embeddings.grad is not None
         assert embeddings.grad.isfinite().all(), place
         assert embeddings.grad.any(), f"{place}: nothing is learned"
+
+
+@pytest.mark.late
+def test_every_loss_falls_in_the_trial_that_users_losses_get() -> None:
+    """Each at its defaults and in the middle of its ranges. So a loss that does not fall is a fault."""
+    targets = np.arange(16).repeat(4)
+    for opened in map(open_card, map(load_card, card_names())):
+        for spec in () if opened.method.loss is None else (opened.method, opened.at(opened.middle())):
+            training = TrainingSettings(batch_size=(spec.samples_per_class or 4) * 8)
+            assert loss_falls(spec, training, 4, targets), spec.name
+
+
+def test_a_recipe_knows_what_a_loss_trains_and_what_its_card_leaves_alone() -> None:
+    names = ("nir_proxy_anchor", "contextual", "margin_class", "untrained")
+    nir, contextual, margin, untrained = (checked_card(name)[2] for name in names)
+    assert untrained is None
+    assert [one.parameters for one in (nir, contextual, margin)] == ["proxies", "others", "others"]
+    assert nir.fixed == {"clamp": 2.0, "temperature": 1.0, "flow_lr_factor": 0.0125}
+    assert (nir.warmup_passes, contextual.warmup_passes) == (1, 0)
 
 
 # --- the losses of the papers ---

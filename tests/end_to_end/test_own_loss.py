@@ -11,7 +11,7 @@ METRIC = "def spread(embeddings, labels):\n    return embeddings.std(dim=0).mean
 
 def prepare(folder: Path) -> None:
     (folder / "files").mkdir()
-    assert reproduce(folder, "new", "method", "users_own", "--to", "files").code == 0
+    assert reproduce(folder, "new", "method", "users_own", "--kind", "proxy", "--to", "files").code == 0
     (folder / "files" / "users_metrics.py").write_text(METRIC)
     methods = "methods: [users_own.yaml]\nmetrics: [./users_metrics.py:spread]"
     text = TINY.replace("methods: [untrained, contrastive]", methods)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from reproduce.config.strict_yaml import named_file, names_in, read_model, read_yaml
+from reproduce.config.strict_yaml import named_file, names_in, read_mapping, read_yaml, validated
 from reproduce.errors import InputError
 
 
@@ -25,7 +25,7 @@ class Outer(BaseModel):
 
 def complaint(path: Path) -> str:
     with pytest.raises(InputError) as error:
-        read_model(path, Outer)
+        validated(Outer, read_mapping(path), str(path))
     text = str(error.value)
     assert "\n" not in text
     assert str(path) in text
@@ -96,6 +96,6 @@ def test_a_number_may_have_an_exponent_without_a_dot_and_a_date_is_text():
 def test_aliases_and_merges_of_panels_still_work(tmp_path):
     path = tmp_path / "good.yaml"
     path.write_text("title: Ümlaut\ninner: &one {<<: {count: 3}, count: 2}\n", encoding="utf-8")
-    assert read_model(path, Outer) == Outer(title="Ümlaut", inner=Inner(count=2))
+    assert validated(Outer, read_mapping(path), str(path)) == Outer(title="Ümlaut", inner=Inner(count=2))
     nested = read_yaml("a: {b: &b {<<: {count: 3}, count: 2}}\nc: {<<: *b, share: 1}")
     assert nested["c"] == {"count": 2, "share": 1}
