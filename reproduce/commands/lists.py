@@ -75,6 +75,7 @@ def datasets() -> None:
 def status(store: StoreAt = STORE) -> None:
     """List the contents of the store: experiments, trainings, test evaluations, failures."""
     from reproduce.storage import opened_store
+    from results.store.versions import versions
 
     console, opened = output_console(), opened_store(store)
     starts, failures = opened.starts(), opened.table("failures")
@@ -91,6 +92,13 @@ def status(store: StoreAt = STORE) -> None:
         ]
         show_rows("experiments, the latest first", columns, started, whole={"identity"})
         say(console, "Commands take an identity in place of a name, which means its latest experiment.")
+    if trained := versions(opened.database):
+        rows = [
+            (one.method, one.source, str(one.trainings), one.last[:19], ", ".join(one.experiments) or "-")
+            for one in trained
+        ]
+        columns = ("method", "class with the hash of its source", "trainings", "last trained", "in the tables of")
+        show_rows("versions of your own classes, the latest first", columns, rows, right={"trainings"})
     for failure in failures.tail(_LATEST_FAILURES).itertuples():
         say(console, f"failure at {str(failure.at)[:19]}: {failure.reason}")
 
