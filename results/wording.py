@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 
 def plural(thing: str) -> str:
-    """Write the plural of `run`, `search` and the like."""
-    return f"{thing}es" if thing.endswith("ch") else f"{thing}s"
+    """Write the plural of `run`, `search`, `pass` and the like."""
+    return f"{thing}es" if thing.endswith(("ch", "s")) else f"{thing}s"
 
 
 def counted(count: int, thing: str) -> str:

@@ -67,7 +67,7 @@ def test_the_error_on_the_page_about_own_losses_is_that_of_the_suite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    card, _ = write_method("my_loss", Path())
+    card, _ = write_method("my_loss", Path(), "proxy")
     card.write_text(card.read_text().replace("scale: 16.0", "scael: 16.0"))
     with pytest.raises(InputError) as caught:
         load_card("my_loss.yaml")

@@ -25,8 +25,8 @@ from protocols.users_code.sources import SourceError, place_of, words_of
 from results.spec.source_names import SourceName
 from results.spec.training_spec import Component, FoldSpec, MethodSpec, nested_components
 
-_SMALL = {"num_classes": 16, "embedding_size": 4, "training_images": 64, "batch_size": 32, "class_counts": [4] * 16}
-"""The sizes with which a component is built on trial."""
+SMALL = {"num_classes": 17, "embedding_size": 4, "training_images": 68, "batch_size": 32, "class_counts": [4] * 17}
+"""The sizes with which a component is built on trial. By the odd number of classes, parameters of classes are known."""
 
 _OWN_MINERS = SimpleNamespace(MultiSimilarityMiner=losses.MultiSimilarityMiner)
 _NAMESPACES = {"loss": (losses, pml_losses), "miner": (_OWN_MINERS, miners), "regularizer": (regularizers,)}
@@ -193,8 +193,8 @@ def accepted_arguments(cls: type[nn.Module]) -> dict[str, inspect.Parameter]:
     return accepted
 
 
-def check_component(kind: str, component: Component) -> None:
-    """Check that a component can be built."""
+def check_component(kind: str, component: Component) -> nn.Module:
+    """Check that a component can be built, and return it as built with the sizes of `SMALL`."""
     cls = component_class(kind, component.name)
     accepted = accepted_arguments(cls)
     # The arguments of a wrapper's base loss are checked when the wrapper is built below.
@@ -204,7 +204,7 @@ def check_component(kind: str, component: Component) -> None:
     with torch.random.fork_rng([]), warnings.catch_warnings():
         # Some losses warn about these small sizes.
         warnings.simplefilter("ignore")
-        build_component(kind, component, _SMALL)
+        return build_component(kind, component, SMALL)
 
 
 def components_of(method: MethodSpec) -> dict[str, Component]:

@@ -30,15 +30,21 @@ def experiments() -> None:
 
 
 def methods(
-    name: Annotated[str | None, typer.Argument(help="Name of a method whose card is shown.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Name of a method, or path of a card, that is shown.")] = None,
 ) -> None:
-    """List the methods, or show the card of one: its loss, search space and source."""
+    """List the methods, or show the card of one with its source, and what decides a fair comparison with others."""
     from reproduce.config.method_card import card_file, card_names
-    from reproduce.config.open_method import load_card
+    from reproduce.config.open_method import checked_card, load_card
 
+    console = output_console()
     if name is not None:
-        load_card(name)  # Fails if it cannot be used.
-        say(output_console(), card_file(name).read_text(encoding="utf-8").rstrip("\n"))
+        _, hashed, recipe = checked_card(name)  # Fails if it cannot be used.
+        say(console, card_file(name).read_text(encoding="utf-8").rstrip("\n"))
+        if recipe is not None:
+            for what, value in recipe.words().items():
+                say(console, f"{what}: {value}")
+        for source in hashed.values():
+            say(console, f"source: {source}")
         return
     rows = []
     for card in map(load_card, card_names()):
@@ -46,7 +52,7 @@ def methods(
         searched = ", ".join(target.removeprefix("loss.") for target in card.search) or "-"
         rows.append((card.key, card.title, loss, str(card.batch.samples_per_class), searched))
     show_rows("methods", ("method", "title", "loss", "images per class", "searched"), rows, whole={"method"})
-    say(output_console(), "`reproduce methods NAME` shows the whole card of one.")
+    say(console, "`reproduce methods NAME` shows the whole card of one.")
 
 
 def datasets() -> None:
@@ -69,6 +75,7 @@ def datasets() -> None:
 def status(store: StoreAt = STORE) -> None:
     """List the contents of the store: experiments, trainings, test evaluations, failures."""
     from reproduce.storage import opened_store
+    from results.store.versions import versions
 
     console, opened = output_console(), opened_store(store)
     starts, failures = opened.starts(), opened.table("failures")
@@ -85,6 +92,13 @@ def status(store: StoreAt = STORE) -> None:
         ]
         show_rows("experiments, the latest first", columns, started, whole={"identity"})
         say(console, "Commands take an identity in place of a name, which means its latest experiment.")
+    if trained := versions(opened.database):
+        rows = [
+            (one.method, one.source, str(one.trainings), one.last[:19], ", ".join(one.experiments) or "-")
+            for one in trained
+        ]
+        columns = ("method", "class with the hash of its source", "trainings", "last trained", "in the tables of")
+        show_rows("versions of your own classes, the latest first", columns, rows, right={"trainings"})
     for failure in failures.tail(_LATEST_FAILURES).itertuples():
         say(console, f"failure at {str(failure.at)[:19]}: {failure.reason}")
 

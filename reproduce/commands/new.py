@@ -1,31 +1,53 @@
 """`new method`: writes a method card and a loss to start from."""
 
+import sys
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+from rich.prompt import Prompt
 
 from reproduce.errors import InputError
 from reproduce.terminal import output_console, say
 
 app = typer.Typer(name="new", help="Write files to start from, such as a method of your own.", no_args_is_help=True)
 
+KINDS = {
+    "proxy": "the loss learns vectors of the classes, whose rate is searched; 1 image of a class in a batch",
+    "pairs": "the loss compares images with each other and learns nothing itself; 4 images of a class in a batch",
+}
+
 
 @app.command()
 def method(
     name: Annotated[str, typer.Argument(help="Name of the method: letters, digits and underscores, such as my_loss.")],
+    kind: Annotated[
+        Literal["proxy", "pairs"] | None, typer.Option("--kind", help="Kind of the loss; asked for when left out.")
+    ] = None,
     to: Annotated[Path, typer.Option("--to", help="Folder for the two files.")] = Path(),
 ) -> None:
-    """Write a commented method card and a loss that trains. Existing files are never overwritten."""
-    card, loss = write_method(name, to)
+    """Write a commented method card and a loss that trains. Existing files are never overwritten.
+
+    Batches and searched rates are those that the suite gives its own losses of the kind, so that a comparison is fair.
+    """
+    card, loss = write_method(name, to, kind or _asked())
     say(output_console(), f"written: {card}, {loss}")
     say(output_console(), f"try it: python -m reproduce run quickstart --methods contrastive,{card} --compare {name}")
 
 
-def write_method(name: str, to: Path) -> tuple[Path, Path]:
+def _asked() -> str:
+    if not sys.stdin.isatty():
+        ways = "; or ".join(f"--kind {kind}: {what}" for kind, what in KINDS.items())
+        raise InputError(f"which kind of loss? Give {ways}")
+    for kind, what in KINDS.items():
+        say(output_console(), f"{kind}: {what}")
+    return Prompt.ask("kind", choices=[*KINDS])
+
+
+def write_method(name: str, to: Path, kind: str) -> tuple[Path, Path]:
     """Write a card and a loss of about twenty lines. The name is the key of the method and, in CamelCase, the class."""
     from reproduce.config.method_card import card_names
     from results.atomic_files import write_atomically
@@ -46,7 +68,7 @@ def write_method(name: str, to: Path) -> tuple[Path, Path]:
     cls = "".join(word[:1].upper() + word[1:] for word in words)
     cls = cls if cls.isidentifier() else f"Loss{cls}"
     values = {"name": name, "title": " ".join(words).capitalize() or name, "cls": cls}
-    for path, name_of_template in ((loss, "loss.txt"), (card, "method.yaml")):
-        template = resources.files("reproduce").joinpath("templates", name_of_template).read_text(encoding="utf-8")
+    for path, suffix in ((loss, "txt"), (card, "yaml")):
+        template = resources.files("reproduce").joinpath("templates", f"{kind}.{suffix}").read_text(encoding="utf-8")
         write_atomically(path, Template(template).substitute(values))
     return card, loss

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -133,6 +134,14 @@ class Choices:
             "trunk.frozen=true, metrics=+recall@2. Repeat the option for several.",
         ),
     ] = None
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            help="Name of the experiment in the store, such as first_try, in place of the file's; `table` and `report` "
+            "take it. Experiments of all names share their trainings.",
+        ),
+    ] = None
     weights: Weights = None
 
     def overrides(self) -> dict[str, Any]:
@@ -158,7 +167,7 @@ class Choices:
         from reproduce.config.experiment_file import load_experiments
         from results.spec.data_choice import EMBEDDED
 
-        loaded = load_experiments(name, self.overrides())
+        loaded = self._named(load_experiments(name, self.overrides()))
         datasets = {experiment.dataset.name for experiment in loaded.values()}
         for key, experiment in loaded.items():
             if (root := self.root_of(experiment.dataset.name, datasets)) is not None:
@@ -168,6 +177,19 @@ class Choices:
                 dataset = experiment.dataset.model_copy(update={"root": root})
                 loaded[key] = experiment.model_copy(update={"dataset": dataset})
         return loaded
+
+    def _named(self, loaded: "dict[str, Experiment]") -> "dict[str, Experiment]":
+        from reproduce.config.experiment_file import experiment_names
+        from results.published.tables import published_tables
+
+        if self.name is None:
+            return loaded
+        if not re.fullmatch(r"[A-Za-z]\w*", self.name, re.ASCII):
+            raise InputError(f"--name {self.name}: use letters, digits and underscores, such as first_try")
+        if self.name in (*experiment_names(), *published_tables()):
+            raise InputError(f"--name {self.name}: is an experiment or a table of the suite; choose another")
+        panels = {key: f"{self.name}/{key.partition('/')[2]}" if len(loaded) > 1 else self.name for key in loaded}
+        return {panels[key]: experiment for key, experiment in loaded.items()}
 
     def root_of(self, dataset: str, all_datasets: set[str]) -> Path | None:
         """Return the folder that `--data` gives for a dataset; None if it gives none.

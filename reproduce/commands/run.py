@@ -33,6 +33,15 @@ if TYPE_CHECKING:
     from reproduce.storage import StoragePaths
 
 
+def say_what_is_replaced(session: Session, console: Console) -> None:
+    """Say if the name of the experiment leads to one with other settings than those of this run until now."""
+    latest = next((start for start in session.store.starts() if start.name == session.name), None)
+    data = session.setup.dataset.fingerprint
+    if latest and latest.without_methods != session.experiment.fingerprint_without_rows(session.name, data):
+        told = f"until now it shows {latest.identity}, with other settings"
+        say(console, f"note: `table {session.name}` will show this run; {told}. --name NAME keeps names apart")
+
+
 def say_what_is_to_do(session: Session, workers: int, console: Console) -> None:
     """Say how many trainings there are, and how long they take if the store tells. Nothing is said if none is left."""
     from reproduce.run.forecast import expectation, plan
@@ -79,6 +88,7 @@ def run(
     failed, methods = dict[str, str](), 0
     loaded = choices.experiments(experiment)
     for opened in open_sessions(loaded, where, console, choices.weights, plan=False, device=features_on):
+        say_what_is_replaced(opened, console)
         started, made = time.perf_counter(), 0
         for session in opened.looks():
             # A cluster's number of workers and their speed are not known before it is open.

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from reproduce.config.strict_yaml import METHODS, named_file, names_in, read_model
+from reproduce.config.strict_yaml import METHODS, named_file, names_in, read_mapping, validated
 from reproduce.errors import InputError
 from results.spec.experiment_spec import Metric, Title
 from results.spec.search_settings import Bounds, Scale, check_bounds
@@ -131,7 +131,7 @@ class MethodCard(Record):
     """A method: its loss and miner, batches, optimizer group, search space, published optima and source.
 
     Attributes:
-        key: Name of the method; it must equal the name of the card's file.
+        key: Name of the method: that of the card's file, which need not repeat it.
         title: Name of the method in tables.
         source: The paper that the method comes from.
         papers: Addresses of the papers in `source`, which start with https://.
@@ -190,9 +190,10 @@ def read_card(path: Path) -> MethodCard:
 
 @cache
 def _read_once(path: Path, _changed: int) -> MethodCard:
-    card = read_model(path, MethodCard)
-    if card.key != path.stem:
-        raise InputError(f"{path}: key {card.key!r} must be the file's name {path.stem!r}")
+    content = read_mapping(path)
+    if content.setdefault("key", path.stem) != path.stem:
+        raise InputError(f"{path}: key {content['key']!r} must be the file's name {path.stem!r}; leave the key out")
+    card = validated(MethodCard, content, str(path))
     return card.with_names(lambda name: relative_name(name, path.parent))
 
 

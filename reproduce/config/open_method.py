@@ -11,7 +11,7 @@ from pydantic import JsonValue, ValidationError
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError
-from protocols.training.check_method import check_method, with_versions
+from protocols.training.check_method import LossFacts, check_method, with_versions
 from protocols.training.optimizer import check_training
 from reproduce.config.method_card import MethodCard, card_file, read_card
 from reproduce.config.strict_yaml import describe, one_line_errors
@@ -19,6 +19,7 @@ from reproduce.errors import InputError
 from results.spec.conditions import TrainingSettings
 from results.spec.experiment_spec import Experiment, Variant
 from results.spec.hyperparameters import HyperparameterError, method_at
+from results.spec.recipe import Recipe
 from results.spec.training_spec import MethodSpec
 
 BoundsChoice = Literal["widened", "initial"]
@@ -28,11 +29,15 @@ NETWORK_LR = "optimizer.lr"
 
 def load_card(name: str) -> MethodCard:
     """Load a method card, given its name or its file, and check that its classes accept its arguments."""
+    return checked_card(name)[0]
+
+
+def checked_card(name: str) -> tuple[MethodCard, dict[str, str], Recipe | None]:
+    """Load a method card as `load_card` does; return the names of users' classes with hashes and the recipe too."""
     path = card_file(name)
     card = read_card(path)
     with one_line_errors(str(path), MethodError, HyperparameterError):
-        _check(card)
-    return card
+        return (card, *_check(card))
 
 
 def load_variant(variant: Variant) -> MethodCard:
@@ -83,17 +88,34 @@ def open_card(
     return MethodTemplate(method=method_at(spec, fixed), space=tuple(space))
 
 
-def _check(card: MethodCard) -> None:
+def _check(card: MethodCard) -> tuple[dict[str, str], Recipe | None]:
     """Build the method with every setting of the card; raise MethodError if its classes do not accept one."""
     if card.loss is None:
         if card.search:
             raise MethodError("a card without a loss has nothing to search")
-        return
+        return {}, None
     if card.embedder is not None:
         raise MethodError(f"embedder {card.embedder} is for cards without a loss, since a loss trains the embedder")
     opened = open_card(card)
-    middle = {parameter.target: parameter.at(0.5) for parameter in opened.space}
-    check_method(*(opened.at(setting) for setting in (middle, *card.published.values(), *card.fixed.values())))
+    settings = (opened.middle(), *card.published.values(), *card.fixed.values())
+    names, facts = check_method(*map(opened.at, settings))
+    return names, _recipe(opened.method, opened.space, facts)
+
+
+def _recipe(method: MethodSpec, space: Sequence[SearchParameter], facts: LossFacts) -> Recipe | None:
+    if method.loss is None:
+        return None
+    searched = tuple(parameter.target for parameter in space)
+    return Recipe(
+        samples_per_class=method.samples_per_class,
+        parameters=facts.parameters,
+        loss_lr=method.loss_lr,
+        searched=searched,
+        fixed={name: value for name, value in facts.numbers.items() if f"loss.{name}" not in searched},
+        warmup_passes=facts.warmup_passes if method.warmup_passes is None else method.warmup_passes,
+        warmup_steps=method.warmup_steps,
+        falls=facts.falls,
+    )
 
 
 def open_method(experiment: Experiment, card: MethodCard) -> MethodTemplate:
@@ -111,16 +133,18 @@ def open_method(experiment: Experiment, card: MethodCard) -> MethodTemplate:
         opened = opened.model_copy(update={"method": opened.at(warmup)})
     with one_line_errors(f"settings of method {card.key!r}", HyperparameterError, MethodError):
         method = opened.at(given)
-        _, acts_on_validation = check_method(method)
+        middle = MethodTemplate(method=method, space=space)
+        names, facts = check_method(middle.at(middle.middle()), method)
         if method.loss is not None:
             check_training(experiment.conditions.training, experiment.conditions.trunk)
-    if experiment.protocol == "standard" and acts_on_validation:
+    if experiment.protocol == "standard" and facts.acts_on_validation:
         # CCP starts a new problem when the validation score stops rising, and would never leave its first.
         raise InputError(
             f"method {card.key!r} acts on validation scores, which the final training of protocol standard does not "
             "have; use protocol mlrc"
         )
-    return MethodTemplate(method=with_versions(method), space=space, given=given)
+    recipe = _recipe(method, space, facts)
+    return MethodTemplate(method=with_versions(method, names), space=space, given=given, recipe=recipe)
 
 
 def _with_ranges(

@@ -55,11 +55,6 @@ def read_mapping(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_model(path: Path, model: type[M]) -> M:
-    """Read a file and validate its content; raise InputError with the key that is wrong."""
-    return validated(model, read_mapping(path), str(path))
-
-
 def validated(model: type[M], content: Any, where: str) -> M:
     """Validate the content of a file; raise InputError with the place `where` and the keys that are wrong."""
     with one_line_errors(where):

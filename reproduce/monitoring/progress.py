@@ -18,13 +18,13 @@ _SPEED_FROM_SECONDS = 24 * 3600.0
 class RunProgress(Progress):
     """Shows the progress of a run. Use it as a context manager around the run.
 
-    The bar counts the trainings that this run makes. Those found in the store and those of methods without a loss,
-    which take almost no time, are left out of it, so that the time left is right. A log gets a line per trial or run,
-    that is, per number of folds.
+    The bar counts the trainings that this run makes. Those found in the store, those that racing takes away, and those
+    of methods without a loss, which take almost no time, are left out of it, so that the time left is right. With
+    racing it is the longest that is left. A log gets a line per trial or run, that is, per number of folds.
 
     Args:
         console: Where to show it.
-        totals: Number of trainings of each method, by key.
+        trainings: Returns how many trainings a method has at most, as far as its trials are known, given its key.
         titles: Titles of the methods.
         folds: Number of trainings of a trial.
         clock: Returns the time in seconds; None takes the console's.
@@ -37,7 +37,7 @@ class RunProgress(Progress):
     def __init__(
         self,
         console: Console,
-        totals: Mapping[str, int],
+        trainings: Callable[[str], int],
         titles: Mapping[str, str],
         folds: int,
         clock: Callable[[], float] | None = None,
@@ -55,12 +55,16 @@ class RunProgress(Progress):
             speed_estimate_period=_SPEED_FROM_SECONDS,
             get_time=clock,
         )
-        self.totals, self.folds = totals, folds
+        self._trainings, self.folds = trainings, folds
+        self.totals = {key: trainings(key) for key in titles}
         self.made: Counter[str] = Counter()
         self.found: Counter[str] = Counter()
+        self._untimed: Counter[str] = Counter()
         self._best: dict[str, FoldResult] = {}
-        self._all = self.add_task("trainings", total=sum(totals.values()), note="")
-        self._rows = {key: self.add_task(title, total=totals[key], note="waiting") for key, title in titles.items()}
+        self._all = self.add_task("trainings", total=sum(self.totals.values()), note="")
+        self._rows = {
+            key: self.add_task(title, total=self.totals[key], note="waiting") for key, title in titles.items()
+        }
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
         """Count a training, or show a test score."""
@@ -70,12 +74,16 @@ class RunProgress(Progress):
             self._note(method, f"run {outcome.run + 1}{search} tested, {score}", say=not from_store)
             return
         assert not isinstance(job, EvaluateJob)
-        for row in (self._all, self._rows[method]):
-            if from_store or job.spec.method.loss is None:
-                self.update(row, total=(self.tasks[row].total or 0) - 1)
-            else:
-                self.advance(row)
         (self.found if from_store else self.made)[method] += 1
+        if from_store or job.spec.method.loss is None:
+            self._untimed[method] += 1
+        else:
+            self.totals[method] = self._trainings(method)
+            self.advance(self._all)
+            self.advance(self._rows[method])
+        # `update` would forget the speed with every change of the total.
+        self.tasks[self._rows[method]].total = self.totals[method] - self._untimed[method]
+        self.tasks[self._all].total = sum(self.totals.values()) - self._untimed.total()
         best = max(outcome, self._best.get(method, outcome), key=lambda fold: fold.best_map_at_r or 0.0)
         self._best[method] = best
         phase = "choosing the epoch" if job.chooses_epoch else "search" if job.run is None else "reproductions"

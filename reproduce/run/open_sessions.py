@@ -3,7 +3,7 @@
 All faults of all methods are named at once. A setting that is refused later, in the search, is a failed trial.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,14 @@ from reproduce.errors import InputError
 from reproduce.monitoring.bars import Bars
 from reproduce.run.open_data import needs_folder
 from reproduce.run.session import Session, open_session
-from reproduce.storage import StoragePaths
+from reproduce.storage import StoragePaths, existing_store
 from reproduce.terminal import say
+from results.findings.handicaps import handicaps
 from results.spec.experiment_spec import Experiment
+from results.spec.source_names import sources_of
 from results.spec.trunk_spec import NO_TRUNK
+from results.store.versions import versions
+from results.wording import counted
 
 _OF_THIS_MACHINE = (MemoryError, OSError, RuntimeError)
 """What says something about this machine only; another one may train."""
@@ -79,9 +83,27 @@ def open_sessions(
         with Bars(console) as bars:
             session = open_session(key, experiment, where, bars, weights, outline=plan, device=device)
         sessions.append(session)
-    for remark in check_settings(sessions):
+    found = [finding.sentences for session in sessions for finding in handicaps(session.summary())]
+    for remark in dict.fromkeys((*check_settings(sessions), *found, *_changed_sources(sessions, where))):
         say(console, f"note: {remark}")
     return sessions
+
+
+def _changed_sources(sessions: Sequence[Session], where: StoragePaths) -> Iterator[str]:
+    """Say which classes of users have another source than all their trainings in the store."""
+    methods = [study.method.method for session in sessions for study in session.studies().values()]
+    used = [(method.name, source) for method in methods for source in sources_of(method)]
+    store = existing_store(str(where.store)) if used else None
+    stored = versions(store.database) if store else []
+    for method, source in used:
+        alike = [one for one in stored if one.method == method and _undated(one.source) == _undated(source)]
+        if alike and source not in [one.source for one in alike]:
+            others = f"its {counted(alike[0].trainings, 'training')} of {alike[0].last[:16].replace('T', ' ')} UTC"
+            yield f"{method}: {_undated(source)} changed since {others}, which stay in the store; it is trained anew"
+
+
+def _undated(source: str) -> str:
+    return source.partition(" (sha256 ")[0]
 
 
 def check_settings(sessions: Sequence[Session]) -> tuple[str, ...]:
@@ -126,7 +148,7 @@ def _remarks_on(session: Session, study: Study) -> tuple[str, ...]:
         return ()
     spec = session.protocol.kinds(study)[0]
     assert spec.embedding_size is not None
-    method = study.method.at({parameter.target: parameter.at(0.5) for parameter in study.space})
+    method = study.method.at(study.method.middle())
     first_step = (method, spec.conditions.training, spec.embedding_size, study.setup.training_data(spec).train_targets)
     if has_foreign_code(method):
         remarks: tuple[str, ...] = run_in_subprocess(_try_there, known_sources(), *first_step)

@@ -40,13 +40,13 @@ def interim_looks(session: Session) -> tuple[str, ...]:
     """Return with how many searches or runs the experiment was complete before, as phrases such as `2 searches`.
 
     Somebody who adds searches or runs because of the results is peeking. The suite cannot tell why they are added, so
-    it notes all cases. Another comparison, or other methods, make no other experiment here. Looks that were planned
-    are none, but a fixed number of searches before the plan is one.
+    it notes all cases. Another name, another comparison or other methods make no other experiment here. Looks that were
+    planned are none, but a fixed number of searches before the plan is one.
     """
     ours, looks = session.experiment, set()
     for start in session.store.starts():
         summary = start.summary
-        if start.name != session.name or start.fingerprint == session.fingerprint:
+        if start.fingerprint == session.fingerprint:
             continue
         search = summary.experiment.search
         planned_now = ours.search.until_decided and not search.until_decided
@@ -100,14 +100,17 @@ def run(
     with only_run_of(session.paths, session.fingerprint), closing(start()) as executor, interrupts.deferred():
         studies = session.studies(store.searches)
         keep_sources(session.paths.artifacts)
-        trainings = {key: session.protocol.trainings_of(study) for key, study in studies.items()}
         _say_start(session, executor, console)
         summary = session.summary().model_copy(update={"interim_looks": interim_looks(session)})
         store.put_experiment(session.fingerprint, session.name, summary)
         store.searches.enlist(session.fingerprint, {key: _identities(study) for key, study in studies.items()})
         # Settings are proposed in this process, so its threads must not depend on the number of workers either.
         prepare_process(executor.device)
-        with RunProgress(console, trainings, dict(session.titles), session.setup.folds) as progress:
+
+        def trainings(key: str) -> int:
+            return session.protocol.trainings_of(studies[key]) - studies[key].skipped()
+
+        with RunProgress(console, trainings, session.titles, session.setup.folds) as progress:
             lab = SharedLab(
                 store,
                 executor,

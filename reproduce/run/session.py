@@ -104,6 +104,11 @@ class Session:
             ranges={key: ranges for key, study in studies.items() if (ranges := searched_ranges(study.method.space))},
             printed={key: scores for key, scores in self.printed.items() if scores},
             defaults=dict(self.defaults),
+            recipes={
+                key: recipe
+                for key, study in studies.items()
+                if (recipe := study.method.recipe) and key not in self.defaults
+            },
         )
 
 

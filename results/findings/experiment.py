@@ -11,6 +11,7 @@ from results.answer.caveats import caveats
 from results.answer.finding import Finding
 from results.answer.question import question_of
 from results.answer.values import Answer
+from results.findings.handicaps import handicaps
 from results.findings.origin import origin_findings
 from results.findings.readings import reading_findings, readings_of
 from results.findings.search import search_findings, training_findings
@@ -49,6 +50,7 @@ def _findings(found: Answer) -> Iterator[Finding]:
     yield from _looked_before(summary)
     yield from _printed(summary)
     yield from data_findings(summary.experiment, summary.data, split_file=_has_split_file(measured))
+    yield from handicaps(summary)
     yield from search_findings(found, measured)
     yield from training_findings(measured)
     yield from origin_findings(measured)

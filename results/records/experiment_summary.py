@@ -5,6 +5,7 @@ from typing import NamedTuple
 from pydantic import Field, JsonValue, field_serializer
 
 from results.spec.experiment_spec import Experiment
+from results.spec.recipe import Recipe
 from results.spec.search_settings import SearchedRange
 from results.values import Record
 
@@ -46,6 +47,7 @@ class ExperimentSummary(Record):
         transductive: Methods that compute something from the test images before these are scored.
         printed: The scores that the methods' sources print for the dataset, in percent, by method and metric.
         defaults: The method that each row of default settings belongs to, by the row's key.
+        recipes: What the methods' cards decide about training and search, by method with a loss.
     """
 
     methods: dict[str, str]
@@ -57,6 +59,7 @@ class ExperimentSummary(Record):
     transductive: tuple[str, ...] = ()
     printed: dict[str, dict[str, float]] = Field(default={}, exclude_if=lambda value: not value)
     defaults: dict[str, str] = Field(default={}, exclude_if=lambda value: not value)
+    recipes: dict[str, Recipe] = Field(default={}, exclude_if=lambda value: not value)
 
     @property
     def title(self) -> str:

@@ -4,6 +4,7 @@ import copy
 import warnings
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -11,8 +12,10 @@ from torch import Tensor, nn
 from protocols.search.space import corners
 from protocols.training.batches import batches
 from protocols.training.build_method import BuiltMethod, build_method
+from protocols.training.first_step import loss_falls
 from reproduce.config.method_card import card_file, card_names, read_card
-from reproduce.config.open_method import load_card, open_card
+from reproduce.config.open_method import checked_card, load_card, open_card
+from results.spec.conditions import TrainingSettings
 
 WITH_LOSS = [name for name in card_names() if read_card(card_file(name)).loss is not None]
 D, CLASSES = 4, 8
@@ -83,6 +86,25 @@ def test_a_loss_is_finite_on_odd_batches(name: str) -> None:
         except (AssertionError, RuntimeError) as error:
             failed[kind] = str(error).partition("\n")[0]
     assert failed == {}
+
+
+@pytest.mark.late
+def test_every_loss_falls_in_the_trial_that_users_losses_get() -> None:
+    """Each at its defaults and in the middle of its ranges. So a loss that does not fall is a fault."""
+    targets = np.arange(16).repeat(4)
+    for opened in map(open_card, map(load_card, card_names())):
+        for spec in () if opened.method.loss is None else (opened.method, opened.at(opened.middle())):
+            training = TrainingSettings(batch_size=(spec.samples_per_class or 4) * 8)
+            assert loss_falls(spec, training, 4, targets), spec.name
+
+
+def test_a_recipe_knows_what_a_loss_trains_and_what_its_card_leaves_alone() -> None:
+    names = ("nir_proxy_anchor", "contextual", "margin_class", "untrained")
+    nir, contextual, margin, untrained = (checked_card(name)[2] for name in names)
+    assert untrained is None
+    assert [one.parameters for one in (nir, contextual, margin)] == ["proxies", "others", "others"]
+    assert nir.fixed == {"clamp": 2.0, "temperature": 1.0, "flow_lr_factor": 0.0125}
+    assert (nir.warmup_passes, contextual.warmup_passes) == (1, 0)
 
 
 # --- the losses of the papers ---

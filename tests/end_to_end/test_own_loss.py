@@ -11,7 +11,7 @@ METRIC = "def spread(embeddings, labels):\n    return embeddings.std(dim=0).mean
 
 def prepare(folder: Path) -> None:
     (folder / "files").mkdir()
-    assert reproduce(folder, "new", "method", "users_own", "--to", "files").code == 0
+    assert reproduce(folder, "new", "method", "users_own", "--kind", "proxy", "--to", "files").code == 0
     (folder / "files" / "users_metrics.py").write_text(METRIC)
     methods = "methods: [users_own.yaml]\nmetrics: [./users_metrics.py:spread]"
     text = TINY.replace("methods: [untrained, contrastive]", methods)
@@ -33,6 +33,8 @@ def test_a_run_with_two_processes_and_the_second_run(tmp_path: Path) -> None:
     loss.write_text(loss.read_text() + "\n# changed\n")
     again = reproduce(tmp_path, "run", "files/experiment.yaml", "--workers", "1")
     assert "6 trainings made" in again.out, again.err
+    assert "users_own.py:UsersOwn changed since its 6 trainings of " in again.out
+    assert reproduce(tmp_path, "status").out.count("users_own.py:UsersOwn (sha256 ") == 2
     for file in ("users_own.py", "users_own.yaml"):
         (tmp_path / "files" / file).unlink()
     exported = reproduce(tmp_path, "export", "model", "experiment", "--method", "users_own", "--to", "model")

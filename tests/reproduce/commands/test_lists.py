@@ -3,9 +3,10 @@
 import pytest
 
 from reproduce.outputs.covered_rows import covered_rows
+from results.spec.training_spec import Component, MethodSpec
 from results.store.store import Store
 from tests.support.command_line import refused
-from tests.support.sample_records import some_result, some_spec, some_summary
+from tests.support.sample_records import changed_run, put_experiment, some_result, some_run, some_spec, some_summary
 
 
 @pytest.fixture
@@ -33,6 +34,24 @@ def test_status_has_experiments_trainings_and_the_last_failures(say, tmp_path, s
         ["some", "abababababab", "triplet, contrastive", "1 x 7"],
     ]
     assert [line[-8:] for line in lines if line.startswith("failure at")] == [f"reason {n}" for n in range(2, 7)]
+
+
+def test_status_tells_the_versions_of_a_users_class_from_each_other(say, store):
+    def version(digest, seed=0):
+        loss = Component(
+            name="MultipleLosses", arguments={"losses": [{"component": {"name": f"m.py:Mine (sha256 {digest})"}}]}
+        )
+        return some_spec(method=MethodSpec(name="mine", loss=loss), seed=seed)
+
+    old, new = version("0" * 16), version("1" * 16)
+    for spec in (old, version("0" * 16, seed=1), new):
+        store.put_fold(some_result(spec))
+    put_experiment(store, "cd" * 16, "first_try", some_summary(), [changed_run(some_run("mine"), specs=(old,))])
+    rows = [cells(line) for line in say("status").out.splitlines() if "│ mine" in line]
+    assert sorted((row[1], row[2], row[4]) for row in rows) == [
+        (f"m.py:Mine (sha256 {'0' * 16})", "2", "first_try cdcdcdcdcdcd"),
+        (f"m.py:Mine (sha256 {'1' * 16})", "1", "-"),
+    ]
 
 
 def test_counts_of_all_tables_end_with_their_sum_and_the_reasons(say):

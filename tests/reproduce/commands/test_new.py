@@ -1,23 +1,49 @@
-"""`new method` writes a card and a loss that pass every check."""
+"""`new method` writes a card and a loss that pass every check, and that no other card leaves at a disadvantage."""
 
 from pathlib import Path
 
 import pytest
 
-from reproduce.commands.new import write_method
-from reproduce.config.open_method import load_card
+from reproduce.commands.new import KINDS, write_method
+from reproduce.config.open_method import checked_card
 from reproduce.errors import InputError
+from tests.support.command_line import ask, refused
 
 
 @pytest.mark.usefixtures("forked_processes")
-@pytest.mark.parametrize(("name", "cls"), [("my_own_loss", "MyOwnLoss"), ("_3d", "Loss3d")])
-def test_the_card_is_valid_and_the_loss_short(tmp_path: Path, name: str, cls: str) -> None:
-    card, loss = write_method(name, tmp_path)
-    assert load_card(str(card)).key == name
-    assert load_card(str(card)).loss.name.endswith(f"{name}.py:{cls}")
+@pytest.mark.parametrize(
+    ("kind", "like", "name", "cls"),
+    [("proxy", "normalized_softmax", "my_own_loss", "MyOwnLoss"), ("pairs", "contrastive", "_3d", "Loss3d")],
+)
+def test_the_card_is_as_fair_as_a_card_of_the_suite_and_the_loss_short(
+    tmp_path: Path, kind: str, like: str, name: str, cls: str
+) -> None:
+    card, loss = write_method(name, tmp_path, kind)
+    read, (source,), recipe = checked_card(str(card))
+    assert read.key == name
+    assert source.endswith(f"{name}.py:{cls}")
     assert len(loss.read_text().splitlines()) <= 20
+    (suites, _, theirs), rate = checked_card(like), "loss_optimizer.lr"
+    assert recipe.falls
+    assert recipe.model_copy(update={"searched": (), "falls": None}) == theirs.model_copy(update={"searched": ()})
+    assert len(recipe.searched) == len(theirs.searched)
+    rates = [one.search[rate].model_copy(update={"published_as": None}) for one in (read, suites) if rate in one.search]
+    assert len(set(map(repr, rates))) == (kind == "proxy")
     with pytest.raises(InputError, match=rf"{name}\.yaml: exists already and is not overwritten"):
-        write_method(name, tmp_path)
+        write_method(name, tmp_path, kind)
+
+
+def test_the_kind_is_asked_for_where_somebody_can_answer(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def say(*options: str):
+        return ask("new", "method", "my_new_loss", *options, capsys=capsys, monkeypatch=monkeypatch)
+
+    refused(say(), *(f"--kind {kind}: {what}" for kind, what in KINDS.items()))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda *_: "pairs")
+    assert all(what in say().out for what in KINDS.values())
+    assert "samples_per_class: 4" in (tmp_path / "my_new_loss.yaml").read_text()
 
 
 @pytest.mark.parametrize(
@@ -32,7 +58,7 @@ def test_the_card_is_valid_and_the_loss_short(tmp_path: Path, name: str, cls: st
 def test_bad_names_are_one_line_and_nothing_is_written(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "mine.py").write_text("x = 1\n")
     with pytest.raises(InputError, match=message):
-        write_method(name, tmp_path)
+        write_method(name, tmp_path, "proxy")
     with pytest.raises(InputError, match="none: no such folder; make it first"):
-        write_method("my_own_loss", tmp_path / "none")
+        write_method("my_own_loss", tmp_path / "none", "proxy")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("mine.py", "x = 1\n")]

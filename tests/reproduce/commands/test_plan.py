@@ -11,7 +11,7 @@ from reproduce.run.forecast import MethodPlan, plan
 from reproduce.run.session import open_session
 from reproduce.storage import open_store, storage_paths
 from results.wording import in_words
-from tests.support.command_line import TINY, ask
+from tests.support.command_line import TINY, ask, refused
 from tests.support.experiment_files import load_experiment
 from tests.support.sample_records import changed_spec, some_result
 
@@ -101,6 +101,17 @@ def test_a_plan_makes_and_changes_no_store(say, tmp_path, made):
     before = file.read_bytes() if file.exists() else None
     assert "8 trainings, 0 in the store" in say("tiny.yaml")
     assert (file.read_bytes() if file.exists() else None) == before
+
+
+def test_an_experiment_gets_the_name_that_is_asked_for_with_its_panels(say, tmp_path, capsys, monkeypatch):
+    assert "first_try: A tiny experiment" in say("tiny.yaml", "--name", "first_try")
+    (tmp_path / "two.yaml").write_text(TINY + "panels: {one: {}, other: {seed: 4}}\n")
+    assert "first_try: A tiny experiment" in say("two.yaml/one", "--name", "first_try")
+    both = say("two.yaml", "--name", "a_1", "--methods", "untrained")
+    assert "a_1/one: A tiny" in both
+    assert "a_1/other: A tiny" in both
+    for name, said in (("quickstart", "is an experiment or a table of the suite"), ("a/b", "use letters, digits and")):
+        refused(ask("plan", "tiny.yaml", "--name", name, capsys=capsys, monkeypatch=monkeypatch), said)
 
 
 def test_a_plan_names_what_a_run_needs(say):

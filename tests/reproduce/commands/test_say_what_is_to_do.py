@@ -1,12 +1,13 @@
 """The number of trainings before a run, and how long they take."""
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from reproduce.commands.run import say_what_is_to_do
+from reproduce.commands.run import say_what_is_replaced, say_what_is_to_do
 from reproduce.run.session import Session, open_session
 from reproduce.storage import open_store, storage_paths
 from tests.support.experiment_files import load_experiment
@@ -25,9 +26,13 @@ def session(tmp_path: Path) -> Session:
     return open_session("folder_tiny", experiment, where, None)
 
 
-def said(session: Session) -> str:
-    console = Console(file=io.StringIO(), width=300, no_color=True)
+def what_is_to_do(session: Session, console: Console) -> None:
     say_what_is_to_do(session, 2, console)
+
+
+def said(session: Session, say: Callable[[Session, Console], None] = what_is_to_do) -> str:
+    console = Console(file=io.StringIO(), width=300, no_color=True)
+    say(session, console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -43,3 +48,15 @@ def test_a_run_says_how_much_is_to_do_and_how_long_it_takes_if_that_is_measured(
     assert said(session).startswith("at most 204 trainings, 0 in the store; how long they take is not known; `plan")
     measure(session, 6.0)
     assert said(session).startswith("at most 204 trainings, 0 in the store; about 10 min left, 2 at a time, by")
+
+
+def test_a_run_says_if_its_name_leads_to_other_settings_until_now(session: Session) -> None:
+    store, summary = open_store(session.paths), session.summary()
+    assert said(session, say_what_is_replaced) == ""
+    store.put_experiment("a" * 32, session.name, summary.model_copy(update={"methods": {"other": "Other"}}))
+    assert said(session, say_what_is_replaced) == "", "other methods are no other settings"
+    debug = summary.experiment.model_copy(update={"reproductions": 9})
+    store.put_experiment("b" * 32, session.name, summary.model_copy(update={"experiment": debug}))
+    assert "`table folder_tiny` will show this run; until now it shows bbbbbbbbbbbb" in said(
+        session, say_what_is_replaced
+    )

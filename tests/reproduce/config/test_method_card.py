@@ -47,7 +47,6 @@ def test_a_card_has_the_search_and_the_optima_of_mlrc(name):
 
 
 CARD = {
-    "key": "mine",
     "title": "Mine",
     "source": "A test",
     "loss": {"name": "TripletMarginLoss", "arguments": {"margin": 0.1}},
@@ -69,7 +68,7 @@ SLIPS = {
     "bounds the wrong way round": ({"search": {"loss.margin": {"low": 1, "high": 0}}}, "low < high"),
     "choice of nothing": ({"search": {"loss.margin": {"scale": "choice"}}}, "choices"),
     "search without a loss": ({"loss": None}, "nothing to search"),
-    "key unlike the file's name": ({"key": "yours"}, "key 'yours' must be the file's name 'mine'"),
+    "key unlike the file's name": ({"key": "yours"}, "key 'yours' must be the file's name 'mine'; leave"),
 }
 
 

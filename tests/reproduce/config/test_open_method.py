@@ -104,7 +104,7 @@ def test_ccp_is_refused_under_standard_because_its_final_training_has_no_validat
 
 @pytest.mark.usefixtures("forked_processes")
 def test_a_path_in_a_card_is_relative_to_the_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    card, _ = write_method("users_own", tmp_path)
+    card, _ = write_method("users_own", tmp_path, "proxy")
     monkeypatch.chdir("/")
     loaded = load_card(str(card))
     assert loaded.loss is not None

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from reproduce.config.strict_yaml import named_file, names_in, read_model, read_yaml, yaml_of
+from reproduce.config.strict_yaml import named_file, names_in, read_mapping, read_yaml, validated, yaml_of
 from reproduce.errors import InputError
 
 
@@ -25,7 +25,7 @@ class Outer(BaseModel):
 
 def complaint(path: Path) -> str:
     with pytest.raises(InputError) as error:
-        read_model(path, Outer)
+        validated(Outer, read_mapping(path), str(path))
     text = str(error.value)
     assert "\n" not in text
     assert str(path) in text
@@ -98,6 +98,6 @@ def test_scalars_are_those_of_yaml_1_2():
 def test_aliases_and_merges_of_panels_still_work(tmp_path):
     path = tmp_path / "good.yaml"
     path.write_text("title: Ümlaut\ninner: &one {<<: {count: 3}, count: 2}\n", encoding="utf-8")
-    assert read_model(path, Outer) == Outer(title="Ümlaut", inner=Inner(count=2))
+    assert validated(Outer, read_mapping(path), str(path)) == Outer(title="Ümlaut", inner=Inner(count=2))
     nested = read_yaml("a: {b: &b {<<: {count: 3}, count: 2}}\nc: {<<: *b, share: 1}")
     assert nested["c"] == {"count": 2, "share": 1}

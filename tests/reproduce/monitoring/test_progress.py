@@ -19,7 +19,7 @@ def shown(progress):
 
 def progress_of(trainings, folds, file=None, clock=None):
     console = Console(file=file or io.StringIO(), width=200)
-    return RunProgress(console, {"triplet": trainings}, {"triplet": "Triplet"}, folds, clock)
+    return RunProgress(console, lambda _: trainings, {"triplet": "Triplet"}, folds, clock)
 
 
 def test_the_best_fold_stands_beside_the_untrained_value(tmp_path):
@@ -31,16 +31,21 @@ def test_the_best_fold_stands_beside_the_untrained_value(tmp_path):
     assert "1/4" in text
 
 
-def test_trainings_of_the_store_do_not_shorten_the_time_left(tmp_path):
+def test_the_time_left_is_that_of_what_is_still_to_do(tmp_path):
+    """Neither what the store has nor what racing takes away counts, and neither changes the speed so far."""
     setup, now = small_setup(tmp_path), [0.0]
     specs = [spec for trial in range(4) for spec in setup.fold_specs(TRIPLET, f"trial {trial}", trial)]
-    progress = progress_of(len(specs), len(specs), clock=lambda: now[0])
+    assert len(specs) == 8
+    console, left = Console(file=io.StringIO(), width=200), [len(specs)]
+    progress = RunProgress(console, lambda _: left[0], {"triplet": "Triplet"}, setup.folds, lambda: now[0])
     for number, spec in enumerate(specs[:6]):
         now[0] += 0 if number < 3 else 100
+        left[0] = 8 if number < 5 else 7
         progress.job_done("triplet", TrainJob(spec), some_result(spec), from_store=number < 3)
     assert (progress.made.total(), progress.found.total()) == (3, 3)
-    assert progress.tasks[0].time_remaining == pytest.approx(100 * (len(specs) - 6))
-    assert f"3/{len(specs) - 3}" in shown(progress)
+    assert progress.tasks[0].time_remaining == pytest.approx(100)
+    assert "3/4" in shown(progress)
+    assert "6 of 7 trainings" in shown(progress)
 
 
 def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):

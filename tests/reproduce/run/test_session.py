@@ -175,7 +175,7 @@ def test_enqueued_settings_belong_to_an_experiment_only_where_there_are_any(wher
 
 @pytest.mark.usefixtures("forked_processes")
 def test_printed_scores_of_a_card_become_a_note_of_the_tables(tmp_path, where):
-    card, _ = write_method("own", tmp_path)
+    card, _ = write_method("own", tmp_path, "proxy")
     card.write_text(card.read_text() + "printed: {glyphs: {precision_at_1: 65.9}, cub200: {map_at_r: 20.0}}\n")
     opened = open_session("quickstart", quickstart(methods=["contrastive", str(card)]), where)
     summary = opened.summary()
