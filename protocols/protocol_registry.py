@@ -35,15 +35,15 @@ class Protocol:
         per_run = (folds if not self.final or has_choice(study) else 0) + self.final
         return len(study.searches()) * (folds * study.n_trials + per_run * study.n_reproductions)
 
-    def foreseeable(self, study: Study) -> list[FoldSpec]:
-        """List the trainings that are determined now: later trials depend on the scores of earlier ones."""
-        specs: list[FoldSpec] = []
+    def foreseeable(self, study: Study) -> list[str]:
+        """List the fingerprints of the trainings that are determined now: later trials depend on earlier scores."""
+        names: list[str] = []
         for search in study.searches():
-            specs += search.known_specs()
+            names += search.known_trainings()
             hyperparameters = search.found_hyperparameters()
             if hyperparameters is not None:
-                specs += [spec for run in self.known(search, hyperparameters) for spec in run]
-        return specs
+                names += [spec.fingerprint for run in self.known(search, hyperparameters) for spec in run]
+        return names
 
     def kinds(self, study: Study) -> list[FoldSpec]:
         """Return an example of each kind of training: of a fold, and on all training classes."""
