@@ -138,13 +138,15 @@ def study(
     store: StoreAt = STORE,
 ) -> None:
     """Write the searches of an experiment as studies of Optuna, for its plots, its importances and optuna-dashboard."""
+    from reproduce.monitoring.bars import Bars
     from reproduce.outputs.export_studies import export_studies, url_of
     from reproduce.outputs.find_runs import find_experiment
 
-    opened = opened_store(store)
-    names = export_studies(opened, find_experiment(opened, name), to)
+    opened, console = opened_store(store), output_console()
+    with Bars(console) as bars:
+        names = export_studies(opened, find_experiment(opened, name), to, bars.of("writing studies"))
     # The URL is for optuna-dashboard.
-    say(output_console(), f"written to {url_of(to)}: {', '.join(names)}")
+    say(console, f"written to {url_of(to)}: {', '.join(names)}")
 
 
 @app.command()
