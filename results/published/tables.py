@@ -10,6 +10,7 @@ behind the values, and `spreads.csv` says for each table what its ± is. Papers 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -232,7 +233,7 @@ def _cell(
 ) -> PublishedCell:
     origin = _origins()[(table, *(str(part or "") for part in row), column.dataset)]
     plus_minus = float(line["ci_or_std"]) if line["ci_or_std"] else None
-    spread = None if plus_minus is None else read_published("spreads").set_index("table")["kind"][table]
+    spread = None if plus_minus is None else _spreads()[table]
     runs = _runs(table, column.dataset, origin.printed_row)
     return PublishedCell(column, dimensions, line["value"], plus_minus, spread, runs, origin)
 
@@ -249,15 +250,25 @@ def _origins() -> dict[tuple[str, ...], RowOrigin]:
 
 
 @cache
-def _runs(table: str, dataset: str, row: str) -> int | None:
-    lines = read_published("settings")
-    lines = lines[(lines["table"] == table) & (lines["setting"] == "runs")]
-    lines = lines[lines["dataset"].isin([dataset, "*"]) & lines["row"].isin([row, "*"])]
+def _spreads() -> dict[str, SpreadKind]:
+    return dict(read_published("spreads")[["table", "kind"]].itertuples(index=False))
+
+
+@cache
+def _counts() -> dict[tuple[str, str, str], set[str]]:
+    """The stated numbers of runs by table, dataset and printed row; `*` stands for all."""
+    lines, counts = read_published("settings"), defaultdict[tuple[str, str, str], set[str]](set)
     # An inferred number is the audit's guess: the paper states none and its code fixes one seed.
-    lines = lines[lines["certainty"] != "inferred"]
-    # `4 fold models; repetitions cannot be determined` states no number of runs.
-    counts = {match[1] for value in lines["value"] if (match := re.fullmatch(r"(\d+)( reproductions of .*)?", value))}
-    return int(counts.pop()) if len(counts) == 1 else None
+    for line in lines[(lines["setting"] == "runs") & (lines["certainty"] != "inferred")].to_dict("records"):
+        # `4 fold models; repetitions cannot be determined` states no number of runs.
+        if match := re.fullmatch(r"(\d+)( reproductions of .*)?", line["value"]):
+            counts[line["table"], line["dataset"], line["row"]].add(match[1])
+    return counts
+
+
+def _runs(table: str, dataset: str, row: str) -> int | None:
+    found = set().union(*(_counts().get((table, d, r), ()) for d in (dataset, "*") for r in (row, "*")))
+    return int(found.pop()) if len(found) == 1 else None
 
 
 def metric_name(title: str) -> str:
