@@ -160,9 +160,10 @@ def runs(
     A run has a row for each experiment that it is in. Only rows of one experiment and method repeat each other.
     """
     opened = opened_store(store)
-    frames = {name: opened.table(name) for name in ("folds", "runs", "curves", "test_points", "class_scores")}
+    frames = opened.training_tables()
     if frames["folds"].empty:
         raise InputError(f"{opened.url}: there is no finished training yet; make some with `reproduce run`")
+    frames |= {name: opened.table(name) for name in ("runs", "test_points", "class_scores")}
     with new_folder(to) as folder:
         for name, frame in frames.items():
             write = frame.to_parquet if output == "parquet" else frame.to_csv

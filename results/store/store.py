@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -48,6 +49,9 @@ _TIMED = """
         count(*) AS trainings, sum(json_extract(content, '$.wall_time')) AS seconds
     FROM trainings WHERE CASE WHEN json_valid(content) THEN json_extract(content, '$.iterations') > 0 END GROUP BY kind
 """
+
+_AT_A_TIME = 500
+"""Trainings that are read for a table before the next."""
 
 
 class Timing(NamedTuple):
@@ -246,10 +250,8 @@ class Store:
         match name:
             case "runs":
                 return runs_table(self._exported_runs())
-            case "folds":
-                return folds_table(self.trainings())
-            case "curves":
-                return curves_table(self.trainings())
+            case "folds" | "curves":
+                return self.training_tables()[name]
             case "test_points":
                 return test_points_table(self.test_curves().values())
             case "class_scores":
@@ -257,6 +259,18 @@ class Store:
             case "failures":
                 rows = self.database.rows("SELECT training, reason, at FROM failures ORDER BY id")
                 return pd.DataFrame([tuple(row) for row in rows], columns=["training", "reason", "at"])
+
+    def training_tables(self) -> dict[str, pd.DataFrame]:
+        """Return the tables `folds` and `curves`. All trainings are read once, and some at a time."""
+        trainings, folds, curves = self.trainings(), [folds_table([])], [curves_table([])]
+        while some := list(islice(trainings, _AT_A_TIME)):
+            folds.append(folds_table(some))
+            curves.append(curves_table(some))
+        # A frame without rows has no types of columns to keep.
+        both = {"folds": folds, "curves": curves}
+        tables = {name: pd.concat(parts[1:] or parts, ignore_index=True) for name, parts in both.items()}
+        order = ["dataset", "method", "fold"]
+        return {**tables, "folds": tables["folds"].sort_values(order, kind="stable", ignore_index=True)}
 
     def _exported_runs(self) -> list[ExportedRun]:
         runs: list[ExportedRun] = []
