@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 import pandas as pd
 from pydantic import ValidationError
 
+from results.records.artifacts import figure_data_path
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
 from results.spec.conditions import Conditions
@@ -31,7 +32,7 @@ from results.store.frame import (
     test_points_table,
 )
 from results.store.searches import Searches
-from results.values import identity_of
+from results.values import fingerprint_of, identity_of
 
 StoredTable = Literal["runs", "folds", "curves", "test_points", "class_scores", "failures"]
 
@@ -44,14 +45,18 @@ _LISTED = """
     ORDER BY method, search, run
 """
 
+_STATE = (
+    "SELECT sha256 FROM experiments WHERE fingerprint = ?",
+    "SELECT method, search, run, study, sha256 FROM experiment_runs JOIN runs ON fingerprint = run_fingerprint "
+    "WHERE experiment = ? ORDER BY method, search, run",
+    "SELECT method, search, study, number, sha256 FROM experiment_studies JOIN trials USING (study) "
+    "WHERE experiment = ? ORDER BY method, search, number",
+)
 _TIMED = """
     SELECT json_extract(content, '$.spec.dataset', '$.spec.method.name', '$.spec.conditions') AS kind,
         count(*) AS trainings, sum(json_extract(content, '$.wall_time')) AS seconds
     FROM trainings WHERE CASE WHEN json_valid(content) THEN json_extract(content, '$.iterations') > 0 END GROUP BY kind
 """
-
-_AT_A_TIME = 500
-"""Trainings that are read for a table before the next."""
 
 
 class Timing(NamedTuple):
@@ -223,6 +228,14 @@ class Store:
             for row, record in self.database.readable(RunRecord, rows, "runs")
         ]
 
+    def state_of(self, experiment: str) -> str:
+        """Return a hash of all that there is of an experiment; it is equal as long as nothing is added or changed."""
+        rows = [[*row] for query in _STATE for row in self.database.rows(query, experiment)]
+        runs = self.database.rows("SELECT run_fingerprint FROM experiment_runs WHERE experiment = ?", experiment)
+        files = [figure_data_path(self.artifacts, name) for (name,) in sorted(map(tuple, runs))]
+        written = [file.stat().st_mtime_ns for file in files if file.exists()]
+        return fingerprint_of([rows, written, self.count("test_curves")])
+
     def starts(self) -> list[Start]:
         """Return all started experiments, the latest first."""
         rows = self.database.rows(
@@ -262,15 +275,13 @@ class Store:
 
     def training_tables(self) -> dict[str, pd.DataFrame]:
         """Return the tables `folds` and `curves`. All trainings are read once, and some at a time."""
-        trainings, folds, curves = self.trainings(), [folds_table([])], [curves_table([])]
-        while some := list(islice(trainings, _AT_A_TIME)):
-            folds.append(folds_table(some))
-            curves.append(curves_table(some))
+        trainings, parts = self.trainings(), [(folds_table([]), curves_table([]))]
+        while some := list(islice(trainings, 500)):
+            parts.append((folds_table(some), curves_table(some)))
         # A frame without rows has no types of columns to keep.
-        both = {"folds": folds, "curves": curves}
-        tables = {name: pd.concat(parts[1:] or parts, ignore_index=True) for name, parts in both.items()}
+        folds, curves = (pd.concat(frames[1:] or frames, ignore_index=True) for frames in zip(*parts, strict=True))
         order = ["dataset", "method", "fold"]
-        return {**tables, "folds": tables["folds"].sort_values(order, kind="stable", ignore_index=True)}
+        return {"folds": folds.sort_values(order, kind="stable", ignore_index=True), "curves": curves}
 
     def _exported_runs(self) -> list[ExportedRun]:
         runs: list[ExportedRun] = []
