@@ -47,6 +47,7 @@ def fit(
         split="all",
         train_classes=as_ranges(classes),
         validation_classes=(),
+        n_classes=None,
         checkpoint_epoch=epochs,
     )
     trained = train_fold(

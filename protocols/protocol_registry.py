@@ -32,15 +32,15 @@ class ProtocolEntry:
         runs = sum(map(len, self.planned(study, study.method.given)))
         return len(study.searches()) * (study.setup.folds * study.n_trials + runs)
 
-    def foreseeable(self, study: Study) -> list[FoldSpec]:
-        """List the trainings that are determined now: later trials depend on the scores of earlier ones."""
-        specs: list[FoldSpec] = []
+    def foreseeable(self, study: Study) -> list[str]:
+        """List the fingerprints of the trainings that are determined now: later trials depend on earlier scores."""
+        names: list[str] = []
         for search in study.searches():
-            specs += search.known_specs()
+            names += search.known_trainings()
             if (found := search.found_hyperparameters()) is not None:
                 for run in self.planned(search, found):
-                    specs += [spec for spec in run if spec.checkpoint_epoch is None or len(run) == 1]
-        return specs
+                    names += [spec.fingerprint for spec in run if spec.checkpoint_epoch is None or len(run) == 1]
+        return names
 
     def kinds(self, study: Study) -> list[FoldSpec]:
         """Return an example of each kind of training: of a fold, and on all training classes."""

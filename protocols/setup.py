@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.splits import ClassSplit, FoldClasses, SplitError, as_ranges, from_ranges
+from protocols.datasets.splits import ClassSplit, FoldClasses, SplitError, as_ranges, classes_of, is_drawn, trainval_of
 from protocols.training.fold_data import FoldData, fold_data
 from results.records.records import run_fingerprint
 from results.spec.conditions import Conditions
@@ -57,21 +57,25 @@ class Setup:
             epoch: The epoch whose weights are the model, chosen by earlier trainings.
         """
         first = self.split.folds[0]
-        classes = as_ranges(tuple(sorted({*first.train, *first.validation})))
-        spec = self._spec(method, first, "reproduction", number)
-        return spec.changed(train_classes=classes, validation_classes=(), checkpoint_epoch=epoch)
+        classes = FoldClasses(first.fold, trainval_of(first), ())
+        return self._spec(method, classes, "reproduction", number, epoch)
 
-    def _spec(self, method: MethodSpec, classes: FoldClasses, purpose: Purpose, number: int) -> FoldSpec:
+    def _spec(
+        self, method: MethodSpec, classes: FoldClasses, purpose: Purpose, number: int, epoch: int | None = None
+    ) -> FoldSpec:
+        drawn = is_drawn(self.split.name)
         return FoldSpec(
             dataset=self.dataset.name,
             data_fingerprint=self.dataset.fingerprint,
             split=self.split.name,
             fold=classes.fold,
-            train_classes=as_ranges(classes.train),
-            validation_classes=as_ranges(classes.validation),
+            train_classes=() if drawn else as_ranges(classes.train),
+            validation_classes=() if drawn else as_ranges(classes.validation),
+            n_classes=self.dataset.n_classes if drawn else None,
             method=method,
             conditions=self.conditions,
             seed=training_seed(self.seed, self.search, purpose, number, classes.fold),
+            checkpoint_epoch=epoch,
         )
 
     def run_name(self, specs: tuple[FoldSpec, ...], chosen_by: tuple[str, ...] = ()) -> str:
@@ -89,8 +93,7 @@ class Setup:
         Raises:
             SplitError: The specification names a test class for training or validation.
         """
-        used = (*from_ranges(spec.train_classes), *from_ranges(spec.validation_classes))
-        if leaked := set(self.split.test).intersection(used):
+        if leaked := set(self.split.test).intersection(trainval_of(classes_of(spec))):
             raise SplitError(f"fold {spec.fold}: test class {min(leaked)} is used for training or validation")
         return fold_data(self.dataset, spec)
 

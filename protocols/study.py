@@ -204,9 +204,13 @@ class Study:
         """Specify a trial's trainings, one per fold."""
         return self.setup.fold_specs(self.method.at(trial.setting), "search", trial.number)
 
-    def known_specs(self) -> list[FoldSpec]:
-        """List the trainings of all trials so far, without the folds that a raced or failed trial did not get."""
-        return [spec for trial in self.trials() for spec in self.specs(trial)[: _folds(trial)]]
+    def known_trainings(self) -> list[str]:
+        """List the fingerprints of all trials' trainings so far, without folds that a raced or failed trial lacks."""
+        names: list[str] = []
+        for trial in self.trials():
+            running = trial.state == "running"
+            names += [spec.fingerprint for spec in self.specs(trial)] if running else trial.trainings
+        return names
 
     def skipped(self) -> int:
         """Number of trainings that the trials of all searches did not get so far: clearly behind, or failed."""

@@ -71,10 +71,20 @@ def try_out(path: Path) -> None:
 
 def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
     """Write a file atomically and make its folder. Readers see the old content or the new one, never a part."""
+    with atomic_file(path) as partial:
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Provide the name of a file to write. It is renamed to `path` when the block ends without an error, else removed.
+
+    The folder of `path` is made.
+    """
     make_folder(path.parent)
     partial = partial_name(path)
     try:
-        partial.write_bytes(content.encode() if isinstance(content, str) else content)
+        yield partial
         put_in_place(partial, path)
     finally:
         partial.unlink(missing_ok=True)

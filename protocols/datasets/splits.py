@@ -8,8 +8,10 @@ trainval classes (specification, section 11). A drawn split puts the classes int
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from results.spec.mlrc_constants import FOLDS
+from results.spec.training_spec import FoldSpec
 from results.values import fingerprint_of
 
 SPLITS = ("mlrc", "mlrc_conventional", "conventional")
@@ -102,6 +104,7 @@ def drawn_name(rule: str, seed: int) -> str:
     return f"{rule}{_DRAWN}{seed}"
 
 
+@lru_cache(maxsize=4)
 def drawn_order(n_classes: int, seed: int) -> tuple[int, ...]:
     """Return all class ranks in an order that depends only on the seed and the number of classes.
 
@@ -148,6 +151,24 @@ def _reordered(split: ClassSplit, name: str, order: Sequence[int]) -> ClassSplit
 
     folds = tuple(FoldClasses(fold.fold, moved(fold.train), moved(fold.validation)) for fold in split.folds)
     return ClassSplit(name, moved(split.test), folds)
+
+
+def classes_of(spec: FoldSpec) -> FoldClasses:
+    """Return the classes of a training, which has no validation classes if it trains on all classes of its fold."""
+    if spec.n_classes is None:
+        return FoldClasses(spec.fold, from_ranges(spec.train_classes), from_ranges(spec.validation_classes))
+    fold = named_split(spec.split, spec.n_classes, None).folds[spec.fold]
+    return fold if spec.checkpoint_epoch is None else FoldClasses(spec.fold, trainval_of(fold), ())
+
+
+def trainval_of(fold: FoldClasses) -> tuple[int, ...]:
+    """Return the training and validation classes of a fold, in order."""
+    return tuple(sorted({*fold.train, *fold.validation}))
+
+
+def is_drawn(name: str) -> bool:
+    """Tell whether a split of this name puts the classes into a random order."""
+    return _DRAWN in name
 
 
 def as_ranges(ranks: Sequence[int]) -> tuple[tuple[int, int], ...]:

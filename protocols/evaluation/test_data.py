@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.splits import ClassSplit, SplitError, from_ranges
+from protocols.datasets.splits import ClassSplit, SplitError, classes_of, trainval_of
 from protocols.images.packed_images import LabelledImages
 from protocols.images.samples import Samples
 from results.spec.training_spec import FoldSpec
@@ -29,8 +29,7 @@ class TestData:
 
     def check_unseen(self, spec: FoldSpec) -> None:
         """Check that a training uses no test class."""
-        seen = set(from_ranges(spec.train_classes)) | set(from_ranges(spec.validation_classes))
-        overlap = seen & set(self.images.labels.tolist())
+        overlap = set(trainval_of(classes_of(spec))) & set(self.images.labels.tolist())
         if overlap:
             raise SplitError(f"fold {spec.fold}: test class {min(overlap)} was used for training or validation")
 

@@ -128,18 +128,19 @@ def isolated_random_numbers(device: str, *, fill_memory: bool = False) -> Iterat
     `fill_memory` makes torch fill every new tensor with NaN, which shows kernels that leave a part of it unset.
     """
     devices = [torch.device(device)] if device.startswith("cuda") else []
-    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    before = torch.get_deterministic_debug_mode()
     # torch's type hints do not know this setting.
     memory: Any = torch.utils.deterministic
     filled_before = memory.fill_uninitialized_memory
     pythons, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
     with torch.random.fork_rng(devices):
-        torch.use_deterministic_algorithms(True, warn_only=True)
+        # Unlike `use_deterministic_algorithms`, this does not import torch's compiler, which takes 3 seconds.
+        torch.set_deterministic_debug_mode("warn")
         memory.fill_uninitialized_memory = fill_memory
         try:
             yield
         finally:
-            torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+            torch.set_deterministic_debug_mode(before)
             memory.fill_uninitialized_memory = filled_before
             random.setstate(pythons)
             np.random.set_state(numpys)  # noqa: NPY002

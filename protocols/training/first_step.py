@@ -20,7 +20,7 @@ from losses.schedule import SamplePool
 from protocols.machine.torch_state import isolated_random_numbers
 from protocols.training.batches import batches
 from protocols.training.build_method import RefusedError, build_method, has_foreign_code, refusals
-from protocols.training.optimizer import build_optimizer
+from protocols.training.optimizer import build_optimizer, has_usual_arguments, parameter_groups
 from protocols.users_code.sources import explained
 from results.spec.conditions import OptimizerSettings, TrainingSettings
 from results.spec.training_spec import MethodSpec
@@ -109,8 +109,10 @@ class _FirstStep:
         # The small network has no layers of a trunk; `check_training` looks at those of the real one.
         settings = self.training.optimizer.model_copy(update={"layer_decay": None})
         with refusals(settings.name):
-            optimizer = build_optimizer(settings, self.network, self.built, self.spec)
-        for group, key in ((group, key) for group in optimizer.param_groups for key in ("lr", "weight_decay")):
+            groups = parameter_groups(settings, self.network, self.built, self.spec)
+            if self.is_foreign or not has_usual_arguments(settings):
+                build_optimizer(settings, self.network, self.built, self.spec)
+        for group, key in ((group, key) for group in groups for key in ("lr", "weight_decay") if key in group):
             if not group[key] >= 0:  # NaN is not below 0 either.
                 raise RefusedError(f"a {key} of {group[key]:g} is no rate; give 0 or more")
 

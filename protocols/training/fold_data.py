@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.splits import SplitError, from_ranges
+from protocols.datasets.splits import SplitError, classes_of
 from protocols.images.samples import Samples
 from results.spec.training_spec import FoldSpec
 
@@ -29,7 +29,8 @@ class FoldData:
             raise SplitError(
                 f"fold {spec.fold}: class {min(train & validation)} is used for training and for validation"
             )
-        if train != set(from_ranges(spec.train_classes)) or validation != set(from_ranges(spec.validation_classes)):
+        classes = classes_of(spec)
+        if train != set(classes.train) or validation != set(classes.validation):
             raise SplitError(f"fold {spec.fold}: the classes of the images differ from those in the specification")
 
     @property
@@ -40,5 +41,5 @@ class FoldData:
 
 def fold_data(dataset: Dataset, spec: FoldSpec) -> FoldData:
     """Select the images of a training's classes."""
-    train, validation = from_ranges(spec.train_classes), from_ranges(spec.validation_classes)
-    return FoldData(dataset.images.of_classes(train), dataset.images.of_classes(validation))
+    classes = classes_of(spec)
+    return FoldData(dataset.images.of_classes(classes.train), dataset.images.of_classes(classes.validation))

@@ -138,13 +138,15 @@ def study(
     store: StoreAt = STORE,
 ) -> None:
     """Write the searches of an experiment as studies of Optuna, for its plots, its importances and optuna-dashboard."""
+    from reproduce.monitoring.bars import Bars
     from reproduce.outputs.export_studies import export_studies, url_of
     from reproduce.outputs.find_runs import find_experiment
 
-    opened = opened_store(store)
-    names = export_studies(opened, find_experiment(opened, name), to)
+    opened, console = opened_store(store), output_console()
+    with Bars(console) as bars:
+        names = export_studies(opened, find_experiment(opened, name), to, bars.of("writing studies"))
     # The URL is for optuna-dashboard.
-    say(output_console(), f"written to {url_of(to)}: {', '.join(names)}")
+    say(console, f"written to {url_of(to)}: {', '.join(names)}")
 
 
 @app.command()
@@ -158,9 +160,10 @@ def runs(
     A run has a row for each experiment that it is in. Only rows of one experiment and method repeat each other.
     """
     opened = opened_store(store)
-    frames = {name: opened.table(name) for name in ("folds", "runs", "curves", "test_points", "class_scores")}
+    frames = opened.training_tables()
     if frames["folds"].empty:
         raise InputError(f"{opened.url}: there is no finished training yet; make some with `reproduce run`")
+    frames |= {name: opened.table(name) for name in ("runs", "test_points", "class_scores")}
     with new_folder(to) as folder:
         for name, frame in frames.items():
             write = frame.to_parquet if output == "parquet" else frame.to_csv

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,10 +60,10 @@ def plan(
     at_a_time = workers or default_workers(check_device(device))
     where = storage_paths(store, artifacts, cache)
     opened = existing_store(store, artifacts)
-    trained = opened.trainings() if opened else []
+    timings = functools.cache(opened.timings) if opened else tuple
     for opened_session in open_sessions(choices.experiments(experiment), where, console, choices.weights, plan=True):
         *_, session = opened_session.looks()
-        show_plan(forecast.plan(session, opened, trained), rate, at_a_time, session, console)
+        show_plan(forecast.plan(session, opened, timings), rate, at_a_time, session, console)
         show_needs(session, console)
         show_budget(session, opened, console)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -46,10 +47,9 @@ def say_what_is_to_do(session: Session, workers: int, console: Console) -> None:
     """Say how many trainings there are, and how long they take if the store tells. Nothing is said if none is left."""
     from reproduce.run.forecast import expectation, plan
 
-    store = session.store
-    # All trainings of a large store take seconds to read, so they are read only if something is left to do.
-    if any(method.to_do for method in plan(session, store)):
-        say(console, expectation(plan(session, store, store.trainings()), workers, session.experiment.search))
+    plans = plan(session, session.store, functools.cache(session.store.timings))
+    if any(method.to_do for method in plans):
+        say(console, expectation(plans, workers, session.experiment.search))
 
 
 @with_choices

@@ -1,7 +1,8 @@
 """Writes the searches of an experiment as studies of Optuna, for its plots and the dashboard."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import optuna
 import sqlalchemy as sa
 from optuna.trial import FrozenTrial, TrialState
 
+from protocols.images.packing import Progress
 from protocols.search.space import SearchParameter
-from reproduce.errors import InputError
+from reproduce.errors import InputError, writing_to
+from results.atomic_files import atomic_file
 from results.records.records import FoldResult
 from results.records.trials import Trial
 from results.store.searches import StoredStudy
@@ -25,12 +28,15 @@ def url_of(file: Path) -> str:
     return sa.URL.create("sqlite", database=str(file.absolute())).render_as_string()
 
 
-def export_studies(store: Store, experiment: Start, file: Path) -> list[str]:
-    """Write every search with a finished trial as a study into an SQLite file.
+def export_studies(store: Store, experiment: Start, file: Path, progress: Progress | None = None) -> list[str]:
+    """Write every search with a finished trial as a study into an SQLite file, which is complete or not there.
 
     Scores of folds are intermediate values; a trial's times are those of its trainings. A trial that got no more folds
     in a race is pruned; the score that the sampler got is its attribute `expected`. A trial that the method
     refused has failed, with its `reason`.
+
+    Args:
+        progress: Called with the number of written studies, and that of all.
 
     Returns:
         The names of the studies: experiment, method and number of the search.
@@ -45,15 +51,28 @@ def export_studies(store: Store, experiment: Start, file: Path) -> list[str]:
     if not finished:
         raise InputError(f"{experiment.name}: there is no finished trial in {store.url} yet")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    storage = optuna.storages.RDBStorage(url_of(file))
     names = []
-    for (method, search), stored in finished.items():
-        names.append(f"{experiment.name} {method}" + (f" search {search}" if search else ""))
-        study = optuna.create_study(storage=storage, study_name=names[-1], direction="maximize")
-        study.set_user_attr("study", stored.fingerprint)
-        study.add_trials(_trials(stored, store))
-    storage.engine.dispose()
+    with writing_to(file), atomic_file(file.absolute()) as partial, _storage(partial) as storage:
+        for (method, search), stored in finished.items():
+            names.append(f"{experiment.name} {method}" + (f" search {search}" if search else ""))
+            study = optuna.create_study(storage=storage, study_name=names[-1], direction="maximize")
+            study.set_user_attr("study", stored.fingerprint)
+            study.add_trials(_trials(stored, store))
+            if progress is not None:
+                progress(len(names), len(finished))
     return names
+
+
+@contextmanager
+def _storage(file: Path) -> Iterator[optuna.storages.RDBStorage]:
+    """Open a new file, in which the commit of a trial does not wait for the disk: it is synchronised as a whole."""
+    storage = optuna.storages.RDBStorage(url_of(file))
+    sa.event.listen(storage.engine, "connect", lambda one, _: one.execute("PRAGMA synchronous = OFF"))
+    storage.engine.dispose()
+    try:
+        yield storage
+    finally:
+        storage.engine.dispose()
 
 
 def importances(searches: Sequence[StoredStudy]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import fmean
 
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.splits import from_ranges
+from protocols.datasets.splits import classes_of
 from protocols.fit import fit
 from protocols.images.packing import Progress
 from protocols.trunks.embedding_model import weights_with_trunk
@@ -21,7 +21,7 @@ UNTESTED = (
     "Nothing tests this model: it was trained on all classes, those of the test too, so no class is left to measure it "
     "on. The scores of the experiment are those of models that were trained on a part of the classes."
 )
-_OF_A_FOLD = {"fold", "split", "train_classes", "validation_classes", "checkpoint_epoch", "fingerprint"}
+_OF_A_FOLD = {*("fold", "split", "train_classes", "validation_classes", "n_classes", "checkpoint_epoch", "fingerprint")}
 
 
 def checkpoint_epochs(trainings: Sequence[FoldResult], dataset: Dataset) -> list[int]:
@@ -39,7 +39,7 @@ def _checkpoint_epoch(result: FoldResult, dataset: Dataset) -> int:
     spec = result.spec
     if spec.checkpoint_epoch is not None:
         return spec.checkpoint_epoch
-    samples = len(dataset.images.of_classes(from_ranges(spec.train_classes)).labels)
+    samples = len(dataset.images.of_classes(classes_of(spec).train).labels)
     return result.best_iteration // spec.conditions.training.steps_per_epoch(samples)
 
 

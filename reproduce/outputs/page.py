@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
-from reports.figures.search import SearchHistory
-from reports.page.material import Material, MethodSource, version
 from reports.tables.result_table import of_experiment
 from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_cards
 from reproduce.errors import writing_to
-from reproduce.outputs.rerun_commands import rerun_commands
 from reproduce.outputs.tables import published_settings
 from reproduce.run.result_files import latest_name, link_latest, own_name
 from results.answer.values import Answer
@@ -27,12 +24,17 @@ from results.records.artifacts import FigureData, figure_data_path
 from results.store.experiment_results import MeasuredExperiment
 from results.store.searches import StoredStudy
 from results.store.store import Start, Store
+from results.values import fingerprint_of
 from results.wording import first_line
 
 if TYPE_CHECKING:
+    from reports.figures.search import SearchHistory
     from reports.page.figures import Drawn
+    from reports.page.material import Material
 
 _PAGE = "index.html"
+_ROOMS = [Path(__file__).parents[2] / room for room in ("results", "reports", "reproduce")]
+_FIGURES = (".svg", ".png", ".pdf", ".csv")
 
 
 def write_page(name: str, fingerprint: str, store: Store, folder: Path, found: Answer | None = None) -> Path:
@@ -44,15 +46,32 @@ def write_page(name: str, fingerprint: str, store: Store, folder: Path, found: A
     """
     from reports.page.page import build_page
 
-    page_folder = folder / own_name(name, fingerprint)
+    page_folder, stamp = folder / own_name(name, fingerprint), _stamp(fingerprint, store)
     with writing_to(page_folder):
         (page_folder / "figures").mkdir(parents=True, exist_ok=True)  # What cannot be written is said before drawing.
     html, figures = build_page(gather(name, fingerprint, store, found))
     with writing_to(page_folder):
         _write_figures(figures, page_folder / "figures")
-        write_atomically(page_folder / _PAGE, html)
+        write_atomically(page_folder / _PAGE, html + _last_line(page_folder, stamp))
     link_latest(name, fingerprint, store, [page_folder])
     return page_folder / _PAGE
+
+
+def _stamp(fingerprint: str, store: Store) -> str:
+    """Return a hash of what a page is drawn from: what the store has of the experiment, and the suite's own files."""
+    files = sorted(path for room in _ROOMS for path in room.rglob("*.*") if "__pycache__" not in path.parts)
+    code = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+    return fingerprint_of([store.state_of(fingerprint), code])
+
+
+def _last_line(page_folder: Path, stamp: str) -> str:
+    figures = [path for path in (page_folder / "figures").iterdir() if path.suffix in _FIGURES]
+    return f"<!-- drawn from {stamp} with {len(figures)} files of figures -->\n"
+
+
+def _is_current(page: Path, stamp: str) -> bool:
+    """Tell whether a page was drawn from the same, and all its figures are there."""
+    return page.is_file() and page.read_bytes().endswith(_last_line(page.parent, stamp).encode())
 
 
 def gather(name: str, fingerprint: str, store: Store, found: Answer | None = None) -> Material:
@@ -60,6 +79,9 @@ def gather(name: str, fingerprint: str, store: Store, found: Answer | None = Non
 
     `found` is its answer with the trainings, if that is known.
     """
+    from reports.page.material import Material, MethodSource
+    from reproduce.outputs.rerun_commands import rerun_commands
+
     found = found or answer_of(MeasuredExperiment.from_store(store, fingerprint, trainings=True))
     measured, artifacts = of_experiment(found), store.artifacts
     summary = measured.summary
@@ -96,6 +118,7 @@ def histories(
     studies: Mapping[tuple[str, int], StoredStudy], methods: Mapping[str, str], budget: int
 ) -> dict[str, SearchHistory]:
     """Return the first search of each method that has finished trials, with the importances over all its searches."""
+    from reports.figures.search import SearchHistory
     from reproduce.outputs.export_studies import importances  # Imports Optuna.
 
     return {
@@ -107,6 +130,8 @@ def histories(
 
 def drawn_line(origin: str = "") -> str:
     """Say when a page was made, by which version of the suite, and from what."""
+    from reports.page.material import version
+
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return f"Made on {now} by metric-learning-reproductions {version()}{origin}."
 
@@ -114,7 +139,7 @@ def drawn_line(origin: str = "") -> str:
 def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
     written = {name for figure in figures for name in figure.save(folder)}
     for path in folder.iterdir():
-        if path.suffix in (".svg", ".png", ".pdf", ".csv") and path.name not in written:
+        if path.suffix in _FIGURES and path.name not in written:
             path.unlink()
 
 
@@ -135,12 +160,14 @@ def write_sweeps(experiments: Sequence[Start], store: Store, folder: Path) -> It
 
 
 def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path, found: Answer) -> list[str]:
-    """Write the page of a finished run; return lines with the places of figures and page.
+    """Write the page of a finished run, unless it is as it would be; return lines with the places of figures and page.
 
     An error does not end the run; a line then gives the reason.
     """
+    page = folder / own_name(name, fingerprint) / _PAGE
     try:
-        page = write_page(name, fingerprint, store, folder, found)
+        if not _is_current(page, _stamp(fingerprint, store)):
+            write_page(name, fingerprint, store, folder, found)
         return [f"figures (PDF, SVG, PNG): {page.parent / 'figures'}", f"page: {page}"]
     except Exception as error:
         return [f"no page was written ({first_line(error)}); everything is in the store, try `reproduce report {name}`"]

@@ -13,7 +13,7 @@ from protocols.images.packing import Progress
 from protocols.users_code.kept import is_whole
 from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, open_store, storage_paths
-from results.atomic_files import BAD_ZIP, is_sound, partial_name, put_in_place, write_atomically
+from results.atomic_files import BAD_ZIP, atomic_file, is_sound, write_atomically
 from results.records.artifacts import figure_data_path, last_epoch_path, weights_path
 from results.store.check import CheckedRecords, StoreFault, check_records
 from results.store.database import Database
@@ -125,16 +125,15 @@ def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) 
     source = Database(where.store)
     names = files_of(_checked(source, where.artifacts), _files_below(where.artifacts))
     names = [name for name in names if checkpoints or name.parts[0] in (SOURCES, FIGURE_DATA)]
-    partial = partial_name(file.absolute())
-    try:
-        with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(partial, "w") as archive:
-            source.copy_to(Path(folder) / STORE)
-            archive.write(Path(folder) / STORE, STORE, zipfile.ZIP_DEFLATED)
-            for name in names:
-                archive.write(where.artifacts / name, f"{ARTIFACTS}/{name.as_posix()}")
-        put_in_place(partial, file.absolute())
-    finally:
-        partial.unlink(missing_ok=True)
+    with (
+        atomic_file(file.absolute()) as partial,
+        tempfile.TemporaryDirectory() as folder,
+        zipfile.ZipFile(partial, "w") as archive,
+    ):
+        source.copy_to(Path(folder) / STORE)
+        archive.write(Path(folder) / STORE, STORE, zipfile.ZIP_DEFLATED)
+        for name in names:
+            archive.write(where.artifacts / name, f"{ARTIFACTS}/{name.as_posix()}")
     return file.stat().st_size
 
 

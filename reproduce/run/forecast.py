@@ -1,16 +1,14 @@
 """Plans an experiment: counts its trainings, those in the store, and the time of the rest if it is known."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
-from protocols.datasets.splits import from_ranges
+from protocols.datasets.splits import classes_of
 from protocols.setup import Setup
 from reproduce.run.session import Session
-from results.records.records import FoldResult
 from results.spec.search_settings import SearchSettings
 from results.spec.training_spec import FoldSpec
-from results.store.store import Store
+from results.store.store import Store, Timing
 from results.wording import in_words
 
 
@@ -24,7 +22,8 @@ class MethodPlan:
         in_store: How many of them are in the store.
         steps: Number of optimizer steps of a training that early stopping does not end.
         images: Number of images, or rows of features, in the batches of these steps.
-        measured: Seconds of the stored trainings under the same conditions: the method's own, or those of all methods.
+        seconds_each: Mean seconds of stored trainings under the same conditions: the method's own, or those of all
+            methods. None if there is none, or if nothing is left to do.
     """
 
     title: str
@@ -32,7 +31,7 @@ class MethodPlan:
     in_store: int
     steps: int
     images: int
-    measured: tuple[float, ...] = ()
+    seconds_each: float | None = None
 
     @property
     def to_do(self) -> int:
@@ -50,31 +49,45 @@ class MethodPlan:
             return 0.0
         if rate is not None:
             return self.to_do * self.images / rate
-        return self.to_do * fmean(self.measured) if self.measured else None
+        return None if self.seconds_each is None else self.to_do * self.seconds_each
 
 
-def plan(session: Session, store: Store | None, trained: Sequence[FoldResult] = ()) -> list[MethodPlan]:
-    """Plan each method of an opened experiment. The store is only read; None where there is none yet."""
+def plan(
+    session: Session, store: Store | None, timings: Callable[[], Sequence[Timing]] = lambda: ()
+) -> list[MethodPlan]:
+    """Plan each method of an opened experiment.
+
+    Args:
+        store: It is only read; None where there is none yet.
+        timings: Gives how long stored trainings took. It is called if a method has something left to do.
+    """
     plans = []
     for key, study in session.studies(store.searches if store else None).items():
-        setup = study.setup
-        specs = [] if store is None else session.protocol.foreseeable(study)
+        names = [] if store is None else session.protocol.foreseeable(study)
         kinds = session.protocol.kinds(study)
-        conditions = [(kind.dataset, kind.conditions) for kind in kinds]
-        alike = [one for one in trained if (one.spec.dataset, one.spec.conditions) in conditions]
-        own = [one for one in alike if one.spec.method.name == key]
-        steps = max(_steps(setup, kind) for kind in kinds)
+        steps = max(_steps(study.setup, kind) for kind in kinds)
+        trainings = session.protocol.trainings_of(study) - study.skipped()
+        in_store = 0 if store is None else len(store.finished_folds(names))
+        alike = [] if trainings == in_store else timings()
         plans.append(
             MethodPlan(
                 title=session.titles[key],
-                trainings=session.protocol.trainings_of(study) - study.skipped(),
-                in_store=0 if store is None else len(store.finished_folds([spec.fingerprint for spec in specs])),
+                trainings=trainings,
+                in_store=in_store,
                 steps=steps,
-                images=steps * setup.conditions.training.batch_size,
-                measured=tuple(one.wall_time for one in own or alike if one.iterations),
+                images=steps * study.setup.conditions.training.batch_size,
+                seconds_each=_seconds_each(key, kinds, alike),
             )
         )
     return plans
+
+
+def _seconds_each(method: str, kinds: Sequence[FoldSpec], timings: Sequence[Timing]) -> float | None:
+    conditions = [(kind.dataset, kind.conditions) for kind in kinds]
+    alike = [one for one in timings if (one.dataset, one.conditions) in conditions]
+    measured = [one for one in alike if one.method == method] or alike
+    count = sum(one.trainings for one in measured)
+    return sum(one.seconds for one in measured) / count if count else None
 
 
 def expectation(plans: Sequence[MethodPlan], workers: int, search: SearchSettings, rate: float | None = None) -> str:
@@ -97,5 +110,5 @@ def expectation(plans: Sequence[MethodPlan], workers: int, search: SearchSetting
 def _steps(setup: Setup, spec: FoldSpec) -> int:
     if spec.method.loss is None:
         return 0
-    training_images = len(setup.dataset.images.of_classes(from_ranges(spec.train_classes)))
+    training_images = len(setup.dataset.images.of_classes(classes_of(spec).train))
     return spec.conditions.training.max_epochs * spec.conditions.training.steps_per_epoch(training_images)

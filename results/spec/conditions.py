@@ -50,8 +50,8 @@ class OptimizerSettings(Record):
     """
 
     name: Literal["RMSprop", "Adam", "AdamW", "SGD"] = "RMSprop"
-    lr: float = 1e-6
-    weight_decay: float = 1e-4
+    lr: float = Field(default=1e-6, ge=0)
+    weight_decay: float = Field(default=1e-4, ge=0)
     arguments: dict[str, JsonValue] = Field(default={"momentum": 0.9})
     layer_decay: Annotated[float | None, TRAINED_TRUNK] = Field(default=None, gt=0, lt=1)
     weight_decay_of: Literal["all", "matrices"] = "all"

@@ -135,8 +135,10 @@ class FoldSpec(Record):
 
     Attributes:
         fold: Number of the fold, from 0.
-        train_classes: Ranks of the training classes, as inclusive ranges.
-        validation_classes: Ranks of the validation classes, as inclusive ranges.
+        train_classes: Ranks of the training classes, as inclusive ranges; empty with `n_classes`.
+        validation_classes: Ranks of the validation classes, likewise.
+        n_classes: Number of the dataset's classes, for a drawn split, whose name and fold then say which these are:
+            ranges of classes in a random order would be as long as the list of all classes. None for other splits.
         conditions: What the methods of a comparison share. The method can leave parts of it without an effect.
         checkpoint_epoch: The epoch whose weights are the model. It was chosen by the validation of another training.
             A training with this field has no validation classes and runs to its last epoch.
@@ -149,8 +151,9 @@ class FoldSpec(Record):
     data_fingerprint: str
     split: str
     fold: int
-    train_classes: tuple[tuple[int, int], ...]
-    validation_classes: tuple[tuple[int, int], ...]
+    train_classes: tuple[tuple[int, int], ...] = ()
+    validation_classes: tuple[tuple[int, int], ...] = ()
+    n_classes: int | None = Field(default=None, ge=1, exclude_if=lambda value: value is None)
     method: MethodSpec
     conditions: Conditions
     seed: int
@@ -159,7 +162,9 @@ class FoldSpec(Record):
 
     @model_validator(mode="after")
     def _validated_or_settled(self) -> Self:
-        if bool(self.validation_classes) == (self.checkpoint_epoch is not None):
+        if self.n_classes is not None and (self.train_classes or self.validation_classes):
+            raise ValueError("a training has either its classes or the number of all classes, not both")
+        if self.n_classes is None and bool(self.validation_classes) == (self.checkpoint_epoch is not None):
             raise ValueError("a training needs either validation classes or a checkpoint_epoch, not both")
         return self
 

@@ -4,14 +4,18 @@ One SQLite file holds everything; weights are files in the artifact folder. Each
 crash loses no finished training. Threads and processes can use one store at the same time.
 """
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pandas as pd
+from pydantic import ValidationError
 
 from results.frame import (
     ExportedRun,
@@ -21,12 +25,14 @@ from results.frame import (
     runs_table,
     test_points_table,
 )
+from results.records.artifacts import figure_data_path
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
+from results.spec.conditions import Conditions
 from results.store import StoreError
 from results.store.database import AnyRecord, Database
 from results.store.searches import Searches
-from results.values import identity_of
+from results.values import fingerprint_of, identity_of
 
 StoredTable = Literal["runs", "folds", "curves", "test_points", "class_scores", "failures"]
 
@@ -38,6 +44,29 @@ _LISTED = """
     WHERE listed.study IS searched.study AND experiment = ?
     ORDER BY method, search, run
 """
+
+_STATE = (
+    "SELECT sha256 FROM experiments WHERE fingerprint = ?",
+    "SELECT method, search, run, study, sha256 FROM experiment_runs JOIN runs ON fingerprint = run_fingerprint "
+    "WHERE experiment = ? ORDER BY method, search, run",
+    "SELECT method, search, study, number, sha256 FROM experiment_studies JOIN trials USING (study) "
+    "WHERE experiment = ? ORDER BY method, search, number",
+)
+_TIMED = """
+    SELECT json_extract(content, '$.spec.dataset', '$.spec.method.name', '$.spec.conditions') AS kind,
+        count(*) AS trainings, sum(json_extract(content, '$.wall_time')) AS seconds
+    FROM trainings WHERE CASE WHEN json_valid(content) THEN json_extract(content, '$.iterations') > 0 END GROUP BY kind
+"""
+
+
+class Timing(NamedTuple):
+    """How many trainings of a method there are under the same conditions, and their seconds, summed."""
+
+    dataset: str
+    method: str
+    conditions: Conditions
+    trainings: int
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -101,11 +130,25 @@ class Store:
 
     def finished_folds(self, fingerprints: Collection[str]) -> set[str]:
         """Return the fingerprints of those trainings that have a stored result."""
-        return {row["fingerprint"] for row in self.database.rows("SELECT fingerprint FROM trainings")} & {*fingerprints}
+        query = "SELECT fingerprint FROM trainings WHERE fingerprint IN (SELECT value FROM json_each(?))"
+        return {row["fingerprint"] for row in self.database.rows(query, json.dumps([*fingerprints]))}
 
-    def trainings(self) -> list[FoldResult]:
-        """Return the results of all finished trainings."""
-        return [result for _, result in self.database.records(FoldResult, "trainings")]
+    def trainings(self) -> Iterator[FoldResult]:
+        """Yield the results of all finished trainings, one at a time: a store can have more than fit in memory."""
+        return (result for _, result in self.database.records(FoldResult, "trainings"))
+
+    def timings(self) -> list[Timing]:
+        """Return how long the stored trainings took, together those of one method under the same conditions.
+
+        Records are not checked for it: a forecast reads ten thousand of them in a second.
+        """
+        found = []
+        for row in self.database.rows(_TIMED):
+            dataset, method, conditions = json.loads(row["kind"])
+            with suppress(ValidationError):  # Conditions of another release.
+                shared = Conditions.model_validate(conditions)
+                found.append(Timing(dataset, method, shared, row["trainings"], row["seconds"]))
+        return found
 
     def put_fold(self, result: FoldResult) -> None:
         """Store the result of a finished training. If the training has a stored result, that one stays."""
@@ -185,6 +228,14 @@ class Store:
             for row, record in self.database.readable(RunRecord, rows, "runs")
         ]
 
+    def state_of(self, experiment: str) -> str:
+        """Return a hash of all that there is of an experiment; it is equal as long as nothing is added or changed."""
+        rows = [[*row] for query in _STATE for row in self.database.rows(query, experiment)]
+        runs = self.database.rows("SELECT run_fingerprint FROM experiment_runs WHERE experiment = ?", experiment)
+        files = [figure_data_path(self.artifacts, name) for (name,) in sorted(map(tuple, runs))]
+        written = [file.stat().st_mtime_ns for file in files if file.exists()]
+        return fingerprint_of([rows, written, self.count("test_curves")])
+
     def starts(self) -> list[Start]:
         """Return all started experiments, the latest first."""
         rows = self.database.rows(
@@ -212,10 +263,8 @@ class Store:
         match name:
             case "runs":
                 return runs_table(self._exported_runs())
-            case "folds":
-                return folds_table(self.trainings())
-            case "curves":
-                return curves_table(self.trainings())
+            case "folds" | "curves":
+                return self.training_tables()[name]
             case "test_points":
                 return test_points_table(self.test_curves().values())
             case "class_scores":
@@ -223,6 +272,16 @@ class Store:
             case "failures":
                 rows = self.database.rows("SELECT training, reason, at FROM failures ORDER BY id")
                 return pd.DataFrame([tuple(row) for row in rows], columns=["training", "reason", "at"])
+
+    def training_tables(self) -> dict[str, pd.DataFrame]:
+        """Return the tables `folds` and `curves`. All trainings are read once, and some at a time."""
+        trainings, parts = self.trainings(), [(folds_table([]), curves_table([]))]
+        while some := list(islice(trainings, 500)):
+            parts.append((folds_table(some), curves_table(some)))
+        # A frame without rows has no types of columns to keep.
+        folds, curves = (pd.concat(frames[1:] or frames, ignore_index=True) for frames in zip(*parts, strict=True))
+        order = ["dataset", "method", "fold"]
+        return {"folds": folds.sort_values(order, kind="stable", ignore_index=True), "curves": curves}
 
     def _exported_runs(self) -> list[ExportedRun]:
         runs: list[ExportedRun] = []

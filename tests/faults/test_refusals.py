@@ -164,7 +164,7 @@ def test_a_refused_setting_is_a_failed_trial_and_the_search_goes_on(tmp_path):
     assert [(trial.state, trial.reason) for trial in trials[:3:2]] == [("failed", "refused 0"), ("failed", "refused 2")]
     assert study.found_hyperparameters() == trials[3].setting
     assert study.skipped() == 2 * setup.folds
-    assert len(study.known_specs()) == 2 * setup.folds
+    assert len(study.known_trainings()) == 2 * setup.folds
     _, trained = search_of(setup, lambda number: False, log)
     assert len(trained) == 2, "a failed trial is not trained again"
     told = _trials(StoredStudy("f", study.identity, trials))

@@ -265,7 +265,7 @@ def test_before_a_search_no_training_is_foreseeable_and_without_one_all_are(setu
     assert PROTOCOLS["mlrc"].foreseeable(study(setup, OPEN, BUDGET)) == []
     settled = MethodTemplate(method=CONTRASTIVE)
     assert PROTOCOLS["mlrc"].foreseeable(study(setup, settled, BUDGET)) == [
-        job.spec for job in _drive(setup, settled).reproductions
+        job.fingerprint for job in _drive(setup, settled).reproductions
     ]
 
 
@@ -273,10 +273,10 @@ def test_what_is_foreseeable_grows_with_the_search_up_to_all_trainings(setup: Se
     twice, log = replace(BUDGET, searches=2), TrialsInMemory()
     given = Study(setup, OPEN, twice, SAMPLER, log)
     known: list[int] = []
-    made: list[FoldSpec] = []
+    made: list[str] = []
 
     def score(spec: FoldSpec) -> FoldResult:
-        made.append(spec)
+        made.append(spec.fingerprint)
         foreseen = PROTOCOLS["mlrc"].foreseeable(given)
         assert made == foreseen[: len(made)]
         known.append(len(foreseen))

@@ -163,7 +163,7 @@ def test_with_a_single_candidate_there_are_no_choosing_trainings(
     assert PROTOCOLS["standard"].trainings_of(given) == 2
     finals = [job.spec for job in train_jobs(asked[1])]
     assert [spec.checkpoint_epoch for spec in finals] == [max_epochs] * 2
-    assert PROTOCOLS["standard"].foreseeable(given) == finals
+    assert PROTOCOLS["standard"].foreseeable(given) == [spec.fingerprint for spec in finals]
     assert [test.chosen_by for test in tests] == [(), ()]
     assert [spec.checkpoint_epoch for spec in PROTOCOLS["standard"].kinds(given)] == [max_epochs]
 
@@ -171,7 +171,7 @@ def test_with_a_single_candidate_there_are_no_choosing_trainings(
 def test_final_trainings_cannot_be_foreseen_before_their_epoch_is_chosen(setup: Setup) -> None:
     given = study(setup, MethodTemplate(method=CONTRASTIVE), Budget(0, 3))
     asked, _ = drive(given)
-    assert PROTOCOLS["standard"].foreseeable(given) == [job.spec for job in train_jobs(asked[0])]
+    assert PROTOCOLS["standard"].foreseeable(given) == [job.fingerprint for job in train_jobs(asked[0])]
 
 
 def test_a_training_is_never_handed_test_classes(setup: Setup) -> None:

@@ -176,7 +176,7 @@ def test_in_a_race_a_trial_that_is_clearly_behind_gets_no_more_folds(setup: Setu
         steps = finish(search, lambda margin, fold, left=remaining: left.pop(0), 2)
         best, behind = search.trials()
         assert [(trial.state, len(trial.trainings)) for trial in (best, behind)] == [("complete", 4), ("raced", 1)]
-        assert search.known_specs() == [*search.specs(best), search.specs(behind)[0]]
+        assert search.known_trainings() == [spec.fingerprint for spec in (*search.specs(best), search.specs(behind)[0])]
         assert search.found_hyperparameters() == best.setting
         assert [[job.spec.fold for job in jobs] for jobs in steps] == [[0], [1], [2], [3], [0]]
     assert searches[0].skipped() == 6, "three folds in each of the two searches"

@@ -16,8 +16,8 @@ from tests.support.experiment_files import load_experiment
 from tests.support.sample_records import changed_spec, some_result
 
 
-def method(in_store=0, measured=(), trainings=5):
-    return MethodPlan("Triplet", trainings, in_store, steps=100, images=1000, measured=measured)
+def method(in_store=0, seconds_each=None, trainings=5):
+    return MethodPlan("Triplet", trainings, in_store, steps=100, images=1000, seconds_each=seconds_each)
 
 
 def shown(plans, rate=None, workers=1, racing=False):
@@ -30,16 +30,16 @@ def shown(plans, rate=None, workers=1, racing=False):
 
 def test_the_time_comes_from_the_store_or_from_the_rate_or_is_not_known():
     assert method().seconds() is None
-    assert method(measured=(20.0, 40.0)).seconds() == pytest.approx(150)
-    assert method(measured=(20.0,)).seconds(rate=10.0) == pytest.approx(500)
+    assert method(seconds_each=30.0).seconds() == pytest.approx(150)
+    assert method(seconds_each=20.0).seconds(rate=10.0) == pytest.approx(500)
     assert method(in_store=5).seconds() == 0.0
     assert "5 trainings, 0 in the store; how long they take is not known; `plan --rate" in shown([method()])
-    assert "about 2 min left, 1 at a time, by the trainings in the store" in shown([method(measured=(20.0, 40.0))])
+    assert "about 2 min left, 1 at a time, by the trainings in the store" in shown([method(seconds_each=30.0)])
     assert "at most 8 min of training at 10 a second, 1 at a time" in shown([method()], rate=10.0)
     assert "5 trainings, 5 in the store; nothing is left to do" in shown([method(in_store=5)])
-    assert "is not known" in shown([method(), method(measured=(20.0,))])
-    assert "about 2 min left" in shown([method(in_store=5), method(measured=(20.0,))])
-    assert "about 20 s left, 5 at a time" in shown([method(measured=(20.0,))], workers=5)
+    assert "is not known" in shown([method(), method(seconds_each=20.0)])
+    assert "about 2 min left" in shown([method(in_store=5), method(seconds_each=20.0)])
+    assert "about 20 s left, 5 at a time" in shown([method(seconds_each=20.0)], workers=5)
     assert "at most 5 trainings, 0 in the store" in shown([method()], racing=True)
 
 
@@ -64,23 +64,27 @@ def planned(tmp_path):
     overrides = {"methods": ["contrastive", "triplet"], "dataset.root": None}
     experiment = load_experiment("quickstart", overrides)
     session = open_session("q", experiment, storage_paths(str(tmp_path / "s.sqlite")), None)
+    store = open_store(session.paths)
     specs = {
         key: session.setup.fold_specs(study.method.method, "reproduction", 0)[0]
         for key, study in session.planned.items()
     }
-    return lambda *timings: {one.title: one for one in plan(session, None, [t(specs) for t in timings])}
+
+    def seconds(*timings):
+        for timing in timings:
+            store.put_fold(timing(specs))
+        return [one.seconds_each for one in plan(session, store, store.timings)]
+
+    return seconds
 
 
 def test_only_trainings_under_the_same_conditions_are_measurements_and_own_ones_come_first(planned):
     def timing(key, seconds, **changes):
         return lambda specs: some_result(changed_spec(specs[key], **changes), wall_time=seconds)
 
-    none = planned(timing("triplet", 9.0, embedding_size=3), timing("triplet", 9.0, dataset="other"))
-    assert [one.measured for one in none.values()] == [(), ()]
-    found = planned(timing("triplet", 3.0, fold=2), timing("triplet", 5.0, seed=9))
-    assert {one.measured for one in found.values()} == {(3.0, 5.0)}
-    own = planned(timing("triplet", 3.0), timing("contrastive", 5.0))
-    assert sorted(one.measured for one in own.values()) == [(3.0,), (5.0,)]
+    assert planned(timing("triplet", 9.0, embedding_size=3), timing("triplet", 9.0, dataset="other")) == [None, None]
+    assert planned(timing("triplet", 3.0, fold=2), timing("triplet", 5.0, seed=9)) == [4.0, 4.0]
+    assert planned(timing("contrastive", 5.0)) == [5.0, 4.0]
 
 
 @pytest.fixture

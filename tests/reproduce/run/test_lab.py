@@ -412,7 +412,7 @@ def test_searches_find_the_same_with_any_number_of_workers_and_after_any_death(t
     assert deaths > 3
     assert trials_of(killed) == trials_of(four) == trials_of(one)
     assert len({str(trial.setting) for trials in trials_of(one) for trial in trials}) == 2 * 5, "matched by search"
-    made = sorted(spec.fingerprint for study in one for spec in PROTOCOLS["mlrc"].foreseeable(study))
+    made = sorted(name for study in one for name in PROTOCOLS["mlrc"].foreseeable(study))
     for store in stores.values():
         assert sorted(store.table("folds")["fingerprint"]) == made, "no training is started on suspicion"
     states = {trial.state for trials in trials_of(one) for trial in trials}
