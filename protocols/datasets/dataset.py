@@ -78,11 +78,6 @@ class Dataset(ImageListing):
     pictures: LabelledImages | None = None
     oddities: Oddities = field(default_factory=Oddities)
 
-    @property
-    def are_test_classes_given(self) -> bool:
-        """Whether only certain classes can be tested: those of the publisher's queries, or of a given split."""
-        return self.is_split_given or self.is_query is not None
-
 
 @dataclass(frozen=True)
 class DataRequest:
@@ -146,12 +141,12 @@ def from_packing(listing: ImageListing, images: PackedImages, content: str, min_
     )
 
 
-def note_on_queries(listing: ImageListing) -> str | None:
-    """Say how the test images are divided, and how many test classes have no query; None without queries."""
+def note_on_queries(listing: ImageListing, tested: Collection[int]) -> str | None:
+    """Say how the samples of the tested classes are divided, and how many have no query; None without queries."""
     if listing.is_query is None:
         return None
-    tested = listing.labels >= (listing.trainval_classes or 0)
-    queries, gallery = int(np.sum(listing.is_query & tested)), int(np.sum(~listing.is_query & tested))
-    alone = len(np.setdiff1d(listing.labels[tested], listing.labels[listing.is_query]))
+    counts = np.isin(listing.labels, list(tested))
+    queries, gallery = int(np.sum(listing.is_query & counts)), int(np.sum(~listing.is_query & counts))
+    alone = len(np.setdiff1d(listing.labels[counts], listing.labels[listing.is_query]))
     more = f"; {alone:,} test class(es) have no query and only add to the gallery" if alone else ""
     return f"{queries:,} queries are searched for among {gallery:,} others in the gallery{more}"

@@ -65,9 +65,9 @@ class ExportedModel:
 
 
 def data_of_split(dataset: Dataset, split: str | None) -> TestData:
-    """Return the test classes of a split; without one all classes, or those that the publisher's queries have."""
-    if split is None and dataset.is_query is None:
-        return TestData(dataset.images)
+    """Return the test classes of a split; without one all classes, or those that given queries are of."""
+    if split is None and (dataset.is_query is None or not dataset.are_test_classes_given):
+        return TestData(dataset.images, dataset.is_query)
     trainval, given = dataset.trainval_classes, dataset.are_test_classes_given
     return test_data(dataset, named_split(split or "conventional", dataset.n_classes, trainval, test_given=given))
 

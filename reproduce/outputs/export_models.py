@@ -1,6 +1,5 @@
 """Exports models and test embeddings of stored runs as files for other programs."""
 
-import csv
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,10 +10,9 @@ import torch
 from torch import Tensor
 
 from losses.plugin import Normalization
-from protocols.datasets.dataset import Dataset
-from protocols.datasets.feature_files import LABELS_TABLE
+from protocols.datasets.feature_files import write_labels
 from protocols.evaluation.evaluate_run import embed_test
-from protocols.evaluation.test_data import TestData, test_data
+from protocols.evaluation.test_data import test_data
 from protocols.features.feature_rows import FEATURES_FILE
 from protocols.splits import named_split
 from protocols.training.build_method import normalization_of
@@ -122,10 +120,10 @@ def models_normalization(store: Store, spec: FoldSpec) -> Normalization:
 def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: OpenedData, folder: Path) -> None:
     """Write the normalised embeddings of the test images, as they are used for the scores.
 
-    `features.npy` holds the embeddings, float32 of shape (n, d), and `labels.csv` the file name and the class of each
-    row: the folder is a dataset of features. With several folds, the embeddings are those of their ensemble, and
-    `fold_0.npy` and so on hold those of each fold's model. `is_query.npy` (n,) marks the queries, if the dataset
-    defines them.
+    `features.npy` holds the embeddings, float32 of shape (n, d). Beside it `labels.csv` has the file name and the class
+    of each row, and `split.csv` says which are queries, if the dataset does: the folder is a dataset of features. With
+    several folds, the embeddings are those of their ensemble, and `fold_0.npy` and so on hold those of each fold's
+    model.
     """
     specs = [run.training(fold).spec for fold in folds]
     weights = [kept_weights(store, run, spec) for spec in specs]
@@ -143,20 +141,7 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: Open
         files |= {f"fold_{spec.fold}.npy": rows for spec, rows in zip(specs, embedded.by_model, strict=True)}
     for name, embeddings in files.items():
         np.save(folder / name, embeddings.cpu().float().numpy())
-    _write_labels(folder / LABELS_TABLE, dataset, tested)
-    if tested.is_query is not None:
-        np.save(folder / "is_query.npy", tested.is_query)
+    write_labels(dataset, np.flatnonzero(np.isin(dataset.labels, split.test)), folder)
     fingerprints = {f"fold_{spec.fold}": spec.fingerprint for spec in specs}
     origin = {**run_description(run), "normalization": embedded.kind, "models": fingerprints}
     write_json(folder / "origin.json", origin)
-
-
-def _write_labels(path: Path, dataset: Dataset, data: TestData) -> None:
-    tested = np.flatnonzero(np.isin(dataset.images.labels, np.unique(data.images.labels)))
-    classes = [dataset.class_names[rank] for rank in data.images.labels]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if dataset.names:
-            writer.writerows([("file", "label"), *zip((dataset.names[row] for row in tested), classes, strict=True)])
-        else:
-            writer.writerows([("label",), *((name,) for name in classes)])

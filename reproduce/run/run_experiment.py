@@ -184,7 +184,7 @@ def notes_on_data(session: Session) -> list[str]:
     notes = [finding.text for finding in findings]
     if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
         notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
-    if queries := note_on_queries(dataset):
+    if queries := note_on_queries(dataset, session.setup.split.test):
         notes.append(queries)
     return notes
 
