@@ -1,5 +1,6 @@
 """A dataset in the form that protocols use: classes, labels, packed images and a fingerprint."""
 
+import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,9 +13,12 @@ from protocols.images.packed_images import LabelledImages, PackedImages
 from protocols.images.packing import content_hash, equal_rows, pack_files
 from protocols.progress import Progress
 from protocols.samples import Samples
+from results.records.artifacts import Contents
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import OWN_DATA, DataChoice, samples_word
 from results.values import fingerprint_of
+
+_ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,19 @@ def from_packing(listing: ImageListing, images: PackedImages, content: str, min_
         fingerprint=fingerprint_of(identity),
         oddities=Oddities(equal_rows(map(bytes, images.index["hash"])), constant).at(rows),
     )
+
+
+def contents_of(dataset: Dataset) -> Contents:
+    """Return which samples a dataset has. Features of images are known by their images."""
+    samples = dataset.images if dataset.pictures is None else dataset.pictures
+    if isinstance(samples, LabelledImages):
+        hashes = np.ascontiguousarray(samples.images.index["hash"][samples.rows, :8])
+    else:
+        starts = range(0, len(samples), _ROWS_AT_ONCE)
+        parts = (samples.take(np.arange(first, min(first + _ROWS_AT_ONCE, len(samples)))) for first in starts)
+        digests = b"".join(hashlib.sha256(row.data).digest()[:8] for part in parts for row in part)
+        hashes = np.frombuffer(digests, dtype=np.uint8)
+    return Contents(np.asarray(dataset.class_names, dtype=np.str_), dataset.labels, hashes.view(np.uint64).reshape(-1))
 
 
 def note_on_queries(listing: ImageListing, tested: Collection[int]) -> str | None:

@@ -29,10 +29,14 @@ class TestData:
 
     def check_unseen(self, spec: FoldSpec) -> None:
         """Check that a training uses no test class."""
-        seen = set(from_ranges(spec.train_classes)) | set(from_ranges(spec.validation_classes))
-        overlap = seen & set(self.images.labels.tolist())
+        overlap = used_classes(spec) & set(self.images.labels.tolist())
         if overlap:
             raise SplitError(f"fold {spec.fold}: test class {min(overlap)} was used for training or validation")
+
+
+def used_classes(spec: FoldSpec) -> set[int]:
+    """Return the ranks of the classes that a model was trained or selected on."""
+    return {*from_ranges(spec.train_classes), *from_ranges(spec.validation_classes)}
 
 
 def test_data(dataset: Dataset, split: ClassSplit) -> TestData:

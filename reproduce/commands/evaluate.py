@@ -61,5 +61,5 @@ def evaluate(
     say(console, f"{count:,} samples of {classes:,} classes; ± is half the 95 % interval over these classes")
     if queries := note_on_queries(dataset, tested.images.labels):
         say(console, queries)
-    if exported and exported.has_seen(dataset, tested):
-        say(console, "the model was trained or chosen on some of these classes, so the scores are too high")
+    for note in exported.notes_on_seen(dataset, tested) if exported else ():
+        say(console, note)

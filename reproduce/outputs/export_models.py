@@ -12,7 +12,7 @@ from torch import Tensor
 from losses.plugin import Normalization
 from protocols.datasets.feature_files import write_labels
 from protocols.evaluation.evaluate_run import embed_test
-from protocols.evaluation.test_data import test_data
+from protocols.evaluation.test_data import test_data, used_classes
 from protocols.features.feature_rows import FEATURES_FILE
 from protocols.splits import named_split
 from protocols.training.build_method import normalization_of
@@ -20,9 +20,9 @@ from protocols.trunks.embedding_model import weights_with_trunk, without_publish
 from protocols.users_code.kept import remember_kept_sources
 from reproduce.errors import InputError, as_input_errors
 from reproduce.outputs.find_runs import StoredRun
-from reproduce.outputs.portable_model import write_json, write_portable
+from reproduce.outputs.portable_model import SEEN, write_json, write_portable
 from reproduce.run.open_data import OpenedData
-from results.records.artifacts import weights_path
+from results.records.artifacts import Contents, contents_path, weights_path
 from results.records.records import FoldResult
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import FoldSpec
@@ -55,6 +55,9 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
             f"The model of fold {folds[0]} of {run.called}. It was trained on a part of the classes; the table's "
             "separated scores are the mean of all folds' models, each alone."
         )
+    if (contents := contents_path(store.artifacts, specs[0].data_fingerprint)).is_file():
+        used = set[int]().union(*map(used_classes, specs))
+        Contents.load(contents).of_classes(used).save(folder / SEEN)
     with as_input_errors():
         weights = [weights_with_trunk(spec, kept_weights(store, run, spec)) for spec in specs]
     return write_portable(specs, weights, description, folder, onnx=onnx)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
-from protocols.datasets.dataset import Dataset
+from protocols.datasets.dataset import Dataset, contents_of
 from protocols.fit import fit
 from protocols.progress import Progress
 from protocols.splits import from_ranges
@@ -12,7 +12,7 @@ from protocols.trunks.embedding_model import weights_with_trunk
 from reproduce.errors import InputError, WorkFailedError, as_input_errors
 from reproduce.outputs.export_models import models_normalization, run_description
 from reproduce.outputs.find_runs import StoredRun
-from reproduce.outputs.portable_model import write_portable
+from reproduce.outputs.portable_model import SEEN, write_portable
 from reproduce.run.open_data import OpenedData
 from results.records.records import FoldResult
 from results.store.store import Store
@@ -89,6 +89,7 @@ def fit_model(
         "spec": {key: value for key, value in like.model_dump(mode="json").items() if key not in _OF_A_FOLD},
         "provenance": provenance.model_dump(mode="json"),
     }
+    contents_of(dataset).save(folder / SEEN)
     difference = write_portable([like], [weights], description, folder, onnx=onnx)
     said = (
         f"the setting of search {run.record.search}, trained on all {classes} classes ({samples:,} images or rows) for "

@@ -31,6 +31,9 @@ TOLERANCE = 1e-5
 _CHANNELS = 3
 """Exported models take RGB images; a trunk for grey images averages their channels."""
 
+SEEN = "seen.npz"
+"""The file with the `Contents` that an exported model was trained on or chosen by."""
+
 
 class NormalizedModel(nn.Module):
     """A model, or several as an ensemble, with the normalization that comes before embeddings are compared.

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import JsonValue
 from rich.console import Console
 
-from protocols.datasets.dataset import note_on_queries
+from protocols.datasets.dataset import contents_of, note_on_queries
 from protocols.processes import threads_per_training
 from protocols.search.study import Study
 from protocols.users_code.kept import keep_sources
@@ -27,6 +27,7 @@ from reproduce.run.tasks import Executor
 from reproduce.storage import only_run_of
 from reproduce.terminal import show_interim
 from results.atomic_files import try_out, write_atomically
+from results.records.artifacts import contents_path
 from results.spec.data_choice import samples_word
 from results.statistics.findings import data_findings
 from results.statistics.primary_comparison import planned_score, primary_comparison
@@ -110,6 +111,9 @@ def run(
     with only_run_of(session.paths, session.fingerprint), closing(start()) as executor, interrupts.deferred():
         studies = session.studies(store.searches)
         keep_sources(session.paths.artifacts)
+        kept = contents_path(session.paths.artifacts, session.setup.dataset.fingerprint)
+        if not kept.exists():
+            contents_of(session.setup.dataset).save(kept)
         trainings = {key: session.protocol.trainings_of(study) for key, study in studies.items()}
         _say_start(session, executor, console)
         summary = session.summary().model_copy(update={"interim_looks": interim_looks(session)})

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from protocols.datasets import dataset as datasets
 from protocols.datasets import feature_files
 from protocols.datasets.folder import list_folder
 from protocols.datasets.listing import DataError
@@ -181,6 +182,18 @@ def test_equal_and_constant_rows_are_counted(folder, tmp_path):
         "1 group(s) of rows that are equal but of several classes (row 5 = row 63), 1 of them in training and in test; "
         "1 group(s) of equal rows within a class (row 0 = row 1); 1 rows of a single value, such as zero (row 2)"
     )
+
+
+def test_rows_are_known_by_their_values(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "_ROWS_AT_ONCE", 5)
+    halves = some_features().astype(np.float16)
+    np.save(folder / "features.npy", halves)
+    first = datasets.contents_of(opened_features(folder, tmp_path / "cache"))
+    np.save(folder / "features.npy", halves.astype(np.float32)[::-1])
+    second = datasets.contents_of(opened_features(folder, tmp_path / "cache"))
+    assert np.array_equal(first.hashes, second.hashes[::-1])
+    assert len(set(first.hashes.tolist())) == 64
+    assert first.of_classes([2, 5]).names == {"2", "5"}
 
 
 def test_missing_files_are_named(folder):
