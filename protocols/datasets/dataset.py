@@ -119,7 +119,7 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
 
 
 def reads_as_mlrc(dataset: str) -> bool:
-    """Return whether a dataset's images are decoded as in MLRC's code; a user's own are decoded as people see them."""
+    """Return whether a dataset's images are decoded as in MLRC's code; a user's own come upright on white ground."""
     return dataset not in OWN_DATA
 
 

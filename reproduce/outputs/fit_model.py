@@ -69,7 +69,8 @@ def fit_model(
     like = run.trainings[min(run.trainings)].spec
     normalization = models_normalization(store, like)
     dataset = data.of_training(like, run.summary.experiment, f"that {run.called} was tested on")
-    kept = checkpoint_epochs([one for each in runs for one in each.trainings.values()], dataset)
+    trainings = [one for each in runs for one in each.trainings.values()]
+    kept = checkpoint_epochs(trainings, dataset)
     epochs = max(int(like.method.loss is not None), round(fmean(kept)))
     with as_input_errors():
         trained, failure, provenance = fit(like, epochs, dataset, data.device, training)
@@ -95,4 +96,6 @@ def fit_model(
         f"the setting of search {run.record.search}, trained on all {classes} classes ({samples:,} images or rows) for "
         f"{epochs} epochs: the mean of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
     )
+    if like.method.loss is not None and (worse := sum(not one.beats_untrained for one in trainings)):
+        said += f"; {worse} of its {len(trainings)} trainings did not beat the untrained network (`--method untrained`)"
     return said, difference

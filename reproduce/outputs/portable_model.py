@@ -86,7 +86,8 @@ def portable_model(
     if is_frozen:
         for model in models[1:]:
             model.trunk = models[0].trunk
-    return NormalizedModel(models, normalization, shape).eval().requires_grad_(False)
+    model = NormalizedModel(models, normalization, shape).eval().requires_grad_(False)
+    return model.to(memory_format=torch.contiguous_format)  # Of channels-last weights torch's export warns.
 
 
 def write_portable(

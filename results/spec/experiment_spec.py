@@ -117,7 +117,7 @@ class Experiment(Record):
     search: SearchSettings = SearchSettings()
     reproductions: int = Field(default=REPRODUCTIONS, ge=1, le=MOST_REPRODUCTIONS)
     folds: int = Field(default=FOLDS, ge=1, le=FOLDS)
-    seed: int = 0
+    seed: int = Field(default=0, ge=-(2**63), lt=2**63)
     split: Literal["mlrc", "mlrc_conventional", "conventional"] | DrawnSplit | None = None
     proxies: ProxySettings | None = None
     settings: dict[str, dict[str, JsonValue]] = Field(default={})
