@@ -1,6 +1,5 @@
 """A dataset in the form that protocols use: classes, labels, packed images and a fingerprint."""
 
-import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +17,6 @@ from results.spec.conditions import ImageSettings
 from results.spec.data_choice import OWN_DATA, DataChoice, samples_word
 from results.values import fingerprint_of
 
-_ROWS_AT_ONCE = 4096
-
 
 @dataclass(frozen=True)
 class Oddities:
@@ -32,13 +29,6 @@ class Oddities:
 
     equal: tuple[tuple[int, ...], ...] = ()
     constant: tuple[int, ...] = ()
-
-    def at(self, rows: NDArray[np.int64]) -> "Oddities":
-        """Return those among the samples at positions (k,), as positions there."""
-        place = {row: number for number, row in enumerate(rows.tolist())}
-        groups = (tuple(place[row] for row in group if row in place) for group in self.equal)
-        constant = tuple(place[row] for row in self.constant if row in place)
-        return Oddities(tuple(group for group in groups if len(group) > 1), constant)
 
     def phrase(self, listing: ImageListing, tested: Collection[int]) -> str | None:
         """Count and name them, those of several classes in training and in test first; None without any.
@@ -74,13 +64,26 @@ class Dataset(ImageListing):
         images: The n images with their class ranks, or their features.
         fingerprint: Hash of the content. It changes with every file, every class and every image that is left out.
         pictures: The images that the features were computed of, to show them; None if `images` are images.
-        oddities: What is unusual about single samples.
+        hashes: SHA-256 of the file of each image, or of each row of features, (n, 32) uint8; zeros where unknown.
+        constant: Positions of the samples all of whose values are equal.
     """
 
     images: Samples
     fingerprint: str
     pictures: LabelledImages | None = None
-    oddities: Oddities = field(default_factory=Oddities)
+    hashes: NDArray[np.uint8] = field(default_factory=lambda: np.zeros((0, 32), dtype=np.uint8))
+    constant: tuple[int, ...] = ()
+
+    @property
+    def oddities(self) -> Oddities:
+        """What is unusual about single samples."""
+        return Oddities(equal_rows(map(bytes, self.hashes)), self.constant)
+
+    @property
+    def contents(self) -> Contents:
+        """Which samples there are. Features of images are known by their images."""
+        names = np.asarray(self.class_names, dtype=np.str_)
+        return Contents(names, self.labels, np.ascontiguousarray(self.hashes[:, :8]).view(np.uint64).ravel())
 
 
 @dataclass(frozen=True)
@@ -136,26 +139,13 @@ def from_packing(listing: ImageListing, images: PackedImages, content: str, min_
         identity.append(listing.is_query.tolist())
     if listing.is_split_given:
         identity.append({"trainval_classes": listing.trainval_classes})
-    constant = tuple(np.flatnonzero(images.index["constant"]).tolist())
     return Dataset(
         **vars(listing),
         images=LabelledImages(rows, listing.labels, images),
         fingerprint=fingerprint_of(identity),
-        oddities=Oddities(equal_rows(map(bytes, images.index["hash"])), constant).at(rows),
+        hashes=images.index["hash"][rows],
+        constant=tuple(np.flatnonzero(images.index["constant"][rows]).tolist()),
     )
-
-
-def contents_of(dataset: Dataset) -> Contents:
-    """Return which samples a dataset has. Features of images are known by their images."""
-    samples = dataset.images if dataset.pictures is None else dataset.pictures
-    if isinstance(samples, LabelledImages):
-        hashes = np.ascontiguousarray(samples.images.index["hash"][samples.rows, :8])
-    else:
-        starts = range(0, len(samples), _ROWS_AT_ONCE)
-        parts = (samples.take(np.arange(first, min(first + _ROWS_AT_ONCE, len(samples)))) for first in starts)
-        digests = b"".join(hashlib.sha256(row.data).digest()[:8] for part in parts for row in part)
-        hashes = np.frombuffer(digests, dtype=np.uint8)
-    return Contents(np.asarray(dataset.class_names, dtype=np.str_), dataset.labels, hashes.view(np.uint64).reshape(-1))
 
 
 def note_on_queries(listing: ImageListing, tested: Collection[int]) -> str | None:

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.datasets.dataset import DataRequest, Dataset, Oddities
+from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.listing import DataError, ImageListing, check_listing, composed, half_of, ranked, root_of
 from protocols.datasets.split_file import SPLIT_FILE, table_of, with_split
 from protocols.features.feature_rows import FEATURES_FILE, LabelledFeatures
-from protocols.images.packing import cached, equal_rows
+from protocols.images.packing import cached
 from protocols.progress import Progress
 from results.spec.data_choice import FEATURES
 from results.values import fingerprint_of
@@ -41,7 +41,7 @@ def open_features(request: DataRequest) -> Dataset:
     listing = ImageListing(FEATURES, root, class_names, names, labels, half_of(len(class_names)))
     listing = with_split(listing, request.choice.split)
     check_listing(listing, "row")
-    content, oddities = _looked_through(root / FEATURES_FILE, rows, request.progress)
+    content, hashes, constant = _looked_through(root / FEATURES_FILE, rows, request.progress)
     folder = request.cache / f"features-file-{content}"
     cached(folder, lambda partial: np.save(partial / FEATURES_FILE, np.ascontiguousarray(rows)))
     identity: list[Any] = [listing.class_names, hashlib.sha256(listing.labels.tobytes()).hexdigest(), names, content]
@@ -52,7 +52,8 @@ def open_features(request: DataRequest) -> Dataset:
         **vars(listing),
         images=LabelledFeatures(np.arange(len(rows)), listing.labels, folder / FEATURES_FILE),
         fingerprint=fingerprint_of(identity),
-        oddities=oddities,
+        hashes=hashes,
+        constant=constant,
     )
 
 
@@ -127,8 +128,10 @@ def _from_array(path: Path) -> list[str]:
     return names
 
 
-def _looked_through(path: Path, rows: NDArray[Any], progress: Progress | None) -> tuple[str, Oddities]:
-    """Read all values; return the hash of the content, and the equal and the constant rows. Norms must be usable."""
+def _looked_through(
+    path: Path, rows: NDArray[Any], progress: Progress | None
+) -> tuple[str, NDArray[np.uint8], tuple[int, ...]]:
+    """Read all values, whose norms must be usable; return the hash of all, those of the rows, and the constant rows."""
     digest = hashlib.sha256(f"{rows.dtype} {rows.shape}".encode())
     hashes, constant = list[bytes](), list[int]()
     size = max(1, _PART_BYTES // (rows.shape[1] * rows.dtype.itemsize))
@@ -142,9 +145,9 @@ def _looked_through(path: Path, rows: NDArray[Any], progress: Progress | None) -
                 "small for float32, else remove the row, or compute its features again"
             )
         digest.update(part.data)
-        hashes += [hashlib.sha256(row.data).digest() for row in part]
+        hashes += [hashlib.sha256(row.data).digest() for row in part.astype(np.float32)]
         if rows.shape[1] > 1:
             constant += (first + np.flatnonzero((part == part[:, :1]).all(axis=1))).tolist()
         if progress:
             progress(first + len(part), len(rows))
-    return digest.hexdigest(), Oddities(equal_rows(hashes), tuple(constant))
+    return digest.hexdigest(), np.frombuffer(b"".join(hashes), dtype=np.uint8).reshape(-1, 32), tuple(constant)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.export.passes import move_to_device_pass
 
-from protocols.datasets.dataset import Dataset, contents_of
+from protocols.datasets.dataset import Dataset
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.metrics.retrieval import normalized, query_scores
 from protocols.samples import evaluation_batches_of
@@ -57,7 +57,7 @@ class ExportedModel:
 
     def notes_on_seen(self, dataset: Dataset, data: TestData) -> Iterator[str]:
         """Say how many of the tested samples and classes the model was trained or chosen on."""
-        tested, word = contents_of(dataset).of_classes(data.images.labels.tolist()), samples_word(dataset.name)
+        tested, word = dataset.contents.of_classes(data.images.labels.tolist()), samples_word(dataset.name)
         if not self.seen.is_file():
             yield f"which {word} the model was trained on is not known; `run` its experiment again, and export it anew"
             return

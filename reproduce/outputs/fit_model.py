@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
-from protocols.datasets.dataset import Dataset, contents_of
+from protocols.datasets.dataset import Dataset
 from protocols.fit import fit
 from protocols.progress import Progress
 from protocols.splits import from_ranges
@@ -90,7 +90,7 @@ def fit_model(
         "spec": {key: value for key, value in like.model_dump(mode="json").items() if key not in _OF_A_FOLD},
         "provenance": provenance.model_dump(mode="json"),
     }
-    contents_of(dataset).save(folder / SEEN)
+    dataset.contents.save(folder / SEEN)
     difference = write_portable([like], [weights], description, folder, onnx=onnx)
     said = (
         f"the setting of search {run.record.search}, trained on all {classes} classes ({samples:,} images or rows) for "

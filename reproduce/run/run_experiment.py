@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import JsonValue
 from rich.console import Console
 
-from protocols.datasets.dataset import contents_of, note_on_queries
+from protocols.datasets.dataset import note_on_queries
 from protocols.processes import threads_per_training
 from protocols.search.study import Study
 from protocols.users_code.kept import keep_sources
@@ -113,7 +113,7 @@ def run(
         keep_sources(session.paths.artifacts)
         kept = contents_path(session.paths.artifacts, session.setup.dataset.fingerprint)
         if not kept.exists():
-            contents_of(session.setup.dataset).save(kept)
+            session.setup.dataset.contents.save(kept)
         trainings = {key: session.protocol.trainings_of(study) for key, study in studies.items()}
         _say_start(session, executor, console)
         summary = session.summary().model_copy(update={"interim_looks": interim_looks(session)})

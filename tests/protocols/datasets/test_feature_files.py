@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protocols.datasets import dataset as datasets
 from protocols.datasets import feature_files
 from protocols.datasets.folder import list_folder
 from protocols.datasets.listing import DataError
@@ -184,13 +183,12 @@ def test_equal_and_constant_rows_are_counted(folder, tmp_path):
     )
 
 
-def test_rows_are_known_by_their_values(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets, "_ROWS_AT_ONCE", 5)
+def test_rows_are_known_by_their_values(folder, tmp_path):
     halves = some_features().astype(np.float16)
     np.save(folder / "features.npy", halves)
-    first = datasets.contents_of(opened_features(folder, tmp_path / "cache"))
+    first = opened_features(folder, tmp_path / "cache").contents
     np.save(folder / "features.npy", halves.astype(np.float32)[::-1])
-    second = datasets.contents_of(opened_features(folder, tmp_path / "cache"))
+    second = opened_features(folder, tmp_path / "cache").contents
     assert np.array_equal(first.hashes, second.hashes[::-1])
     assert len(set(first.hashes.tolist())) == 64
     assert first.of_classes([2, 5]).names == {"2", "5"}
