@@ -11,6 +11,7 @@ from protocols.datasets.listing import ImageListing, check_listing, named, part_
 from protocols.images.packed_images import LabelledImages, PackedImages
 from protocols.images.packing import Progress, content_hash, equal_rows, pack_files
 from protocols.images.samples import Samples
+from results.records.artifacts import Contents
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import OWN_DATA, DataChoice, samples_word
 from results.values import fingerprint_of
@@ -27,13 +28,6 @@ class Oddities:
 
     equal: tuple[tuple[int, ...], ...] = ()
     constant: tuple[int, ...] = ()
-
-    def at(self, rows: NDArray[np.int64]) -> "Oddities":
-        """Return those among the samples at positions (k,), as positions there."""
-        place = {row: number for number, row in enumerate(rows.tolist())}
-        groups = (tuple(place[row] for row in group if row in place) for group in self.equal)
-        constant = tuple(place[row] for row in self.constant if row in place)
-        return Oddities(tuple(group for group in groups if len(group) > 1), constant)
 
     def phrase(self, listing: ImageListing, tested: Collection[int]) -> str | None:
         """Count and name them, those of several classes in training and in test first; None without any.
@@ -69,18 +63,26 @@ class Dataset(ImageListing):
         images: The n images with their class ranks, or their features.
         fingerprint: Hash of the content. It changes with every file, every class and every image that is left out.
         pictures: The images that the features were computed of, to show them; None if `images` are images.
-        oddities: What is unusual about single samples.
+        hashes: SHA-256 of the file of each image, or of each row of features, (n, 32) uint8; zeros where unknown.
+        constant: Positions of the samples all of whose values are equal.
     """
 
     images: Samples
     fingerprint: str
     pictures: LabelledImages | None = None
-    oddities: Oddities = field(default_factory=Oddities)
+    hashes: NDArray[np.uint8] = field(default_factory=lambda: np.zeros((0, 32), dtype=np.uint8))
+    constant: tuple[int, ...] = ()
 
     @property
-    def are_test_classes_given(self) -> bool:
-        """Whether only certain classes can be tested: those of the publisher's queries, or of a given split."""
-        return self.is_split_given or self.is_query is not None
+    def oddities(self) -> Oddities:
+        """What is unusual about single samples."""
+        return Oddities(equal_rows(map(bytes, self.hashes)), self.constant)
+
+    @property
+    def contents(self) -> Contents:
+        """Which samples there are. Features of images are known by their images."""
+        names = np.asarray(self.class_names, dtype=np.str_)
+        return Contents(names, self.labels, np.ascontiguousarray(self.hashes[:, :8]).view(np.uint64).ravel())
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def from_listing(listing: ImageListing, request: DataRequest) -> Dataset:
 
 
 def reads_as_mlrc(dataset: str) -> bool:
-    """Return whether a dataset's images are decoded as in MLRC's code; a user's own are decoded as people see them."""
+    """Return whether a dataset's images are decoded as in MLRC's code; a user's own come upright on white ground."""
     return dataset not in OWN_DATA
 
 
@@ -136,21 +138,21 @@ def from_packing(listing: ImageListing, images: PackedImages, content: str, min_
         identity.append(listing.is_query.tolist())
     if listing.is_split_given:
         identity.append({"trainval_classes": listing.trainval_classes})
-    constant = tuple(np.flatnonzero(images.index["constant"]).tolist())
     return Dataset(
         **vars(listing),
         images=LabelledImages(rows, listing.labels, images),
         fingerprint=fingerprint_of(identity),
-        oddities=Oddities(equal_rows(map(bytes, images.index["hash"])), constant).at(rows),
+        hashes=images.index["hash"][rows],
+        constant=tuple(np.flatnonzero(images.index["constant"][rows]).tolist()),
     )
 
 
-def note_on_queries(listing: ImageListing) -> str | None:
-    """Say how the test images are divided, and how many test classes have no query; None without queries."""
+def note_on_queries(listing: ImageListing, tested: Collection[int]) -> str | None:
+    """Say how the samples of the tested classes are divided, and how many have no query; None without queries."""
     if listing.is_query is None:
         return None
-    tested = listing.labels >= (listing.trainval_classes or 0)
-    queries, gallery = int(np.sum(listing.is_query & tested)), int(np.sum(~listing.is_query & tested))
-    alone = len(np.setdiff1d(listing.labels[tested], listing.labels[listing.is_query]))
+    counts = np.isin(listing.labels, list(tested))
+    queries, gallery = int(np.sum(listing.is_query & counts)), int(np.sum(~listing.is_query & counts))
+    alone = len(np.setdiff1d(listing.labels[counts], listing.labels[listing.is_query]))
     more = f"; {alone:,} test class(es) have no query and only add to the gallery" if alone else ""
     return f"{queries:,} queries are searched for among {gallery:,} others in the gallery{more}"

@@ -4,9 +4,10 @@
 keeps the features that it started with, whatever becomes of the file.
 `labels.csv` has a header with a column `label`, the class of each row, and optionally a column `file`, its name.
 `labels.npy` (n,) has whole numbers or texts. If there are both, `labels.csv` is read. Blanks around a label do not
-count. Classes are ranked by number if all labels are whole numbers, else in alphabetical order.
+count.
 """
 
+import csv
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.datasets.dataset import DataRequest, Dataset, Oddities
-from protocols.datasets.listing import DataError, ImageListing, check_listing, half_of, root_of
-from protocols.datasets.split_file import composed, table_of, with_split
+from protocols.datasets.dataset import DataRequest, Dataset
+from protocols.datasets.listing import DataError, ImageListing, check_listing, composed, half_of, ranked, root_of
+from protocols.datasets.split_file import SPLIT_FILE, table_of, with_split
 from protocols.images.feature_rows import FEATURES_FILE, LabelledFeatures
-from protocols.images.packing import Progress, cached, equal_rows
+from protocols.images.packing import Progress, cached
 from results.spec.data_choice import FEATURES
 from results.values import fingerprint_of
 
@@ -35,23 +36,43 @@ def open_features(request: DataRequest) -> Dataset:
     root = root_of(FEATURES, request.choice.root, what).resolve()
     rows = _rows(root / FEATURES_FILE)
     given, names = _given_labels(root, len(rows))
-    class_names, labels = _ranked(given)
+    class_names, labels = ranked(given)
     listing = ImageListing(FEATURES, root, class_names, names, labels, half_of(len(class_names)))
     listing = with_split(listing, request.choice.split)
     check_listing(listing, "row")
-    content, oddities = _looked_through(root / FEATURES_FILE, rows, request.progress)
+    content, hashes, constant = _looked_through(root / FEATURES_FILE, rows, request.progress)
     folder = request.cache / f"features-file-{content}"
     cached(folder, lambda partial: np.save(partial / FEATURES_FILE, np.ascontiguousarray(rows)))
     identity: list[Any] = [listing.class_names, hashlib.sha256(listing.labels.tobytes()).hexdigest(), names, content]
-    if listing.is_split_given:
+    if listing.is_split_given or listing.is_query is not None:
         queries = None if listing.is_query is None else listing.is_query.tolist()
         identity.append({"trainval_classes": listing.trainval_classes, "queries": queries})
     return Dataset(
         **vars(listing),
         images=LabelledFeatures(np.arange(len(rows)), listing.labels, folder / FEATURES_FILE),
         fingerprint=fingerprint_of(identity),
-        oddities=oddities,
+        hashes=hashes,
+        constant=constant,
     )
+
+
+def write_labels(dataset: Dataset, rows: NDArray[np.int64], folder: Path) -> None:
+    """Write what belongs beside the features of the samples at positions (k,): names and classes, and a given split.
+
+    `open_features` then reads the folder as the same classes in the same order, with the same queries and gallery.
+    """
+    labels = dataset.labels[rows]
+    names = {"file": [dataset.names[row] for row in rows]} if dataset.names else {}
+    _write_table(folder / LABELS_TABLE, names | {"label": [dataset.class_names[label] for label in labels]})
+    trains = labels < (dataset.trainval_classes or 0) if dataset.are_test_classes_given else np.zeros(len(rows), bool)
+    if dataset.is_query is not None or trains.any():
+        tests = "test" if dataset.is_query is None else np.where(dataset.is_query[rows], "query", "gallery")
+        _write_table(folder / SPLIT_FILE, names | {"split": np.where(trains, "train", tests).tolist()})
+
+
+def _write_table(path: Path, columns: dict[str, list[str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([columns, *zip(*columns.values(), strict=True)])
 
 
 def _loaded(path: Path) -> NDArray[Any]:
@@ -106,18 +127,10 @@ def _from_array(path: Path) -> list[str]:
     return names
 
 
-def _ranked(texts: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    distinct = set(texts)
-    # Python reads no number of several thousand digits.
-    numbers = all(text.isascii() and text.removeprefix("-").isdigit() and len(text) < 1000 for text in distinct)
-    # Ties such as 1 and 01 are ordered by text.
-    class_names = sorted(distinct, key=lambda text: (int(text) if numbers else 0, text))
-    ranks = {name: rank for rank, name in enumerate(class_names)}
-    return tuple(class_names), np.asarray([ranks[text] for text in texts], dtype=np.int64)
-
-
-def _looked_through(path: Path, rows: NDArray[Any], progress: Progress | None) -> tuple[str, Oddities]:
-    """Read all values; return the hash of the content, and the equal and the constant rows. Norms must be usable."""
+def _looked_through(
+    path: Path, rows: NDArray[Any], progress: Progress | None
+) -> tuple[str, NDArray[np.uint8], tuple[int, ...]]:
+    """Read all values, whose norms must be usable; return the hash of all, those of the rows, and the constant rows."""
     digest = hashlib.sha256(f"{rows.dtype} {rows.shape}".encode())
     hashes, constant = list[bytes](), list[int]()
     size = max(1, _PART_BYTES // (rows.shape[1] * rows.dtype.itemsize))
@@ -131,9 +144,9 @@ def _looked_through(path: Path, rows: NDArray[Any], progress: Progress | None) -
                 "small for float32, else remove the row, or compute its features again"
             )
         digest.update(part.data)
-        hashes += [hashlib.sha256(row.data).digest() for row in part]
+        hashes += [hashlib.sha256(row.data).digest() for row in part.astype(np.float32)]
         if rows.shape[1] > 1:
             constant += (first + np.flatnonzero((part == part[:, :1]).all(axis=1))).tolist()
         if progress:
             progress(first + len(part), len(rows))
-    return digest.hexdigest(), Oddities(equal_rows(hashes), tuple(constant))
+    return digest.hexdigest(), np.frombuffer(b"".join(hashes), dtype=np.uint8).reshape(-1, 32), tuple(constant)

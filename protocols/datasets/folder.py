@@ -1,4 +1,4 @@
-"""Any folder of images: `root/class_name/*.jpg`, classes in the alphabetical order of their folders.
+"""Any folder of images: `root/class_name/*.jpg`.
 
 Folders may be nested: a class is the first folder on the way down that holds an image itself, and its name is the whole
 path, such as `alphabet/character`.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from protocols.datasets.listing import DataError, ImageListing, half_of, named
+from protocols.datasets.listing import DataError, ImageListing, half_of, in_class_order, named
 from protocols.datasets.split_file import SPLIT_FILE, with_split
 from results.spec.data_choice import FOLDER
 
@@ -80,23 +80,23 @@ def check_parts(listing: ImageListing) -> None:
 def list_class_folders(root: Path) -> ImageListing:
     """List the images of a folder with one folder per class. A split file is not read."""
     tree = walk(root)
-    classes = _class_folders(tree)
-    rank_of = {folder: rank for rank, folder in enumerate(classes)}
+    class_names = in_class_order(folder.as_posix() for folder in _class_folders(tree))
+    rank_of = {Path(name): rank for rank, name in enumerate(class_names)}
     ranked = sorted(
         (next(rank_of[folder] for folder in path.parents if folder in rank_of), path) for path in tree.images
     )
     return ImageListing(
         FOLDER,
         root,
-        tuple(folder.as_posix() for folder in classes),
+        tuple(class_names),
         tuple(path.as_posix() for _, path in ranked),
         np.asarray([rank for rank, _ in ranked], dtype=np.int64),
-        half_of(len(classes)),
+        half_of(len(class_names)),
         left_out=tree.left_out,
     )
 
 
-def _class_folders(tree: ImageTree) -> list[Path]:
+def _class_folders(tree: ImageTree) -> set[Path]:
     """Return the first folders on the way down that hold an image, and empty ones without a folder in them."""
     with_images = {path.parent for path in tree.images}
     with_folders = {folder.parent for folder in tree.folders if folder != Path()}
@@ -106,7 +106,7 @@ def _class_folders(tree: ImageTree) -> list[Path]:
         is_last = folder in with_images or folder not in with_folders
         if folder != Path() and is_last and classes.isdisjoint(folder.parents):
             classes.add(folder)
-    return sorted(classes)
+    return classes
 
 
 def walk(root: Path) -> ImageTree:

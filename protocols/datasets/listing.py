@@ -1,14 +1,14 @@
 """The classes and images of a dataset before any image is read, and the check that a protocol can use them."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from results.spec.data_choice import FOLDER
+from results.spec.data_choice import FOLDER, OWN_DATA
 
 _MOST_NAMES = 3
 _LEAST_CLASSES = 8
@@ -44,6 +44,7 @@ class ImageListing:
         is_query: (n,), whether an image is a query or in the gallery, if the publisher separates them; else None. It
             matters only for test classes.
         is_split_given: Whether the user's split file says which classes are for the test. Every protocol then uses it.
+            A file that only divides queries and gallery leaves the choice of the classes to the protocol.
         left_out: Phrases with number and names of images and classes that are no part of the data.
     """
 
@@ -62,6 +63,11 @@ class ImageListing:
         """Number of classes."""
         return len(self.class_names)
 
+    @property
+    def are_test_classes_given(self) -> bool:
+        """Whether only certain classes can be tested: those of the publisher's queries, or of a given split."""
+        return self.is_split_given or (self.is_query is not None and self.name not in OWN_DATA)
+
 
 def part_of(listing: ImageListing, rows: NDArray[np.int64], *left_out: str) -> ImageListing:
     """Return the listing of the images at positions (k,), with all its classes; `left_out` adds phrases."""
@@ -69,6 +75,33 @@ def part_of(listing: ImageListing, rows: NDArray[np.int64], *left_out: str) -> I
     is_query = None if listing.is_query is None else listing.is_query[rows]
     phrases = (*listing.left_out, *left_out)
     return replace(listing, names=names, labels=listing.labels[rows], is_query=is_query, left_out=phrases)
+
+
+def composed(name: str) -> str:
+    """Return a name without blanks around it, and with one sign for each letter with an accent.
+
+    macOS writes two signs, and tables have blanks around their cells; all are the same name.
+    """
+    return unicodedata.normalize("NFC", name.strip())
+
+
+def in_class_order(names: Iterable[str]) -> list[str]:
+    """Sort the names of a user's classes: by number if all are whole numbers, else by alphabet, folder by folder.
+
+    Images and their features get the same order, so their halves are the same classes.
+    """
+    plain = {name: composed(name) for name in names}
+    # Python reads no number of several thousand digits.
+    numbers = all(t.isascii() and t.removeprefix("-").isdigit() and len(t) < 1000 for t in plain.values())
+    # Ties such as 1 and 01 are ordered by text.
+    return sorted(plain, key=lambda name: (int(plain[name]) if numbers else 0, plain[name].split("/")))
+
+
+def ranked(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Return the classes among the names of samples, in order, and the rank of each sample's class."""
+    ordered = in_class_order(names)
+    rank_of = {name: rank for rank, name in enumerate(ordered)}
+    return tuple(ordered), np.asarray([rank_of[name] for name in names], dtype=np.int64)
 
 
 def half_of(n_classes: int) -> int:
@@ -112,15 +145,25 @@ def without_small_classes(listing: ImageListing, least: int | None) -> tuple[Ima
 def check_listing(listing: ImageListing, sample: str = "image") -> None:
     """Raise DataError, with all faults, unless there are enough classes and every class has enough images.
 
-    Names must be UTF-8 without control characters, such as those that begin a terminal's escape sequences. If queries
-    and gallery are separated, a test class with a query needs a gallery image, some test class needs a query, and a
-    training class needs one image: the validation skips queries without another image of their class. A test class
-    without a query only adds to the gallery. Otherwise every class needs two images.
+    Names must be UTF-8 without control characters, such as those that begin a terminal's escape sequences. Names of
+    classes must differ in more than tables keep. If queries and gallery are separated, a test class with a query needs
+    a gallery image, some test class needs a query, and a training class needs one image: the validation skips queries
+    without another image of their class. A test class without a query only adds to the gallery. Otherwise every class
+    needs two images.
     """
     faults = [
         f"{listing.name}: the name {name!r} is not UTF-8 or has control characters; rename it"
         for name in (str(listing.root.resolve()), *listing.class_names, *listing.names)
         if not name.isprintable() and any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name)
+    ]
+    alike: dict[str, list[str]] = {}
+    for name in listing.class_names:
+        alike.setdefault(composed(name), []).append(ascii(name))
+    faults += [
+        f"{listing.name}: the classes {' and '.join(sorted(names))} differ in blanks or in how an accent is written, "
+        "which tables do not keep; rename one, or put their samples together"
+        for names in alike.values()
+        if len(names) > 1
     ]
     if listing.n_classes < _LEAST_CLASSES:
         faults.append(
@@ -146,12 +189,13 @@ def _faults_of_counts(listing: ImageListing, sample: str) -> list[str]:
 def _faults_of_queries(listing: ImageListing, sample: str) -> list[str]:
     counts = np.bincount(listing.labels, minlength=listing.n_classes)
     queries = np.bincount(listing.labels[listing.is_query], minlength=listing.n_classes)
-    tested = np.arange(listing.n_classes) >= (listing.trainval_classes or 0)
+    trainval = listing.trainval_classes or 0
+    may_be_tested = np.arange(listing.n_classes) >= (trainval if listing.are_test_classes_given else 0)
     faults = []
     for rank, name in enumerate(listing.class_names):
-        if not counts[rank] or (tested[rank] and queries[rank] == counts[rank]):
+        if not counts[rank] or (may_be_tested[rank] and queries[rank] == counts[rank]):
             what = f"gallery {sample}" if counts[rank] else sample
             faults.append(f"{listing.name}: class {name!r} has no {what}; complete it, or remove the class")
-    if not queries[tested].any():
+    if not queries[trainval:].any():
         faults.append(f"{listing.name}: no test class has a query; name the {sample}s that are searched for")
     return faults

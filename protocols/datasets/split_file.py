@@ -4,11 +4,11 @@ The file has a column `split` and a column `class` or `file`. With both, `class`
 its folder: where queries and gallery have folders of their own, a class is in several. The split is `train` or `test`;
 for files it is also `query` or `gallery`, which divides the test images as In-Shop does. Training classes are ranked
 before test classes, so that MLRC's four folds are cut from them as from the fixed training classes of other datasets
-(specification, section 11). A class cannot be on both sides, since MLRC tests on classes that no training sees.
+(specification, section 11). A class cannot be on both sides, since MLRC tests on classes that no training sees. If all
+files are queries or gallery, the protocol chooses the test classes as it does without a file.
 """
 
 import csv
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.datasets.listing import DataError, ImageListing
+from protocols.datasets.listing import DataError, ImageListing, composed, half_of, ranked
 from results.spec.data_choice import FEATURES
 
 SPLIT_FILE = "split.csv"
@@ -46,19 +46,21 @@ def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
     if {"class", "file"} <= table.keys():
         if listing.name == FEATURES:
             raise DataError(f"{path}: has a column class, but the labels of the features are their classes; remove it")
-        classes, labels = np.unique(_values(path, table, "file", "class", names), return_inverse=True)
-        listing = replace(listing, class_names=tuple(classes.tolist()), labels=labels.astype(np.int64))
+        class_names, labels = ranked(_values(path, table, "file", "class", names))
+        listing = replace(listing, class_names=class_names, labels=labels, trainval_classes=half_of(len(class_names)))
     parts = np.asarray(_values(path, table, key, "split", names, _PARTS if key == "file" else _PARTS[:2]))
     if key == "class":
         parts = parts[listing.labels]
-    trains = _training_classes(path, listing, parts)
+    is_query, trains = _queries(path, parts), _training_classes(path, listing, parts)
+    if is_query is not None and not trains.any():
+        return replace(listing, is_query=is_query)
     order = np.argsort(~trains, kind="stable")
     return replace(
         listing,
         class_names=tuple(listing.class_names[rank] for rank in order),
         labels=np.argsort(order)[listing.labels],
         trainval_classes=int(trains.sum()),
-        is_query=_queries(path, parts),
+        is_query=is_query,
         is_split_given=True,
     )
 
@@ -126,11 +128,6 @@ def _values(
         + [f"{path}: names the {key} {name!r}, which is not there; correct or remove the line" for name in others]
     )
     return [value_of[composed(name)] for name in names]
-
-
-def composed(name: str) -> str:
-    """Return a name with one sign for each letter with an accent; macOS writes two, and both are the same name."""
-    return unicodedata.normalize("NFC", name)
 
 
 def _raise_if_any(faults: Iterable[str]) -> None:

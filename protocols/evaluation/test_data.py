@@ -29,9 +29,14 @@ class TestData:
 
     def check_unseen(self, spec: FoldSpec) -> None:
         """Check that a training uses no test class."""
-        overlap = set(trainval_of(classes_of(spec))) & set(self.images.labels.tolist())
+        overlap = used_classes(spec) & set(self.images.labels.tolist())
         if overlap:
             raise SplitError(f"fold {spec.fold}: test class {min(overlap)} was used for training or validation")
+
+
+def used_classes(spec: FoldSpec) -> set[int]:
+    """Return the ranks of the classes that a model was trained or selected on."""
+    return set(trainval_of(classes_of(spec)))
 
 
 def test_data(dataset: Dataset, split: ClassSplit) -> TestData:

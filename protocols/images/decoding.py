@@ -1,7 +1,8 @@
 """Decoding of image files as RGB with 8 bits per channel.
 
-A picture is decoded as people see it: on white ground where it is transparent, and turned upright as its EXIF tag says.
-MLRC's code does neither, so the published datasets are decoded without (`as_mlrc`).
+A picture is put on white ground where it is transparent, and turned upright as its EXIF tag says. MLRC's code does
+neither, so the published datasets are decoded without (`as_mlrc`). Colours are the numbers in the file: colour profiles
+such as Display P3 are not applied.
 """
 
 from pathlib import Path

@@ -21,7 +21,7 @@ INDEX_DTYPE = np.dtype(
 single colour, and its file's hash. A broken file has the shape 0 x 0.
 """
 AS_IT_IS, BROKEN, AS_SEEN = 0, 1, 2
-"""How an image was decoded: to Pillow's RGB, not at all, or to another picture, as people see it."""
+"""How an image was decoded: to Pillow's RGB, not at all, or to an upright picture on white ground."""
 
 
 @dataclass(frozen=True)

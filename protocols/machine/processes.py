@@ -10,6 +10,7 @@ import os
 import pickle
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -40,6 +41,9 @@ _SLOW_SECONDS = 60
 
 _EXIT_SECONDS = 5
 """How long a process whose connection has ended may take to exit by itself."""
+
+_LONGEST_FOLDER = 60
+"""Bytes of the name of a folder for sockets. With their own names a system takes 104 to 108."""
 
 _starting = threading.Lock()
 
@@ -83,6 +87,12 @@ def set_variables(values: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
+def socket_folder() -> str:
+    """Return a folder for sockets: that of temporary files, or the system's if batch systems give a long name."""
+    folder = tempfile.gettempdir()
+    return folder if len(os.fsencode(folder)) <= _LONGEST_FOLDER else "/tmp"
+
+
 @contextmanager
 def starting(threads: int | None = None) -> Iterator[None]:
     """Start processes within the block; without a number of threads each has `threads_per_training()` of a CPU.
@@ -95,15 +105,17 @@ def starting(threads: int | None = None) -> Iterator[None]:
     variables = {**dict.fromkeys(THREAD_VARIABLES, str(threads or threads_per_training())), "PYTHONSAFEPATH": "1"}
     with _starting:
         resource_tracker.ensure_running()  # Its start lets signals through, so it comes before they are blocked.
-        before = {name: os.environ.get(name) for name in variables}
+        before, folder = {name: os.environ.get(name) for name in variables}, tempfile.tempdir
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         program = vars(sys.modules["__main__"])
         origin: dict[str, Any] = {name: program.pop(name) for name in ("__file__", "__spec__") if name in program}
         program["__spec__"] = None
         os.environ.update(variables)
+        tempfile.tempdir = socket_folder()  # multiprocessing asks here where its sockets may be.
         try:
             yield
         finally:
+            tempfile.tempdir = folder
             program.update(origin)
             set_variables(before)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)

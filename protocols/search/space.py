@@ -35,6 +35,9 @@ class SearchParameter(Record):
             if self.scale == "choice":
                 raise ValueError("has choices to search, not a range")
             check_bounds(self.scale, self.low, self.high)
+        choices = self.choices or ()
+        if twice := [choice for place, choice in enumerate(choices) if choice in choices[:place]]:
+            raise ValueError(f"{self.target}: the choice {twice[0]!r} equals one before it; name each once")
         return self
 
     @property

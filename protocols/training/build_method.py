@@ -25,7 +25,13 @@ from protocols.users_code.sources import SourceError, place_of, words_of
 from results.spec.source_names import SourceName
 from results.spec.training_spec import Component, FoldSpec, MethodSpec, nested_components
 
-SMALL = {"num_classes": 17, "embedding_size": 4, "training_images": 68, "batch_size": 32, "class_counts": [4] * 17}
+SMALL: dict[str, Any] = {
+    "num_classes": 17,
+    "embedding_size": 4,
+    "training_images": 68,
+    "batch_size": 32,
+    "class_counts": [4] * 17,
+}
 """The sizes with which a component is built on trial. By the odd number of classes, parameters of classes are known."""
 
 _OWN_MINERS = SimpleNamespace(MultiSimilarityMiner=losses.MultiSimilarityMiner)

@@ -119,7 +119,7 @@ def _facts(loss: nn.Module, component: Component) -> LossFacts:
     shapes = [parameter.shape for parameter in loss.parameters() if parameter.requires_grad]
     size, classes = SMALL["embedding_size"], SMALL["num_classes"]
     is_proxies = any(len(shape) == 2 and size in shape and shape.numel() // size % classes == 0 for shape in shapes)
-    parameters = ("proxies" if is_proxies else "others") if shapes else None
+    parameters: Literal["proxies", "others"] | None = ("proxies" if is_proxies else "others") if shapes else None
     return LossFacts(needs.validation, needs.warmup_epochs, parameters, numbers)
 
 

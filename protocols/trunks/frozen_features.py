@@ -5,9 +5,7 @@ only on the data, the trunk with its weights, the resize and the crop. An interr
 next call.
 """
 
-import csv
 import shutil
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from protocols.images.packing import Progress, cache_lock
 from protocols.images.samples import evaluation_batches_of
 from protocols.machine.torch_state import isolated_random_numbers, use_precision
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
-from results.atomic_files import atomic_folder, put_in_place
+from results.atomic_files import put_in_place
 from results.spec.conditions import ImageSettings
 from results.spec.trunk_spec import TrunkSpec
 from results.values import fingerprint_of
@@ -59,29 +57,6 @@ def with_features(
             _compute(images, trunk, settings, folder, torch.device(device), progress)
     features = LabelledFeatures(np.arange(len(images)), images.labels, folder / FEATURES_FILE)
     return replace(dataset, images=features, pictures=images)
-
-
-def write_features(dataset: Dataset, to: Path) -> None:
-    """Write the features of a dataset as a folder of features: the rows, the classes and names, and a given split.
-
-    The folder must not exist or must be empty.
-    """
-    features = dataset.images
-    assert isinstance(features, LabelledFeatures)
-    classes = [dataset.class_names[label] for label in features.labels]
-    with atomic_folder(to) as partial:
-        shutil.copyfile(features.path, partial / FEATURES_FILE)
-        _write_table(partial / "labels.csv", ("file", "label"), zip(dataset.names, classes, strict=True))
-        if dataset.is_split_given:
-            trains = features.labels < (dataset.trainval_classes or 0)
-            queries = "test" if dataset.is_query is None else np.where(dataset.is_query, "query", "gallery")
-            parts = np.where(trains, "train", queries).tolist()
-            _write_table(partial / "split.csv", ("file", "split"), zip(dataset.names, parts, strict=True))
-
-
-def _write_table(path: Path, header: tuple[str, str], rows: Iterable[tuple[str, str]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
 
 
 def _compute(

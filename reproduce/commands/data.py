@@ -85,7 +85,6 @@ def _faults(
 ) -> list[str]:
     """Say what is found in a folder of images, and return its faults."""
     from protocols.datasets.data_check import check_images
-    from protocols.datasets.dataset import note_on_queries
     from protocols.datasets.published import compare_counts
     from protocols.datasets.splits import SplitError
 
@@ -99,8 +98,6 @@ def _faults(
         differing = [what for what, here, there in counts if here != there]
     left, found, oddities = check_images(listing, choice.min_images, choice.skip_broken_images, decoding)
     say(console, f"{choice.name}: {len(left.names):,} images of {len(left.class_names):,} classes")
-    if queries := note_on_queries(left):
-        say(console, queries)
     for phrase in left.left_out:
         say(console, f"left out: {phrase}")
     if oddities:
@@ -121,10 +118,10 @@ def _say_split(listing: ImageListing, console: Console) -> ClassSplit:
     """Say which classes and how many samples a run would train, validate and test on; raise SplitError if none can."""
     import numpy as np
 
+    from protocols.datasets.dataset import note_on_queries
     from protocols.datasets.splits import named_split
 
-    given = listing.is_split_given or listing.is_query is not None
-    split = named_split("mlrc", listing.n_classes, listing.trainval_classes, test_given=given)
+    split = named_split("mlrc", listing.n_classes, listing.trainval_classes, test_given=listing.are_test_classes_given)
     counts, fold = np.bincount(listing.labels, minlength=listing.n_classes), split.folds[0]
     fewest = min(int(counts[list(each.train)].sum()) for each in split.folds)
     say(
@@ -133,6 +130,8 @@ def _say_split(listing: ImageListing, console: Console) -> ClassSplit:
         f"{len(fold.train):,} classes and validates on {len(fold.validation):,}, with {fewest:,} training samples at "
         f"least, which have at most {fewest - 1:,} principal components",
     )
+    if queries := note_on_queries(listing, split.test):
+        say(console, queries)
     return split
 
 

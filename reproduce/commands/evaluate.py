@@ -27,7 +27,7 @@ def evaluate(
     """
     import torch
 
-    from protocols.datasets.dataset import DataRequest
+    from protocols.datasets.dataset import DataRequest, note_on_queries
     from protocols.datasets.dataset_registry import open_dataset
     from protocols.trunks.frozen_features import with_features
     from protocols.trunks.trunk_registry import identified_trunk
@@ -59,5 +59,7 @@ def evaluate(
     show_rows(str(data or name), ("metric", "score", "±"), rows, right=("score", "±"), console=console)
     count, classes = len(tested.images), len(set(tested.images.labels.tolist()))
     say(console, f"{count:,} samples of {classes:,} classes; ± is half the 95 % interval over these classes")
-    if exported and exported.has_seen(dataset, tested):
-        say(console, "the model was trained or chosen on some of these classes, so the scores are too high")
+    if queries := note_on_queries(dataset, tested.images.labels):
+        say(console, queries)
+    for note in exported.notes_on_seen(dataset, tested) if exported else ():
+        say(console, note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -35,8 +36,10 @@ def extract(
     """
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import open_dataset
+    from protocols.datasets.feature_files import write_labels
+    from protocols.images.feature_rows import FEATURES_FILE, LabelledFeatures
     from protocols.trunks.embedding_model import check_images_fit
-    from protocols.trunks.frozen_features import with_features, write_features
+    from protocols.trunks.frozen_features import with_features
     from protocols.trunks.trunk_registry import TRUNKS, identified_trunk
     from reproduce.run.devices import check_device, use_gpu
     from results.spec.conditions import ImageSettings
@@ -56,8 +59,13 @@ def extract(
         dataset = open_dataset(DataRequest(choice, images, kept, bars.of("decoding images")))
         use_gpu(where)
         featured = with_features(dataset, spec, images, kept, where, bars.of("computing features"))
-        write_features(featured, folder)
+        features = featured.images
+        assert isinstance(features, LabelledFeatures)
+        shutil.copyfile(features.path, folder / FEATURES_FILE)
+        write_labels(featured, features.rows, folder)
     for phrase in featured.left_out:
         say(console, f"left out: {phrase}")
-    width = featured.images.width  # type: ignore[union-attr]
-    say(console, f"{to}: {len(featured.names):,} rows of {width} features, {featured.n_classes:,} classes, from {name}")
+    say(
+        console,
+        f"{to}: {len(featured.names):,} rows of {features.width} features, {featured.n_classes:,} classes, from {name}",
+    )

@@ -97,8 +97,8 @@ def status(store: StoreAt = STORE) -> None:
             (one.method, one.source, str(one.trainings), one.last[:19], ", ".join(one.experiments) or "-")
             for one in trained
         ]
-        columns = ("method", "class with the hash of its source", "trainings", "last trained", "in the tables of")
-        show_rows("versions of your own classes, the latest first", columns, rows, right={"trainings"})
+        heads = ("method", "class with the hash of its source", "trainings", "last trained", "in the tables of")
+        show_rows("versions of your own classes, the latest first", heads, rows, right={"trainings"})
     for failure in failures.tail(_LATEST_FAILURES).itertuples():
         say(console, f"failure at {str(failure.at)[:19]}: {failure.reason}")
 

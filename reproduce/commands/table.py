@@ -169,9 +169,11 @@ def claims(
 
     read = _read_claims(file)
     opened = existing_store(store)
-    if opened is None:
-        typer.echo(f"{store}: there is no store yet, so the suite's own records in results/measured answer", err=True)
     stored = kept_experiments() if opened is None else stored_experiments(opened)
+    if opened is None:
+        own = "so the suite's own records in results/measured answer"
+        none = "and an installed package has no records of the suite's own, so print alone is judged"
+        typer.echo(f"{store}: there is no store yet, {own if stored else none}", err=True)
     _warn_of_names(read, stored)
     title = "Claims" if file else "Main claims of the papers"
     print_table(claims_table(answer_claims(read, stored, any_dataset), title), output)

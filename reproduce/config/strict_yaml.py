@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from reproduce.errors import InputError, nearest_first, read_text
+from reproduce.errors import InputError, read_text
 from results.values import flat
 from results.wording import first_line
 
@@ -118,8 +119,9 @@ def named_file(name: str, folder: Path, what: str) -> Path:
         return Path(name)
     if (path := folder / f"{name}.yaml").is_file():
         return path
-    known = nearest_first(name, names_in(folder))
-    raise InputError(f"unknown {what} {name!r}; known are {known}, or give the path of a .yaml file")
+    near = ", ".join(get_close_matches(name, names_in(folder)))
+    meant = f"did you mean {near}? " if near else ""
+    raise InputError(f"unknown {what} {name!r}; {meant}`reproduce {what}s` lists all; or give the path of a .yaml file")
 
 
 def names_in(folder: Path) -> list[str]:

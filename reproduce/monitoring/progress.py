@@ -90,9 +90,9 @@ class RunProgress(Progress):
         done = self.made[method] + self.found[method]
         # A log gets a line per trial or run, not per training.
         is_whole = job.spec.checkpoint_epoch is not None or done % self.folds == 0
-        scores = f"{best.best_map_at_r or 0.0:.4f} (untrained {best.untrained_map_at_r or 0.0:.4f})"
-        count = f"{done} of {self.totals[method]} trainings"
-        note = f"{phase}, {count}, best fold's validation MAP@R {scores}"
+        note = f"{phase}, {done} of {self.totals[method]} trainings"
+        if best.best_map_at_r is not None:  # Without validation classes there is none.
+            note += f", best fold's validation MAP@R {best.best_map_at_r:.4f} (untrained {best.untrained_map_at_r:.4f})"
         self._note(method, note, say=not from_store and is_whole)
 
     def _note(self, method: str, note: str, *, say: bool) -> None:

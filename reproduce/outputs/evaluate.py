@@ -1,35 +1,38 @@
 """Scores an exported model, a trunk or features on data that nothing is trained on."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.export.passes import move_to_device_pass
 
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.splits import SplitError, named_split
+from protocols.datasets.splits import named_split
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.images.samples import evaluation_batches_of
 from protocols.machine.torch_state import use_precision
 from protocols.metrics.retrieval import normalized, query_scores
 from reproduce.errors import InputError, read_text
+from reproduce.outputs.portable_model import SEEN
 from results.answer.intervals import Interval, student_t_interval
+from results.records.artifacts import Contents
 from results.spec.conditions import ImageSettings
+from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.spec.training_spec import FoldSpec
 from results.wording import first_line
 
 
 @dataclass(frozen=True)
 class ExportedModel:
-    """A model that `export model` or `fit` wrote, how it gets images, and what `model.json` says of it."""
+    """A model that `export model` or `fit` wrote, how it gets images, and the file of what it has seen."""
 
     program: Path
     images: ImageSettings
-    about: dict[str, Any]
+    seen: Path
 
     @classmethod
     def read(cls, folder: Path) -> "ExportedModel":
@@ -39,7 +42,7 @@ class ExportedModel:
             images = ImageSettings.model_validate(about["spec"]["conditions"]["images"])
         except (InputError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{folder}: holds no model; give a folder that `export model` or `fit` wrote") from error
-        return cls(folder / "model.pt2", images, about)
+        return cls(folder / "model.pt2", images, folder / SEEN)
 
     def embed(self, data: TestData, device: torch.device) -> Tensor:
         """Compute normalized embeddings (n, d)."""
@@ -52,22 +55,30 @@ class ExportedModel:
         except (OSError, RuntimeError, ValueError, AssertionError) as error:
             raise InputError(f"{self.program}: cannot embed these data ({first_line(error)})") from error
 
-    def has_seen(self, dataset: Dataset, data: TestData) -> bool:
-        """Whether the model was trained or chosen on a class that it is tested on."""
-        specs = [FoldSpec.model_validate(model["spec"]) for model in self.about.get("models", [])]
-        try:
-            for spec in specs:
-                if spec.data_fingerprint == dataset.fingerprint:
-                    data.check_unseen(spec)
-        except SplitError:
-            return True
-        return bool(self.about.get("trained_on", {}).get("data_fingerprint") == dataset.fingerprint)
+    def notes_on_seen(self, dataset: Dataset, data: TestData) -> Iterator[str]:
+        """Say how many of the tested samples and classes the model was trained or chosen on."""
+        tested, word = dataset.contents.of_classes(data.images.labels.tolist()), samples_word(dataset.name)
+        if not self.seen.is_file():
+            yield f"which {word} the model was trained on is not known; `run` its experiment again, and export it anew"
+            return
+        seen = Contents.load(self.seen)
+        again = tested.at(np.isin(tested.hashes, seen.hashes[seen.hashes > 0]))
+        if again.names:
+            yield (
+                f"the model was trained or chosen on {len(again.labels):,} of these {word}, of {len(again.names):,} "
+                "classes, so the scores are too high"
+            )
+        if named := (tested.names & seen.names) - again.names:
+            yield (
+                f"{len(named):,} of these classes have the name of a class that the model was trained or chosen on "
+                f"({min(named)}); if they are the same, the scores are too high"
+            )
 
 
 def data_of_split(dataset: Dataset, split: str | None) -> TestData:
-    """Return the test classes of a split; without one all classes, or those that the publisher's queries have."""
-    if split is None and dataset.is_query is None:
-        return TestData(dataset.images)
+    """Return the test classes of a split; without one all classes, or those that given queries are of."""
+    if split is None and (dataset.is_query is None or not dataset.are_test_classes_given):
+        return TestData(dataset.images, dataset.is_query)
     trainval, given = dataset.trainval_classes, dataset.are_test_classes_given
     return test_data(dataset, named_split(split or "conventional", dataset.n_classes, trainval, test_given=given))
 

@@ -1,6 +1,5 @@
 """Exports models and test embeddings of stored runs as files for other programs."""
 
-import csv
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,20 +10,19 @@ import torch
 from torch import Tensor
 
 from losses.plugin import Normalization
-from protocols.datasets.dataset import Dataset
-from protocols.datasets.feature_files import LABELS_TABLE
+from protocols.datasets.feature_files import write_labels
 from protocols.datasets.splits import named_split
 from protocols.evaluation.evaluate_run import embed_test
-from protocols.evaluation.test_data import TestData, test_data
+from protocols.evaluation.test_data import test_data, used_classes
 from protocols.images.feature_rows import FEATURES_FILE
 from protocols.training.build_method import normalization_of
 from protocols.trunks.embedding_model import weights_with_trunk, without_published_weights
 from protocols.users_code.kept import remember_kept_sources
 from reproduce.errors import InputError, as_input_errors
 from reproduce.outputs.find_runs import StoredRun
-from reproduce.outputs.portable_model import write_json, write_portable
+from reproduce.outputs.portable_model import SEEN, write_json, write_portable
 from reproduce.run.open_data import OpenedData
-from results.records.artifacts import weights_path
+from results.records.artifacts import Contents, contents_path, weights_path
 from results.records.records import FoldResult
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import FoldSpec
@@ -57,6 +55,9 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
             f"The model of fold {folds[0]} of {run.called}. It was trained on a part of the classes; the table's "
             "separated scores are the mean of all folds' models, each alone."
         )
+    if (contents := contents_path(store.artifacts, specs[0].data_fingerprint)).is_file():
+        used = set[int]().union(*map(used_classes, specs))
+        Contents.load(contents).of_classes(used).save(folder / SEEN)
     with as_input_errors():
         weights = [weights_with_trunk(spec, kept_weights(store, run, spec)) for spec in specs]
     return write_portable(specs, weights, description, folder, onnx=onnx)
@@ -122,10 +123,10 @@ def models_normalization(store: Store, spec: FoldSpec) -> Normalization:
 def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: OpenedData, folder: Path) -> None:
     """Write the normalised embeddings of the test images, as they are used for the scores.
 
-    `features.npy` holds the embeddings, float32 of shape (n, d), and `labels.csv` the file name and the class of each
-    row: the folder is a dataset of features. With several folds, the embeddings are those of their ensemble, and
-    `fold_0.npy` and so on hold those of each fold's model. `is_query.npy` (n,) marks the queries, if the dataset
-    defines them.
+    `features.npy` holds the embeddings, float32 of shape (n, d). Beside it `labels.csv` has the file name and the class
+    of each row, and `split.csv` says which are queries, if the dataset does: the folder is a dataset of features. With
+    several folds, the embeddings are those of their ensemble, and `fold_0.npy` and so on hold those of each fold's
+    model.
     """
     specs = [run.training(fold).spec for fold in folds]
     weights = [kept_weights(store, run, spec) for spec in specs]
@@ -143,20 +144,7 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: Open
         files |= {f"fold_{spec.fold}.npy": rows for spec, rows in zip(specs, embedded.by_model, strict=True)}
     for name, embeddings in files.items():
         np.save(folder / name, embeddings.cpu().float().numpy())
-    _write_labels(folder / LABELS_TABLE, dataset, tested)
-    if tested.is_query is not None:
-        np.save(folder / "is_query.npy", tested.is_query)
+    write_labels(dataset, np.flatnonzero(np.isin(dataset.labels, split.test)), folder)
     fingerprints = {f"fold_{spec.fold}": spec.fingerprint for spec in specs}
     origin = {**run_description(run), "normalization": embedded.kind, "models": fingerprints}
     write_json(folder / "origin.json", origin)
-
-
-def _write_labels(path: Path, dataset: Dataset, data: TestData) -> None:
-    tested = np.flatnonzero(np.isin(dataset.images.labels, np.unique(data.images.labels)))
-    classes = [dataset.class_names[rank] for rank in data.images.labels]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if dataset.names:
-            writer.writerows([("file", "label"), *zip((dataset.names[row] for row in tested), classes, strict=True)])
-        else:
-            writer.writerows([("label",), *((name,) for name in classes)])

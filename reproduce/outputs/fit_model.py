@@ -12,7 +12,7 @@ from protocols.trunks.embedding_model import weights_with_trunk
 from reproduce.errors import InputError, WorkFailedError, as_input_errors
 from reproduce.outputs.export_models import models_normalization, run_description
 from reproduce.outputs.find_runs import StoredRun
-from reproduce.outputs.portable_model import write_portable
+from reproduce.outputs.portable_model import SEEN, write_portable
 from reproduce.run.open_data import OpenedData
 from results.records.records import FoldResult
 from results.store.store import Store
@@ -69,7 +69,8 @@ def fit_model(
     like = run.trainings[min(run.trainings)].spec
     normalization = models_normalization(store, like)
     dataset = data.of_training(like, run.summary.experiment, f"that {run.called} was tested on")
-    kept = checkpoint_epochs([one for each in runs for one in each.trainings.values()], dataset)
+    trainings = [one for each in runs for one in each.trainings.values()]
+    kept = checkpoint_epochs(trainings, dataset)
     epochs = max(int(like.method.loss is not None), round(fmean(kept)))
     with as_input_errors():
         trained, failure, provenance = fit(like, epochs, dataset, data.device, training)
@@ -89,9 +90,12 @@ def fit_model(
         "spec": {key: value for key, value in like.model_dump(mode="json").items() if key not in _OF_A_FOLD},
         "provenance": provenance.model_dump(mode="json"),
     }
+    dataset.contents.save(folder / SEEN)
     difference = write_portable([like], [weights], description, folder, onnx=onnx)
     said = (
         f"the setting of search {run.record.search}, trained on all {classes} classes ({samples:,} images or rows) for "
         f"{epochs} epochs: the mean of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
     )
+    if like.method.loss is not None and (worse := sum(not one.beats_untrained for one in trainings)):
+        said += f"; {worse} of its {len(trainings)} trainings did not beat the untrained network (`--method untrained`)"
     return said, difference

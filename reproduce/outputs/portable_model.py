@@ -31,6 +31,9 @@ TOLERANCE = 1e-5
 _CHANNELS = 3
 """Exported models take RGB images; a trunk for grey images averages their channels."""
 
+SEEN = "seen.npz"
+"""The file with the `Contents` that an exported model was trained on or chosen by."""
+
 
 class NormalizedModel(nn.Module):
     """A model, or several as an ensemble, with the normalization that comes before embeddings are compared.
@@ -83,7 +86,10 @@ def portable_model(
     if is_frozen:
         for model in models[1:]:
             model.trunk = models[0].trunk
-    return NormalizedModel(models, normalization, shape).eval().requires_grad_(False)
+    whole = NormalizedModel(models, normalization, shape).eval().requires_grad_(False)
+    for parameter in whole.parameters():  # Of channels-last weights torch's export warns.
+        parameter.data = parameter.data.contiguous()
+    return whole
 
 
 def write_portable(

@@ -20,8 +20,8 @@ from results.store.database import Database
 from results.store.exchange import add_rows, conflicts
 
 STORE, ARTIFACTS = "store.sqlite", "artifacts"
-SOURCES, FIGURE_DATA = "sources", "figure_data"
-"""Folders below the artifacts: copies of users' source files, and data of pages."""
+SOURCES, FIGURE_DATA, DATASETS = "sources", "figure_data", "datasets"
+"""Folders below the artifacts: copies of users' source files, data of pages, contents of datasets."""
 
 
 def files_of(records: CheckedRecords, names: Iterable[Path]) -> list[Path]:
@@ -29,7 +29,7 @@ def files_of(records: CheckedRecords, names: Iterable[Path]) -> list[Path]:
     weights = [weights_path(Path(), spec) for spec in records.specs.values()]
     data = [figure_data_path(Path(), fingerprint) for fingerprint in records.runs]
     known = {*weights, *map(last_epoch_path, weights), *data}
-    return [name for name in names if name in known or _is_source(name)]
+    return [name for name in names if name in known or _is_source(name) or name.parts[0] == DATASETS]
 
 
 def _files_below(artifacts: Path) -> list[Path]:
@@ -124,7 +124,7 @@ def export_store(where: StoragePaths, file: Path, *, checkpoints: bool = False) 
         raise InputError(f"{file}: exists already; choose another name")
     source = Database(where.store)
     names = files_of(_checked(source, where.artifacts), _files_below(where.artifacts))
-    names = [name for name in names if checkpoints or name.parts[0] in (SOURCES, FIGURE_DATA)]
+    names = [name for name in names if checkpoints or name.parts[0] in (SOURCES, FIGURE_DATA, DATASETS)]
     with (
         atomic_file(file.absolute()) as partial,
         tempfile.TemporaryDirectory() as folder,

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 import torch
 
 from protocols.images.batch_source import share_gpu
-from protocols.machine.processes import GPU_THREADS, set_variables, threads_per_training
+from protocols.machine.processes import GPU_THREADS, set_variables, socket_folder, threads_per_training
 from reproduce.errors import InputError
 from results.records.provenance import granted_cores
 from results.spec.mlrc_constants import FOLDS
@@ -158,7 +158,7 @@ def multi_process_service(try_out: Callable[[], str | None]) -> Iterator[bool]:
     if shutil.which(_CONTROL) is not None and _failure((_CONTROL,), os.environ, "get_server_list") is None:
         yield True
         return
-    folder = tempfile.mkdtemp(prefix="mps-")
+    folder = tempfile.mkdtemp(prefix="mps-", dir=socket_folder())
     variables = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
     # A service that is limited to some GPUs counts them anew. Its clients choose from all.
     everything = {**os.environ, **variables}

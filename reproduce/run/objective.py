@@ -1,6 +1,7 @@
 """An objective for a study of Optuna of your own: its trials train the folds through the suite's store."""
 
 import math
+import multiprocessing
 import threading
 import weakref
 from collections.abc import Callable
@@ -67,6 +68,8 @@ class Objective:
         device: str = "auto",
         workers: int | None = None,
     ) -> None:
+        if multiprocessing.current_process().daemon:
+            raise InputError("a daemonic process may start no processes for trainings; start yours with daemon=False")
         overrides = {"methods": [method], **({"dataset.root": str(data)} if data else {}), **(settings or {})}
         loaded = load_experiments(experiment, overrides)
         if len(loaded) > 1:

@@ -30,6 +30,7 @@ from results.answer.question import planned_question
 from results.answer.values import Answer
 from results.atomic_files import try_out, write_atomically
 from results.findings.experiment import answer_of, data_findings
+from results.records.artifacts import contents_path
 from results.spec.data_choice import samples_word
 from results.spec.experiment_spec import AMOUNTS, UNNAMED_SETTINGS, is_among
 from results.store.experiment_results import MeasuredExperiment
@@ -100,6 +101,9 @@ def run(
     with only_run_of(session.paths, session.fingerprint), closing(start()) as executor, interrupts.deferred():
         studies = session.studies(store.searches)
         keep_sources(session.paths.artifacts)
+        kept = contents_path(session.paths.artifacts, session.setup.dataset.fingerprint)
+        if not kept.exists():
+            session.setup.dataset.contents.save(kept)
         _say_start(session, executor, console)
         summary = session.summary().model_copy(update={"interim_looks": interim_looks(session)})
         store.put_experiment(session.fingerprint, session.name, summary)
@@ -175,7 +179,7 @@ def notes_on_data(session: Session) -> list[str]:
     notes = [finding.text for finding in findings]
     if nested := [name for name in dataset.class_names if dataset.name == "folder" and "/" in name]:
         notes.append(f"{len(nested)} classes are nested folders, named by their whole path, such as {nested[0]}")
-    if queries := note_on_queries(dataset):
+    if queries := note_on_queries(dataset, session.setup.split.test):
         notes.append(queries)
     return notes
 

@@ -34,6 +34,9 @@ _METRICS = {
 }
 """Scores in percent of which more is better, by their names in the papers, beside recall@K."""
 
+_LEAST_SPREAD = 0.01
+"""Percentage points: a smaller ± is a fraction, since one query of 10,000 is as much."""
+
 _Percent = Annotated[Decimal, Field(ge=0, le=100)]
 _Dataset = Annotated[str, AfterValidator(lambda name: DATASETS.get(name, name))]
 
@@ -86,10 +89,12 @@ class Claim(BaseModel):
         if (a is None) != (b is None) or a is b is self.difference is None:
             raise ValueError("give value_a and value_b, or the difference")
         if a is not None and b is not None:
-            if 0 < a <= 1 and 0 < b <= 1:
-                raise ValueError(f"value_a {a:g} and value_b {b:g} look like fractions; write percent")
+            if 0 < min(a, b) <= 1 and not 1 < max(a, b) <= 20 * min(a, b):
+                raise ValueError(f"value_a {a:g} and value_b {b:g} look like fractions; write both in percent")
             if self.difference is not None and abs(a - b - self.difference) > Decimal("0.051"):
                 raise ValueError(f"the difference is {self.difference:g}, but the values differ by {a - b:.2f}")
+        if fractions := [one for one in self.plus_minus if one and one < _LEAST_SPREAD]:
+            raise ValueError(f"plus_minus {fractions[0]:g} looks like a fraction; write percentage points")
         if self.points <= 0:
             raise ValueError(f"the difference is {self.points:g}; a must be the method that is claimed to be better")
         _kind_and_metric(self.score)

@@ -115,7 +115,7 @@ class Experiment(Record):
     search: SearchSettings = SearchSettings()
     reproductions: Annotated[int, FREE, AMOUNT] = Field(default=REPRODUCTIONS, ge=1, le=MOST_REPRODUCTIONS)
     folds: int = Field(default=FOLDS, ge=1, le=FOLDS)
-    seed: Annotated[int, FREE] = 0
+    seed: Annotated[int, FREE] = Field(default=0, ge=-(2**63), lt=2**63)
     split: Literal["mlrc", "mlrc_conventional", "conventional"] | DrawnSplit | None = None
     proxies: ProxySettings | None = None
     settings: dict[str, dict[str, JsonValue]] = Field(default={})

@@ -52,7 +52,8 @@ def store_file(place: str | Path) -> Path:
     """
     path = str(place).removeprefix("sqlite:///")
     if "://" in path:
-        raise StoreError(f"--store {str(place)!r}: a store is one SQLite file; give it, as in runs/store.sqlite")
+        scheme = path.partition("://")[0]  # The rest can have a password.
+        raise StoreError(f"--store {scheme}://...: a store is one SQLite file; give it, as in runs/store.sqlite")
     if path.strip() in ("", ".", ":memory:"):
         raise StoreError(f"--store {str(place)!r}: names no file; give a path, such as runs/store.sqlite")
     return Path(path).expanduser()

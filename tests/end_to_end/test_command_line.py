@@ -54,7 +54,7 @@ BAD = {
     "unknown command": (["rnu", "quickstart"], "rnu"),
     "no experiment": (["run"], "experiment"),
     "unknown option": (["run", "quickstart", "--trails", "3"], "--trails"),
-    "unknown experiment": (["run", "quikstart"], "unknown experiment 'quikstart'; known are"),
+    "unknown experiment": (["run", "quikstart"], "unknown experiment 'quikstart'; did you mean quickstart"),
     "no method": (["run", "tiny.yaml", "--methods", ","], "'methods'"),
     "dataset without its folder": (["run", "mlrc_cub200"], "--data"),
     "misspelt hyperparameter": (["run", "tiny.yaml", "--methods", "card.yaml"], "takes no argument 'margn'"),
@@ -65,7 +65,7 @@ BAD = {
         "nowhere.pth; put bn_inception-52deb4733.pth there",
     ),
     "status without a store": (["status"], "runs/store.sqlite: there is no store yet"),
-    "store that is no URL": (["status", "--store", "martian://x"], "martian://x"),
+    "store that is no URL": (["status", "--store", "martian://me:secret@x"], "--store martian://...: a store is"),
 }
 
 

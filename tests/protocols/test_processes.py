@@ -18,6 +18,7 @@ from protocols.machine.processes import (
     starting,
     threads_per_training,
 )
+from tests.support.command_line import environment
 from tests.support.processes import wait_until
 
 
@@ -54,6 +55,20 @@ def test_what_code_changes_ends_with_its_process() -> None:
     assert run_in_subprocess(change_everything)
     assert run_in_subprocess(torch.get_default_dtype) == torch.float32
     assert torch.nn.functional.normalize is not None
+
+
+@pytest.mark.parametrize("length", [50, 81, 150])
+def test_sockets_have_room_in_folders_of_any_length(tmp_path: Path, length: int) -> None:
+    folder = f"{tmp_path}/{'t' * 150}"[:length] if length > len(str(tmp_path)) else str(tmp_path)
+    Path(folder).mkdir(exist_ok=True)
+    code = (
+        "import os, tempfile; from protocols.machine.processes import run_in_subprocess; "
+        "print(run_in_subprocess(os.getenv, 'TMPDIR'), tempfile.gettempdir())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**environment(), "TMPDIR": folder}, capture_output=True, text=True
+    )
+    assert done.stdout == f"{folder} {folder}\n", done.stderr
 
 
 def imported_by_a_training() -> list[str]:

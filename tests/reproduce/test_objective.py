@@ -1,7 +1,9 @@
 """The objective for a study of one's own: its trials are trainings of the suite, kept in the store."""
 
+import multiprocessing
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import optuna
 import pytest
@@ -52,6 +54,12 @@ def test_a_space_of_ones_own_takes_the_place_of_the_cards(objective, tmp_path):
 def test_a_method_without_a_search_space_needs_a_function(objective):
     with pytest.raises(InputError, match="untrained: has no search space"):
         objective("untrained")
+
+
+def test_a_daemonic_process_is_told_how_to_start(objective, monkeypatch):
+    monkeypatch.setattr(multiprocessing, "current_process", lambda: SimpleNamespace(daemon=True))
+    with pytest.raises(InputError, match=r"a daemonic process may start no processes.*; start yours with daemon=False"):
+        objective()
 
 
 class AfterTheFirstFold(optuna.pruners.BasePruner):

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from protocols.datasets import feature_files
+from protocols.datasets.folder import list_folder
 from protocols.datasets.listing import DataError
 from tests.support.feature_files import opened_features, some_features, write_features
+from tests.support.image_folders import paint
 
 LABELS = np.repeat(np.arange(16), 4)
 
@@ -40,11 +42,24 @@ def test_rows_come_as_float32_in_the_order_of_the_file(folder, tmp_path, kind):
     assert dataset.trainval_classes == 8
 
 
-def test_numbers_are_ranked_as_numbers_and_texts_by_alphabet(folder, tmp_path):
-    np.save(folder / "labels.npy", LABELS * 3)
-    assert opened_features(folder, tmp_path / "a").class_names == tuple(str(3 * rank) for rank in range(16))
-    np.save(folder / "labels.npy", np.asarray([f"bird {label}" for label in LABELS]))
-    assert opened_features(folder, tmp_path / "b").class_names[:3] == ("bird 0", "bird 1", "bird 10")
+@pytest.mark.parametrize(
+    "ordered",
+    [
+        [str(number) for number in range(-3, 13)],
+        sorted(f"bird {number}" for number in range(16)),
+        [*(f"a/{number}" for number in (0, 1, 10, 2)), *(f"a-{number}" for number in (0, 10, 2, 3)), *"bcdefghi"],
+    ],
+)
+def test_images_and_their_features_have_one_order_of_classes(folder, tmp_path, ordered):
+    mixed = ordered[::2] + ordered[1::2]
+    np.save(folder / "labels.npy", np.asarray(mixed)[LABELS])
+    assert opened_features(folder, tmp_path / "cache").class_names == tuple(ordered)
+    for name in mixed:
+        paint(tmp_path / "images" / name / "0.png", 0)
+    assert list_folder(tmp_path / "images").class_names == tuple(ordered)
+
+
+def test_labels_of_many_digits_or_with_accents_are_names(folder, tmp_path):
     np.save(folder / "labels.npy", np.asarray([f"{'9' * 5000}{label}" for label in LABELS]))
     assert opened_features(folder, tmp_path / "c").n_classes == 16
     accents = [("caf\u00e9 " if row % 2 else "cafe\u0301 ") + str(label) for row, label in enumerate(LABELS)]
@@ -166,6 +181,17 @@ def test_equal_and_constant_rows_are_counted(folder, tmp_path):
         "1 group(s) of rows that are equal but of several classes (row 5 = row 63), 1 of them in training and in test; "
         "1 group(s) of equal rows within a class (row 0 = row 1); 1 rows of a single value, such as zero (row 2)"
     )
+
+
+def test_rows_are_known_by_their_values(folder, tmp_path):
+    halves = some_features().astype(np.float16)
+    np.save(folder / "features.npy", halves)
+    first = opened_features(folder, tmp_path / "cache").contents
+    np.save(folder / "features.npy", halves.astype(np.float32)[::-1])
+    second = opened_features(folder, tmp_path / "cache").contents
+    assert np.array_equal(first.hashes, second.hashes[::-1])
+    assert len(set(first.hashes.tolist())) == 64
+    assert first.of_classes([2, 5]).names == {"2", "5"}
 
 
 def test_missing_files_are_named(folder):

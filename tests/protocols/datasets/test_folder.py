@@ -56,6 +56,16 @@ def test_nested_folders_are_classes_by_their_whole_path(tmp_path: Path) -> None:
     assert listing.labels.tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(("name", "twin"), [("cat", "cat "), ("cafe\u0301", "caf\u00e9")])
+def test_names_that_a_table_cannot_tell_apart_are_refused(folder: Path, tmp_path: Path, name: str, twin: str) -> None:
+    (folder / "class_1").rename(folder / twin)
+    assert twin in open_dataset(data_request(folder, tmp_path / "cache")).class_names
+    (folder / "class_0").rename(folder / name)
+    with pytest.raises(DataError) as caught:
+        open_dataset(data_request(folder, tmp_path / "cache"))
+    assert_said(caught, ascii(name), ascii(twin), "differ in blanks", "rename one")
+
+
 def link(path: Path, target: Path | str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to(target)

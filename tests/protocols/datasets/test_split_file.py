@@ -87,6 +87,13 @@ def test_queries_and_gallery(data: Path, tmp_path: Path) -> None:
     assert [file for file, is_query in zip(FILES, dataset.is_query, strict=True) if is_query] == list(queries)
 
 
+def test_the_half_of_the_classes_that_is_tested_needs_a_query(data: Path, tmp_path: Path) -> None:
+    parts = {file: "query" if file.endswith("0.png") and int(file[6]) < 4 else "gallery" for file in FILES}
+    by_file(data / "split.csv", **parts)
+    with pytest.raises(DataError, match="no test class has a query"):
+        opened(data, tmp_path / "cache")
+
+
 def test_an_instance_split_is_refused_with_the_reason(data: Path, tmp_path: Path) -> None:
     by_file(data / "split.csv", **{"class_3/1.png": "test"})
     with pytest.raises(DataError) as caught:

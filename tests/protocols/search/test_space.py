@@ -32,6 +32,12 @@ def test_optuna_gets_choices_in_their_order() -> None:
     assert [parameter.holds(value) for value in ("hard", None, "easy", 1)] == [True, True, False, False]
 
 
+@pytest.mark.parametrize("choices", [(1, True), ("a", "b", "a"), ([1], [1.0])])
+def test_equal_choices_are_refused(choices: Any) -> None:
+    with pytest.raises(ValidationError, match=r"loss\.x: the choice .* equals one before it; name each once"):
+        SearchParameter(target="loss.x", scale="choice", choices=choices)
+
+
 def test_a_range_holds_its_ends_and_a_grid_has_them() -> None:
     bins = SearchParameter(target="loss.x", scale="int", low=1, high=5)
     assert [bins.holds(value) for value in (1, 5, 0, 6, 2.0, True)] == [True, True, False, False, False, False]

@@ -68,6 +68,13 @@ def test_without_a_store_the_suites_own_records_answer_beside_the_print(say):
     }
 
 
+def test_an_installed_package_has_no_records_and_says_so(say, tmp_path, monkeypatch):
+    monkeypatch.setattr("reproduce.outputs.tables.FOLDER", tmp_path)
+    answer = say("claims", "--format", "csv")
+    assert "no store yet, and an installed package has no records of the suite's own, so print" in answer.err
+    assert {row["runs"] for row in rows_of(answer)} == {"not run"}
+
+
 def test_the_documentation_has_the_summary_of_the_shipped_claims():
     table = claims_table(answer_claims(shipped_claims(), []), "Main claims")
     shown = between(ROOT / "docs" / "claims.md", "summary", "end of summary")

@@ -1,6 +1,7 @@
 """`evaluate`: an exported model, a trunk or features on data that is only for the test."""
 
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from results.answer.intervals import t_quantile
 from results.store.store import Store
 from tests.support.command_line import refused
 from tests.support.feature_files import opened_features, some_features, write_features
+from tests.support.tiny_run import striped_images
 
 
 def score(answer, metric):
@@ -33,14 +35,51 @@ def test_an_exported_model_has_its_score_on_the_classes_of_its_test(say, tiny_ru
         assert score(tested, "precision_at_1") == pytest.approx(100 * expected.precision_at_1, abs=0.006)
         assert "32 samples of 8 classes" in tested.out
         assert "too high" not in tested.out
-    seen = say(*ask_for, "--model", "one")
-    assert "64 samples of 16 classes" in seen.out
-    assert "trained or chosen on some of these classes, so the scores are too high" in seen.out
     for wrong, said in (
         ((), "give either --model or --trunk"),
         (("--model", tiny_run), "holds no model; give"),
     ):
         refused(say(*ask_for, *wrong), said)
+
+
+@pytest.mark.parametrize("command", [("export", "model", "--fold", 1), ("fit", "--device", "cpu")])
+def test_what_a_model_has_seen_is_counted_in_any_part_of_the_data(say, tiny_run, tmp_path, command):
+    """The tiny run trains and chooses on the classes 0 to 7; `fit` takes all 16."""
+    images, store = tiny_run / "images", ("--store", tiny_run / "runs" / "store.sqlite")
+    kind, *options = command
+    data = ("--data", images) if kind == "fit" else ()
+    wanted = (*(["model"] if kind == "export" else []), "tiny", "--method", "contrastive")
+    made = say(kind, *wanted, *options[-2:], *data, *store, "--to", "model")
+    assert made.code == 0, made.err
+
+    def notes(folder):
+        said = say("evaluate", "folder", "--data", folder, "--model", "model", "--device", "cpu", "--cache", "cache")
+        assert said.code == 0, said.err
+        return " ".join(said.out.partition("over these classes")[2].split())
+
+    def seen(count, classes):
+        start = f"the model was trained or chosen on {count} of these images, of {classes} classes"
+        return f"{start}, so the scores are too high"
+
+    def copy(to, first, last, name="class_{:02}"):
+        for number in range(first, last):
+            shutil.copytree(images / f"class_{number:02}", tmp_path / to / name.format(number))
+        return tmp_path / to
+
+    both = 16 if kind == "fit" else 8
+    assert notes(images) == seen(4 * both, both)
+    (copy("less", 0, 16) / "class_00" / "0.png").unlink()
+    assert notes("less") == seen(4 * both - 1, both)
+    assert notes(copy("trained", 0, 8)) == seen(32, 8)
+    assert notes(copy("renamed", 0, 8, "other {}")) == seen(32, 8)
+    assert notes(copy("tested", 8, 16)) == (seen(32, 8) if kind == "fit" else "")
+    striped_images(tmp_path / "new", seed=1)
+    assert notes("new") == (
+        f"{both} of these classes have the name of a class that the model was trained or chosen on (class_00); if they "
+        "are the same, the scores are too high"
+    )
+    (tmp_path / "model" / "seen.npz").unlink()
+    assert notes("new").startswith("which images the model was trained on is not known")
 
 
 def test_features_are_scored_as_they_are_with_intervals_over_classes(say, tmp_path):

@@ -57,7 +57,7 @@ def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_
     answer = export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
     assert answer.code == 0, answer.err
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == [
-        *("NOTE.txt", "model.json", "model.pt", "model.pt2"),
+        *("NOTE.txt", "model.json", "model.pt", "model.pt2", "seen.npz"),
     ]
     about = json.loads((tmp_path / "model" / "model.json").read_text())
     record = find_runs(store_of(tiny_run), "tiny", "contrastive", 0, 0)[0].record

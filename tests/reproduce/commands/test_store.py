@@ -85,6 +85,7 @@ def test_a_store_goes_into_one_file_and_out_of_it_again(runs, say, capsys, monke
     assert say("export", "paper.zip").err == "error: paper.zip: exists already; choose another name\n"
     assert say("export", "small.zip").code == 0
     assert say("import", "small.zip", "--store", "small/store.sqlite").code == 0
+    assert len(list(Path("small/artifacts/datasets").iterdir())) == 1
     assert say("check", "--store", "small/store.sqlite").code == 1
     assert say("check", "--store", "small/store.sqlite", "--records-only").code == 0
 

@@ -41,6 +41,7 @@ def test_set_replaces_any_setting_by_its_dotted_key() -> None:
         ("training.optimizer.lr=.inf", "key 'training.optimizer.lr': must be a finite number, found inf"),
         ("folds", "--set folds: use KEY=VALUE, as in --set training.max_epochs=3"),
         ("folds=[1", "--set folds=[1: line 1: not valid YAML"),
+        ("seed=1000000000000000000000000000000", "key 'seed': input should be less than 9223372036854775808"),
         ("seed.value=3", "--set seed.value: 'seed' has no parts; give 'seed' as a whole"),
         ("trunk.frozen=true", "a frozen trunk needs trained weights"),
     ],

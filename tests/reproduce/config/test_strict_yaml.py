@@ -80,10 +80,13 @@ def test_names_are_found_in_the_folder_or_as_paths(tmp_path):
     assert named_file(str(own), tmp_path, "thing") == own
 
 
-def test_an_unknown_name_lists_the_known_ones(tmp_path):
-    (tmp_path / "a.yaml").write_text("x: 1")
-    with pytest.raises(InputError, match=r"^unknown thing 'z'; known are a, or give the path of a \.yaml file$"):
-        named_file("z", tmp_path, "thing")
+def test_an_unknown_name_comes_with_the_nearest(tmp_path):
+    (tmp_path / "triplet.yaml").write_text("x: 1")
+    for name, meant in (("z", ""), ("tripelt", r"did you mean triplet\? ")):
+        with pytest.raises(
+            InputError, match=rf"^unknown thing '{name}'; {meant}`reproduce things` lists all; or give the"
+        ):
+            named_file(name, tmp_path, "thing")
     with pytest.raises(InputError, match=r"nowhere/z\.yaml: no such file"):
         named_file("nowhere/z.yaml", tmp_path, "thing")
 

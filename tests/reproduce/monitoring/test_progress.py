@@ -66,3 +66,7 @@ def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):
     assert "] triplet: choosing the epoch, 2 of 3 trainings, best fold's validation MAP@R 0.2500" in lines[0]
     assert "reproductions" in lines[1]
     assert "run 1 tested, separated MAP@R" in lines[2]
+    alone = progress_of(1, len(folds))
+    alone.job_done("triplet", TrainJob(final, "run"), some_result(final), from_store=False)
+    assert "reproductions, 1 of 1 trainings" in shown(alone)
+    assert "validation" not in shown(alone)

@@ -1,6 +1,7 @@
 """Exported models give the suite's embeddings, and one that does not is refused."""
 
 import sys
+import warnings
 
 import pytest
 import torch
@@ -9,11 +10,14 @@ from torch import Tensor, nn
 from losses.plugin import Normalization
 from protocols.metrics.retrieval import normalized
 from protocols.training.train_fold import train_fold
-from protocols.trunks.embedding_model import trained_model
+from protocols.trunks.embedding_model import EmbeddingModel, trained_model
 from reproduce.errors import InputError
 from reproduce.outputs import portable_model as exporting
 from reproduce.outputs.portable_model import TOLERANCE, NormalizedModel, portable_model, write_onnx, write_program
+from results.spec.conditions import ImageSettings
 from results.spec.training_spec import FoldSpec
+from results.spec.trunk_spec import TrunkSpec
+from tests.support.sample_records import some_spec
 from tests.support.toys import pattern_dataset, toy_fold
 
 
@@ -46,6 +50,14 @@ def test_a_program_gives_the_normalized_embeddings_of_any_batch(tmp_path, traine
 def test_a_model_of_mixed_precision_can_be_exported(tmp_path, trained):
     spec, weights = trained
     assert write_program(model_of(spec, weights, precision="amp"), tmp_path / "model.pt2") <= TOLERANCE
+
+
+def test_an_export_of_channels_last_weights_prints_no_warning(tmp_path):
+    spec = some_spec(trunk=TrunkSpec(name="efficientnet_lite0", weights="random"), images=ImageSettings(crop=32))
+    weights = EmbeddingModel(spec.conditions.trunk, spec.embedding_size).state_dict()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        assert write_program(model_of(spec, weights), tmp_path / "model.pt2") <= TOLERANCE
 
 
 def test_onnx_gives_the_embeddings_of_any_batch(tmp_path, trained):
