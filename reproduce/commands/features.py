@@ -37,7 +37,7 @@ def extract(
     from protocols.datasets.dataset_registry import open_dataset
     from protocols.features.frozen_features import with_features, write_features
     from protocols.trunks.embedding_model import check_images_fit
-    from protocols.trunks.trunk_registry import TRUNKS, identified_trunk
+    from protocols.trunks.trunk_registry import TRUNKS, identified_trunk, trunk_entry
     from reproduce.run.devices import check_device, use_gpu
     from results.spec.conditions import ImageSettings
     from results.spec.data_choice import FOLDER, DataChoice
@@ -53,6 +53,8 @@ def extract(
     with new_folder(to) as folder, as_input_errors(), Bars(console) as bars:
         spec = identified_trunk(TrunkSpec(name=name, frozen=True), weights)
         check_images_fit(spec, crop)
+        if note := trunk_entry(spec).note:
+            say(console, f"note: {note}")
         dataset = open_dataset(DataRequest(choice, images, kept, bars.of("decoding images")))
         use_gpu(where)
         featured = with_features(dataset, spec, images, kept, where, bars.of("computing features"))
