@@ -9,17 +9,29 @@ from torch import Tensor
 
 from .checks import FullPrecisionForward
 
-_LARGEST_COSINE = (
-    1 - 1e-7
-)  # from pytorch-metric-learning 0.9.86, and so of MLRC's ArcFace; acos is infinitely steep at 1
+_LARGEST_COSINE = 1 - 1e-7  # from pytorch-metric-learning 0.9.86, MLRC's release; acos is infinitely steep at 1
 
 
-class _ClampedAngles(FullPrecisionForward):
-    """Mix-in for ArcFace: the cosine to the own class is clamped before its arc cosine."""
+class CosFaceLoss(FullPrecisionForward, pml_losses.CosFaceLoss):
+    """Softmax over classes, with a margin subtracted from the cosine between a sample and its own class.
 
+    Args:
+        num_classes: C.
+        embedding_size: d.
+        margin: in cosine units; default 0.35.
+        scale: of the cosines; default 64.
+        **kwargs: those of pytorch-metric-learning's class.
+
+    Source: Wang et al., CosFace, CVPR 2018; pytorch-metric-learning's class.
+    """
+
+
+class _Mended(FullPrecisionForward):
     VERSION = 2
-    """Version 1 was today's class of the library, whose gradient is not finite at a class's own vector."""
+    """Version 1 was the library's class."""
 
+
+class _ClampedAngles(_Mended):
     def get_angles(self, cosine_of_target_classes: Tensor) -> Tensor:
         """PML's hook: angles in radians (B,) of cosines (B,)."""
         cosine = cosine_of_target_classes.clamp(-_LARGEST_COSINE, _LARGEST_COSINE)
@@ -45,24 +57,7 @@ class ArcFaceLoss(_ClampedAngles, pml_losses.ArcFaceLoss):
 
 
 class SubCenterArcFaceLoss(_ClampedAngles, pml_losses.SubCenterArcFaceLoss):
-    """ArcFace with several vectors for each class, of which the nearest counts; with PML's arguments.
-
-    Source: Deng et al., Sub-center ArcFace, ECCV 2020.
-    """
-
-
-class CosFaceLoss(FullPrecisionForward, pml_losses.CosFaceLoss):
-    """Softmax over classes, with a margin subtracted from the cosine between a sample and its own class.
-
-    Args:
-        num_classes: C.
-        embedding_size: d.
-        margin: in cosine units; default 0.35.
-        scale: of the cosines; default 64.
-        **kwargs: those of pytorch-metric-learning's class.
-
-    Source: Wang et al., CosFace, CVPR 2018; pytorch-metric-learning's class.
-    """
+    """ArcFace with several vectors for each class, of which the nearest counts; with PML's arguments."""
 
 
 class _ClampedCosine(CosineSimilarity):
@@ -71,30 +66,18 @@ class _ClampedCosine(CosineSimilarity):
         return cosines.clamp(-_LARGEST_COSINE, _LARGEST_COSINE)
 
 
-class TupletMarginLoss(FullPrecisionForward, pml_losses.TupletMarginLoss):
-    """Tuplet margin loss, finite where two images of a class coincide; with PML's arguments.
-
-    Source: Yu and Tao, Deep Metric Learning with Tuplet Margin Loss, ICCV 2019.
-    """
+class TupletMarginLoss(_Mended, pml_losses.TupletMarginLoss):
+    """Tuplet margin loss, finite where two images of a class coincide; with PML's arguments."""
 
     takes_references = True
-
-    VERSION = 2
-    """Version 1 was pytorch-metric-learning's class."""
 
     def get_default_distance(self) -> CosineSimilarity:
         """Cosine similarity up to 1 - 1e-7."""
         return _ClampedCosine()
 
 
-class HistogramLoss(FullPrecisionForward, pml_losses.HistogramLoss):
-    """Histogram loss, also of images that coincide or are opposite; with PML's arguments.
-
-    Source: Ustinova and Lempitsky, Learning Deep Embeddings with Histogram Loss, NeurIPS 2016.
-    """
-
-    VERSION = 2
-    """Version 1 was pytorch-metric-learning's class, which has no bin for a similarity of 1."""
+class HistogramLoss(_Mended, pml_losses.HistogramLoss):
+    """Histogram loss, also of images that coincide or are opposite; with PML's arguments."""
 
     def compute_density(self, distances: Tensor) -> Tensor:
         """PML's hook: shares (bins + 1,) of similarities (n,) at the ends of the bins; between two it is split."""
@@ -106,16 +89,10 @@ class HistogramLoss(FullPrecisionForward, pml_losses.HistogramLoss):
         return density / len(distances)
 
 
-class NCALoss(FullPrecisionForward, pml_losses.NCALoss):
-    """Neighbourhood components analysis, 0 for a batch without pairs of a class; with PML's arguments.
-
-    Source: Goldberger et al., Neighbourhood Components Analysis, NeurIPS 2004.
-    """
+class NCALoss(_Mended, pml_losses.NCALoss):
+    """Neighbourhood components analysis, 0 for a batch without pairs of a class; with PML's arguments."""
 
     takes_references = True
-
-    VERSION = 2
-    """Version 1 was pytorch-metric-learning's class, which takes the mean of no losses."""
 
     def compute_loss(self, *args: Any) -> dict[str, Any]:
         """PML's hook: sub-loss `loss`, of the samples whose softmax does not underflow."""
@@ -124,19 +101,13 @@ class NCALoss(FullPrecisionForward, pml_losses.NCALoss):
         return self.zero_losses() if torch.is_tensor(losses) and not len(losses) else terms
 
 
-class P2SGradLoss(FullPrecisionForward, pml_losses.P2SGradLoss):
-    """Squared error of the cosines to the classes, over the rows with a direction; with PML's arguments.
+class P2SGradLoss(_Mended, pml_losses.P2SGradLoss):
+    """Squared error of the cosines to the classes, over the rows with a direction; with PML's arguments."""
 
-    Source: Zhang et al., P2SGrad: Refined Gradients for Optimizing Deep Face Models, CVPR 2019.
-    """
-
-    VERSION = 2
-    """Version 1 was pytorch-metric-learning's class, which divides by the length of a row of zeros."""
-
-    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
+    def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> Any:
         """PML's hook: sub-loss `loss`, a number."""
         rows = embeddings.square().sum(1) > 0
         if not rows.any():
-            return self.zero_losses()  # type: ignore[no-any-return]
+            return self.zero_losses()
         embeddings, labels = embeddings[rows], labels[rows]
-        return super().compute_loss(embeddings, labels, indices_tuple, embeddings, labels)  # type: ignore[no-any-return]
+        return super().compute_loss(embeddings, labels, indices_tuple, embeddings, labels)

@@ -5,7 +5,7 @@ Both libraries are optional packages, imported only when one of their trunks is 
 
 import importlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from itertools import takewhile
 from typing import Any
@@ -67,7 +67,16 @@ def timm_entry(name: str) -> TrunkEntry:
         pretrained=partial(_timm_weights, name) if config and (config.hf_hub_id or config.url) else None,
         file=WeightFile(f"timm:{name}", None, ("network.head.", "network.fc.", "network.classifier.")),
         outside=True,
+        note=_activation_note(name, getattr(config, "notes", None) or ()),
     )
+
+
+def _activation_note(name: str, notes: Sequence[str]) -> str:
+    """Say that a model, such as a CLIP of OpenAI, has another activation than its weights were trained with."""
+    if "quickgelu" in name or not any("quickgelu" in note.lower() for note in notes):
+        return ""
+    variant = name.replace("_clip_", "_clip_quickgelu_")
+    return f"timm:{name} has GELU, its weights were trained with QuickGELU; timm:{variant} is their network"
 
 
 def _library(package: str, trunk: str) -> Any:

@@ -30,6 +30,7 @@ class TrunkEntry:
         file: How a file of weights is read, the published one of ImageNet weights or a user's; None reads no file.
         channels_last_on_cpu: Whether the memory layout with the channels last is faster on a CPU. GPUs always use it.
         outside: Whether a library or a user's file builds the trunk. It can give pooled features instead of a map.
+        note: What the user should know about its weights.
     """
 
     build: Callable[[], nn.Module]
@@ -39,6 +40,7 @@ class TrunkEntry:
     file: WeightFile | None = None
     channels_last_on_cpu: bool = True
     outside: bool = False
+    note: str = ""
 
     @property
     def weights(self) -> tuple[str, ...]:

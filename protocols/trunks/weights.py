@@ -7,6 +7,7 @@ environment. The variable cannot change what a training means, because a specifi
 """
 
 import hashlib
+import importlib
 import io
 import os
 import re
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -124,7 +126,9 @@ def read_weights(file: WeightFile, wanted: str | None, shapes: Shapes) -> tuple[
             f"with --weights or {WEIGHTS_VARIABLE}"
         )
     try:
-        weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        weights = _loaded(path, content)
+    except ImportError as error:
+        raise TrunkError(f"{path}: reading it needs the package safetensors: pip install safetensors") from error
     except Exception as error:  # Damaged content gives errors of all kinds.
         raise TrunkError(f"{path}: not a readable file of PyTorch weights ({type(error).__name__})") from error
     if not isinstance(weights, Mapping):
@@ -132,9 +136,27 @@ def read_weights(file: WeightFile, wanted: str | None, shapes: Shapes) -> tuple[
     return identity, _tensors(weights, path, shapes, file.classifier)
 
 
+def _loaded(path: Path, content: bytes) -> Any:
+    if path.suffix == ".safetensors":
+        return importlib.import_module("safetensors.torch").load(content)
+    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+
+
+def _of_the_trunk(weights: Mapping[str, Tensor], shapes: Shapes) -> dict[str, Tensor]:
+    """The tensors by the trunk's keys: a file may have DataParallel's `module.` before them, and a network of a library
+    or a user has its own keys without the `network.` of `OutsideTrunk`."""
+    renamed = [
+        {f"{before}{str(key).removeprefix(parallel)}": value for key, value in weights.items()}
+        for before in ("", "network.")
+        for parallel in ("", "module.")
+    ]
+    return max(renamed, key=lambda tensors: len(tensors.keys() & shapes.keys()))
+
+
 def _tensors(weights: Mapping[str, Tensor], path: Path, shapes: Shapes, ignored: tuple[str, ...]) -> dict[str, Tensor]:
     """The tensors without those of the classifier, which must have exactly the given shapes by key."""
-    tensors = {key: value for key, value in weights.items() if not str(key).startswith(ignored)}
+    named = _of_the_trunk(weights, shapes)
+    tensors = {key: value for key, value in named.items() if key in shapes or not key.startswith(ignored)}
     missing = [key for key in shapes if key not in tensors and not key.endswith(".num_batches_tracked")]
     unlike = [key for key, value in tensors.items() if getattr(value, "shape", None) != shapes.get(key)]
     if missing or unlike:

@@ -40,7 +40,7 @@ def extract(
     from protocols.images.feature_rows import FEATURES_FILE, LabelledFeatures
     from protocols.trunks.embedding_model import check_images_fit
     from protocols.trunks.frozen_features import with_features
-    from protocols.trunks.trunk_registry import TRUNKS, identified_trunk
+    from protocols.trunks.trunk_registry import TRUNKS, identified_trunk, trunk_entry
     from reproduce.run.devices import check_device, use_gpu
     from results.spec.conditions import ImageSettings
     from results.spec.data_choice import FOLDER, DataChoice
@@ -56,6 +56,8 @@ def extract(
     with new_folder(to) as folder, as_input_errors(), Bars(console) as bars:
         spec = identified_trunk(TrunkSpec(name=name, frozen=True), weights)
         check_images_fit(spec, crop)
+        if note := trunk_entry(spec).note:
+            say(console, f"note: {note}")
         dataset = open_dataset(DataRequest(choice, images, kept, bars.of("decoding images")))
         use_gpu(where)
         featured = with_features(dataset, spec, images, kept, where, bars.of("computing features"))

@@ -42,7 +42,7 @@ def methods(
         say(console, card_file(name).read_text(encoding="utf-8").rstrip("\n"))
         if recipe is not None:
             for what, value in recipe.words().items():
-                say(console, f"{what}: {value}")
+                say(console, f"# {what}: {value}")
         for source in hashed.values():
             say(console, f"source: {source}")
         return

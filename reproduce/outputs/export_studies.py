@@ -1,7 +1,7 @@
 """Writes the searches of an experiment as studies of Optuna, for its plots and the dashboard."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,7 +10,6 @@ import optuna
 import sqlalchemy as sa
 from optuna.trial import FrozenTrial, TrialState
 
-from protocols.images.packing import Progress
 from protocols.search.space import SearchParameter
 from reproduce.errors import InputError, writing_to
 from results.atomic_files import atomic_file
@@ -28,7 +27,9 @@ def url_of(file: Path) -> str:
     return sa.URL.create("sqlite", database=str(file.absolute())).render_as_string()
 
 
-def export_studies(store: Store, experiment: Start, file: Path, progress: Progress | None = None) -> list[str]:
+def export_studies(
+    store: Store, experiment: Start, file: Path, progress: Callable[[int, int], None] | None = None
+) -> list[str]:
     """Write every search with a finished trial as a study into an SQLite file, which is complete or not there.
 
     Scores of folds are intermediate values; a trial's times are those of its trainings. A trial that got no more folds

@@ -7,14 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
 from rich.console import Console
 
 from protocols.datasets.dataset_registry import entry_of
 from protocols.datasets.listing import DataError
 from protocols.machine.processes import run_in_subprocess
 from protocols.metrics.metric_registry import check_metric_names
+from protocols.search.method_template import MethodTemplate
+from protocols.search.space import SearchParameter, corners
 from protocols.study import Study
-from protocols.training.build_method import has_foreign_code
+from protocols.training.build_method import RefusedError, has_foreign_code
 from protocols.training.first_step import try_first_step
 from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError
@@ -107,7 +110,7 @@ def _undated(source: str) -> str:
 
 
 def check_settings(sessions: Sequence[Session]) -> tuple[str, ...]:
-    """Try one batch of each method of some experiments, in the middle of its ranges, on random embeddings.
+    """Try a batch of random embeddings with each method: in the middle, with both ends of its ranges and every choice.
 
     Returns:
         What the user should know about methods that can be trained.
@@ -119,14 +122,14 @@ def check_settings(sessions: Sequence[Session]) -> tuple[str, ...]:
     remarks: dict[str, None] = {}
     for session in sessions:
         studies = session.studies()
-        for setting in session.experiment.search.enqueue:
-            if not any(setting in study.enqueued for study in studies.values()):
-                remarks[f"search.enqueue: no method here searches all of {', '.join(setting)}"] = None
         for key in sorted(session.experiment.search.ranges.keys() - studies.keys()):
             remarks[f"search.ranges: {key} is no searched method here"] = None
         if session.defaults and min(session.experiment.search.searches, session.experiment.reproductions) < 2:
             remarks["search.default: what tuning gains takes --searches 2 and --reproductions 2, or more"] = None
         for key, study in studies.items():
+            trunk = study.setup.conditions.trunk
+            if trunk.name != NO_TRUNK and (note := trunk_entry(trunk).note):
+                remarks[note] = None
             place = f"{session.name}, {key}" if len(sessions) > 1 else key
             try:
                 remarks |= dict.fromkeys(f"{place}: {remark}" for remark in _remarks_on(session, study))
@@ -148,15 +151,42 @@ def _remarks_on(session: Session, study: Study) -> tuple[str, ...]:
         return ()
     spec = session.protocol.kinds(study)[0]
     assert spec.embedding_size is not None
-    method = study.method.at(study.method.middle())
-    first_step = (method, spec.conditions.training, spec.embedding_size, study.setup.training_data(spec).train_targets)
-    if has_foreign_code(method):
-        remarks: tuple[str, ...] = run_in_subprocess(_try_there, known_sources(), *first_step)
+    of_training = (spec.conditions.training, spec.embedding_size, study.setup.training_data(spec).train_targets)
+    if has_foreign_code(study.method.method):
+        remarks: tuple[str, ...] = run_in_subprocess(
+            _try_there, known_sources(), study.method, study.space, of_training
+        )
         return remarks
-    return try_first_step(*first_step)
+    return _try(study.method, study.space, of_training)
 
 
 def _try_there(sources: Mapping[str, UsersSource], *first_step: Any) -> tuple[str, ...]:
     """Try users' code in a process of its own, since the code may change anything in it."""
     remember_sources(sources)
-    return try_first_step(*first_step)
+    return _try(*first_step)
+
+
+def _try(method: MethodTemplate, space: Sequence[SearchParameter], of_training: tuple[Any, ...]) -> tuple[str, ...]:
+    """Try the middle of all ranges, then settings that together have every end and choice.
+
+    Where such a setting is refused, each of its values is tried alone, and those that are refused are named.
+    """
+    middle = method.middle()
+    remarks = try_first_step(method.at(middle), *of_training)
+    refused = {}
+    for corner in corners(space):
+        if _refusal(method, corner, of_training):
+            for target, value in corner.items():
+                if reason := _refusal(method, {**middle, target: value}, of_training):
+                    refused[f"at {target} {value}: {reason}"] = None
+    if refused:
+        raise RefusedError("; ".join(refused))
+    return remarks
+
+
+def _refusal(method: MethodTemplate, setting: dict[str, JsonValue], of_training: tuple[Any, ...]) -> str | None:
+    try:
+        try_first_step(method.at(setting), *of_training, learns=False)
+    except ValueError as error:
+        return str(error)
+    return None

@@ -100,10 +100,7 @@ def run(
     store, experiment = session.store, session.experiment
     with only_run_of(session.paths, session.fingerprint), closing(start()) as executor, interrupts.deferred():
         studies = session.studies(store.searches)
-        keep_sources(session.paths.artifacts)
-        kept = contents_path(session.paths.artifacts, session.setup.dataset.fingerprint)
-        if not kept.exists():
-            session.setup.dataset.contents.save(kept)
+        _keep_what_is_trained_on(session)
         _say_start(session, executor, console)
         summary = session.summary().model_copy(update={"interim_looks": interim_looks(session)})
         store.put_experiment(session.fingerprint, session.name, summary)
@@ -139,6 +136,13 @@ def run(
     found = answer_of(MeasuredExperiment.from_store(store, session.fingerprint, trainings=True))
     write_table(table_of(found), session)
     return Finished(found, progress.made.total(), progress.found.total(), failed)
+
+
+def _keep_what_is_trained_on(session: Session) -> None:
+    artifacts, dataset = session.paths.artifacts, session.setup.dataset
+    keep_sources(artifacts)
+    if not (kept := contents_path(artifacts, dataset.fingerprint)).exists():
+        dataset.contents.save(kept)
 
 
 def compared_first(studies: Mapping[str, Study], compare: str) -> list[tuple[str, Study]]:

@@ -9,7 +9,7 @@ from results.values import FREE, TRAINED_TRUNK, Record
 PRETRAINED = "pretrained"
 """The weights that a library, or a user's file, gives a trunk."""
 
-WEIGHT_FILES = frozenset({".pth", ".pt", ".bin"})
+WEIGHT_FILES = frozenset({".pth", ".pt", ".bin", ".safetensors"})
 """Endings of files with weights."""
 
 NO_TRUNK = "none"

@@ -72,6 +72,10 @@ def test_fingerprint_of_a_study(tmp_path: Path) -> None:
     assert study.name == "840162b8f41ee2ae75f9095409695883"
 
 
+CHANGED = ("ntxent", "multi_similarity_miner", "snr_contrastive", "arcface", "hpl_pa")
+"""Losses that got another version since: MLRC's releases, and what was not finite. The last one is gone."""
+
+
 @pytest.mark.parametrize("name", ["quickstart", "all_methods_glyphs"])
 def test_fingerprints_of_every_kept_run_and_its_trainings(name: str) -> None:
     records = MeasuredExperiment.kept(name).records
@@ -81,8 +85,8 @@ def test_fingerprints_of_every_kept_run_and_its_trainings(name: str) -> None:
     opened = {card.key: open_method(experiment, card) for card in cards}
     assert records
     for record in records:
-        if record.method.startswith("nir_") or record.method in ("ntxent", "multi_similarity_miner", "hpl_pa"):
-            continue  # Before these losses had their version: NIR's rounding, MLRC's releases. The last one is gone.
+        if record.method.startswith("nir_") or record.method in CHANGED:
+            continue  # NIR's rounding has changed too.
         method = opened[record.method].at(record.hyperparameters)
         specs = replace(setup, search=record.search).fold_specs(method, "reproduction", record.run)
         assert specs == record.specs, (record.method, record.run)

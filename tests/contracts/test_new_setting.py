@@ -22,11 +22,11 @@ found = importlib.util.find_spec(name)
 module = sys.modules[name] = importlib.util.module_from_spec(found)
 source, last = Path(found.origin).read_text(), '    normalization: Literal["unit", "ball"] | None = None\\n'
 assert last in source
-source = source.replace(last, last + sys.argv[1]).replace("import Record", "import Record, optional")
+source = source.replace(last, last + sys.argv[1]).replace("Record, flat", "Record, flat, optional")
 exec(compile(source, found.origin, "exec"), vars(module))
 import reproduce.outputs.page as page
 page.page_or_reason = lambda *_: ["page: not drawn"]
-from reproduce.cli import main
+from reproduce.commands.cli import main
 for command in sys.argv[2:]:
     sys.argv = ["reproduce", *shlex.split(command)]
     print(f"$ {command}", flush=True)

@@ -117,14 +117,41 @@ def test_a_batch_that_no_stream_of_images_fills_is_refused(tmp_path):
 
 
 @pytest.mark.usefixtures("forked_processes")
-def test_the_faults_of_all_methods_are_named_in_the_middle_of_their_ranges(tmp_path):
+def test_the_faults_of_all_methods_are_named_in_the_middle_and_at_the_ends_of_their_ranges(tmp_path):
     both = "c1_xbm: {loss.memory_size: {low: 4, high: 90}}, c2_xbm: {loss.memory_size: {low: 3, high: 5}}"
     ranges = f"{{trials: 2, ranges: {{{both}}}}}"
     text = refused(tmp_path, "c1_xbm, c2_xbm, ./even.yaml", 8, ranges)
+    assert "c1_xbm: at loss.memory_size 4: XBMLoss: a batch of 8 does not fit into a memory of 4;" in text
     assert "c2_xbm: XBMLoss: a batch of 8 does not fit into a memory of 4" in text
     assert "even: " in text
     assert "Takes no numbers" in text
-    assert "c1_xbm" not in text
+
+
+@pytest.mark.usefixtures("forked_processes")
+def test_every_choice_and_both_ends_are_tried_and_a_user_s_loss_may_be_flat_there(tmp_path):
+    (tmp_path / "flat.py").write_text(
+        "import torch\n\nclass Flat(torch.nn.Module):\n    def __init__(self, weight, kind):\n"
+        "        super().__init__()\n        self.weight, self.kind = weight, {'a': 1.0, 'b': 2.0}[kind]\n\n"
+        "    def forward(self, embeddings, labels, indices_tuple=None):\n"
+        "        return self.weight * self.kind * embeddings.square().mean()\n"
+    )
+    card = """key: flat
+title: No gradient at the low end
+source: a test
+loss: {name: ./flat.py:Flat, arguments: {weight: 1.0, kind: a}}
+batch: {samples_per_class: 4}
+search:
+  loss.weight: {low: 0.0, high: 1.0}
+  loss.kind: {scale: choice, choices: [KINDS]}
+  batch.samples_per_class: {scale: int, low: LOW, high: 4}
+"""
+    (tmp_path / "flat.yaml").write_text(card.replace("KINDS", "c, a, b").replace("LOW", "3"))
+    text = refused(tmp_path, "./flat.yaml")
+    assert "flat: at loss.kind c: " in text
+    assert "KeyError: 'c'" in text
+    assert "at batch.samples_per_class 3: batch size 8 is no multiple of 3 images per class" in text
+    (tmp_path / "flat.yaml").write_text(card.replace("KINDS", "a, b").replace("LOW", "2"))
+    assert check_settings([opened(tmp_path, "./flat.yaml")]) == ()
 
 
 def test_the_batch_size_can_be_a_bound_of_a_cards_range(tmp_path):

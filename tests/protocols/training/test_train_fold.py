@@ -202,7 +202,7 @@ def test_memory_is_filled_where_kernels_of_the_cpu_leave_some_unset(dataset: Dat
     seen: list[bool] = []
     given = toy_fold(dataset, training=short(max_epochs=1, precision=precision))
     train_fold(*given, observe=lambda *_: seen.append(torch.utils.deterministic.fill_uninitialized_memory))
-    assert seen == [precision == "amp"] * 2
+    assert set(seen) == {precision == "amp"}
 
 
 # Data

@@ -1,9 +1,11 @@
 """Trunks of timm: a stand-in for the library and, where they import, the libraries themselves."""
 
+import re
 import sys
 from types import SimpleNamespace
 
 import pytest
+import torch
 from torch import nn
 
 from protocols.trunks import library_trunks
@@ -11,6 +13,7 @@ from protocols.trunks.embedding_model import EmbeddingModel, check_images_fit
 from protocols.trunks.trunk_registry import identified_trunk, trunk_entry
 from protocols.trunks.weights import TrunkError
 from results.spec.trunk_spec import TrunkSpec
+from tests.support.documentation import ROOT
 
 
 class Network(nn.Module):
@@ -86,6 +89,49 @@ def test_unknown_names_give_one_line(timm, name, weights, said):
     with pytest.raises(TrunkError, match=said) as refused:
         identified_trunk(TrunkSpec(name=name, weights=weights))
     assert "\n" not in str(refused.value)
+
+
+DOCUMENTED = {
+    "resnet18.tv_in1k",
+    "vit_base_patch14_reg4_dinov2.lvd142m",
+    "vit_base_patch16_clip_quickgelu_224.openai",
+    "vit_base_patch16_dinov3.lvd1689m",
+    "vit_base_patch16_siglip_224.v2_webli",
+    "vit_small_patch14_dinov2.lvd142m",
+    "vit_small_patch16_224.dino",
+    "vit_small_patch16_dinov3.lvd1689m",
+}
+"""Looked up in the registry of timm 1.0.31: each has weights, and none is said there to have another activation."""
+
+
+def test_names_of_timm_in_documents_are_timms_and_have_the_activation_of_their_weights():
+    files = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "reproduce").rglob("*.yaml")]
+    text = "".join(file.read_text() for file in files)
+    named = set(re.findall(r"\b(?:vit|resnet|convnext|eva|swin)\w*\.\w+", text)) - {"resnet50.yaml"}
+    assert named == DOCUMENTED
+    try:
+        import timm
+    except Exception:
+        return  # The list stands for the library.
+    for name in named:
+        assert timm.is_model_pretrained(name), name
+        assert library_trunks.timm_entry(name).note == "", name
+
+
+def test_a_clip_without_the_activation_of_its_weights_gets_a_line(timm):
+    notes = ("natively QuickGELU, use quickgelu model variant for original results",)
+    timm.get_pretrained_cfg = lambda name: SimpleNamespace(mean=(0,), std=(1,), hf_hub_id="a", url="", notes=notes)
+    timm.is_model = lambda name: True
+    note = library_trunks.timm_entry("vit_base_patch16_clip_224.openai").note
+    assert note.endswith("timm:vit_base_patch16_clip_quickgelu_224.openai is their network")
+    assert library_trunks.timm_entry("vit_base_patch16_clip_quickgelu_224.openai").note == ""
+
+
+def test_weights_of_a_model_of_timm_keep_its_own_keys(timm, tmp_path, monkeypatch):
+    monkeypatch.setenv("METRIC_LEARNING_WEIGHTS", "")
+    torch.save(filled(Network(), 5.0).state_dict(), tmp_path / "own.pth")  # With the head, which is left out.
+    spec = identified_trunk(TrunkSpec(name="timm:tiny.tag"), tmp_path / "own.pth")
+    assert EmbeddingModel(spec, 4).trunk.network.stem.weight.min() == 5
 
 
 def test_weights_that_cannot_be_loaded_give_one_line(timm):

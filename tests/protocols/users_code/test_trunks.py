@@ -1,5 +1,7 @@
 """Trunks from users' files: built, hashed, checked, and refused in one line."""
 
+import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -69,14 +71,31 @@ def test_weights_that_differ_in_every_build_are_refused(tmp_path):
         EmbeddingModel(spec, None)
 
 
+def test_safetensors_are_read_or_their_package_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("METRIC_LEARNING_WEIGHTS", "")
+    header = json.dumps(
+        {"weight": {"dtype": "F32", "shape": [6, 3, 3, 3], "data_offsets": [0, 648]}}
+        | {"bias": {"dtype": "F32", "shape": [6], "data_offsets": [648, 672]}}
+    ).encode()
+    numbers = torch.ones(168).numpy().tobytes()
+    (tmp_path / "own.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + numbers)
+    spec = trunk(tmp_path, MAP, str(tmp_path / "own.safetensors"))
+    if find_spec("safetensors") is None:
+        with pytest.raises(TrunkError, match="needs the package safetensors: pip install safetensors"):
+            identified_trunk(spec)
+    else:
+        assert EmbeddingModel(identified_trunk(spec), None).trunk.network.weight.min() == 1
+
+
 def test_a_file_of_weights_is_loaded_and_identified(tmp_path, monkeypatch):
     monkeypatch.setenv("METRIC_LEARNING_WEIGHTS", "")
     spec = trunk(tmp_path, MAP, str(tmp_path / "own.pth"))
-    weights = {"network.weight": torch.ones(6, 3, 3, 3), "network.bias": torch.zeros(6)}
-    torch.save(weights, tmp_path / "own.pth")
-    settled = identified_trunk(spec)
-    assert settled.weights.startswith("sha256:")
-    assert EmbeddingModel(settled, None).trunk.network.weight.min() == 1
+    for before in ("", "module.", "network.", "module.network."):
+        weights = {f"{before}weight": torch.ones(6, 3, 3, 3), f"{before}bias": torch.zeros(6)}
+        torch.save(weights, tmp_path / "own.pth")
+        settled = identified_trunk(spec)
+        assert settled.weights.startswith("sha256:")
+        assert EmbeddingModel(settled, None).trunk.network.weight.min() == 1
     torch.save({"network.weight": torch.ones(6, 3, 3, 3)}, tmp_path / "own.pth")
     with pytest.raises(TrunkError, match="not the weights of this trunk: 1 keys are missing"):
         identified_trunk(spec)

@@ -123,6 +123,14 @@ def test_a_session_has_the_experiments_setup(where):
         ({"dataset__name": "folder"}, "--data FOLDER"),
         ({"dataset__name": "folder", "dataset__root": "nowhere"}, "nowhere: no such folder"),
         ({"search__enqueue": [{"loss.pos_margin": 3.0}]}, "search.enqueue: loss.pos_margin 3.0 is outside its range"),
+        (
+            {"search__enqueue": [{"loss.neg_margn": 0.5}]},
+            "search.enqueue: there is no searched 'loss.neg_margn'; searched here are loss.neg_margin, loss",
+        ),
+        (
+            {"methods": ["contrastive", "triplet"], "search__enqueue": [{"loss.neg_margin": 0.5, "loss.margin": 0.1}]},
+            "search.enqueue: no method searches loss.neg_margin and loss.margin; searched here are loss.margin",
+        ),
         ({"metrics": ["recall@1000000"]}, "recall@1000000: the test has only 1497 references, so every query would be"),
         ({"search__sampler": {"name": "BruteForceSampler"}}, "search.sampler: BruteForceSampler: "),
     ],
@@ -180,6 +188,8 @@ def test_printed_scores_of_a_card_become_a_note_of_the_tables(tmp_path, where):
     opened = open_session("quickstart", quickstart(methods=["contrastive", str(card)]), where)
     summary = opened.summary()
     assert summary.printed == {"own": {"precision_at_1": 65.9}}
-    (found,) = [one for one in answer_of(MeasuredExperiment(summary, (some_run("own"),))) if "Printed" in one.text]
+    (found,) = [
+        one for one in answer_of(MeasuredExperiment(summary, (some_run("own"),))).findings if "Printed" in one.text
+    ]
     assert found.text == "Printed by the methods' sources: Own P@1 65.9."
     assert "printed" not in open_session("quickstart", quickstart(), where).summary().model_dump()

@@ -205,9 +205,9 @@ with store.database.reading() as reader:  # Another reader, as in a run; the las
 """
     killed = subprocess.run([sys.executable, "-c", code, str(file), str(tmp_path)], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert len(opened(Path(shutil.copy(file, tmp_path / "copy.sqlite"))).trainings()) == 1
-    assert len(opened(file).trainings()) == 13
-    assert len(opened(Path(shutil.copy(file, tmp_path / "later.sqlite"))).trainings()) == 13
+    assert len(opened(Path(shutil.copy(file, tmp_path / "copy.sqlite"))).table("folds")) == 1
+    assert len(opened(file).table("folds")) == 13
+    assert len(opened(Path(shutil.copy(file, tmp_path / "later.sqlite"))).table("folds")) == 13
 
 
 def test_a_copy_is_one_state_of_the_store(file, tmp_path):
