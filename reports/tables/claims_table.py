@@ -73,7 +73,7 @@ def _row(one: AnsweredClaim) -> Row:
 
 
 def _answer_cells(claim: Claim, answer: ExperimentAnswer | None) -> list[Cell]:
-    """The cells about runs; nothing is said about the claimed size on another dataset."""
+    """The cells about runs; nothing is said about the claimed size under other conditions."""
     if answer is None:
         return [Cell()] * len(_OF_RUNS)
     pair = answer.pair
@@ -81,7 +81,7 @@ def _answer_cells(claim: Claim, answer: ExperimentAnswer | None) -> list[Cell]:
     return [
         Cell(pair.untested or size_words(pair, answer.answer.question.margin)),
         Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
-        Cell(pair.claimed_size(claim.points / 100) if answer.dataset == claim.dataset else None),
+        Cell(pair.claimed_size(claim.points / 100) if answer.differences == () else None),
         Cell(pair.p_better, form=P_VALUE),
         Cell(pair.smallest, form=DISTANCE),
         Cell(counts[0], written=f"{', '.join(map(str, dict.fromkeys(counts)))} {plural(_unit(answer))}"),

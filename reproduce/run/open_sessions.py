@@ -173,7 +173,7 @@ def _try(method: MethodTemplate, space: Sequence[SearchParameter], of_training: 
     """
     middle = method.middle()
     remarks = try_first_step(method.at(middle), *of_training)
-    refused = {}
+    refused: dict[str, None] = {}
     for corner in corners(space):
         if _refusal(method, corner, of_training):
             for target, value in corner.items():

@@ -2,15 +2,20 @@
 
 import re
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reports.headline import comparison_lines, headline, short_table
 from reports.page.material import Material
+from reports.page.page import build_page
 from reports.tables.differences import differences
 from reports.tables.formats import to_html, to_latex, to_markdown
 from reports.tables.result_table import RESULT_COLUMNS, table_of
+from results.answer import answer_question
+from results.answer.compare import compare
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
@@ -98,3 +103,19 @@ def test_table_page_and_latex_agree_on_every_leader_and_every_claim(world, score
     if len(world) > 1:
         said = material.answer.findings[0].text.startswith("Not finished")
         assert (said, "Interim" in table.caption, "Interim" in pairs.caption) == (interim,) * 3
+
+
+def test_a_command_answers_each_score_once(monkeypatch):
+    measured, asked = MeasuredExperiment.kept("reality_check_glyphs"), Counter()
+
+    def counting(question, values):
+        asked[question.score, question.embeddings, question.unit] += 1
+        return compare(question, values)
+
+    monkeypatch.setattr(answer_question, "compare", counting)
+    found = answer_of(measured)
+    build_page(Material("reality_check/glyphs", found))
+    for draw in (table_of, differences, short_table, headline, comparison_lines):
+        draw(found)
+    assert set(asked.values()) == {1}
+    assert asked["map_at_r", "concatenated", "search"] == 1
