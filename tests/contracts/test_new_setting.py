@@ -40,7 +40,7 @@ for command in sys.argv[2:]:
 def said(folder: Path, field: str, *commands: str) -> str:
     """What commands print where `Conditions` has a further field."""
     done = subprocess.run(
-        [sys.executable, "-c", _COMMANDS, field, *commands],
+        [sys.executable, "-P", "-c", _COMMANDS, field, *commands],
         **{"cwd": folder, "env": environment(), "capture_output": True, "text": True, "timeout": 300},
     )
     assert done.returncode == 0, done.stderr

@@ -143,14 +143,14 @@ batch: {samples_per_class: 4}
 search:
   loss.weight: {low: 0.0, high: 1.0}
   loss.kind: {scale: choice, choices: [KINDS]}
-  batch.samples_per_class: {scale: int, low: LOW, high: 4}
+  batch.samples_per_class: {scale: int, low: LOW, high: HIGH}
 """
-    (tmp_path / "flat.yaml").write_text(card.replace("KINDS", "c, a, b").replace("LOW", "3"))
+    (tmp_path / "flat.yaml").write_text(card.replace("KINDS", "c, a, b").replace("LOW", "3").replace("HIGH", "4"))
     text = refused(tmp_path, "./flat.yaml")
     assert "flat: at loss.kind c: " in text
     assert "KeyError: 'c'" in text
     assert "at batch.samples_per_class 3: batch size 8 is no multiple of 3 images per class" in text
-    (tmp_path / "flat.yaml").write_text(card.replace("KINDS", "a, b").replace("LOW", "2"))
+    (tmp_path / "flat.yaml").write_text(card.replace("KINDS", "a, b").replace("LOW", "1").replace("HIGH", "2"))
     assert check_settings([opened(tmp_path, "./flat.yaml")]) == ()
 
 

@@ -120,7 +120,9 @@ def test_names_of_timm_in_documents_are_timms_and_have_the_activation_of_their_w
 
 def test_a_clip_without_the_activation_of_its_weights_gets_a_line(timm):
     notes = ("natively QuickGELU, use quickgelu model variant for original results",)
-    timm.get_pretrained_cfg = lambda name: SimpleNamespace(mean=(0,), std=(1,), hf_hub_id="a", url="", notes=notes)
+    timm.get_pretrained_cfg = lambda name: SimpleNamespace(
+        mean=(0,) * 3, std=(1,) * 3, hf_hub_id="a", url="", notes=notes
+    )
     timm.is_model = lambda name: True
     note = library_trunks.timm_entry("vit_base_patch16_clip_224.openai").note
     assert note.endswith("timm:vit_base_patch16_clip_quickgelu_224.openai is their network")
