@@ -52,6 +52,7 @@ class RowOrigin:
     Attributes:
         kind: Measured by the paper that prints it, quoted from another paper, or not to be determined.
         quoted_from: The paper that measured a quoted row; empty for a measured row, and where nobody can tell.
+        printed_row: The row's name as the paper spells it; `settings.csv` uses it.
         our_reading: The setting that we run where no source states the row's own; empty for other rows.
         not_determined: What text and code do not tell, so that the row cannot be run; empty for other rows.
     """
@@ -60,6 +61,7 @@ class RowOrigin:
     quoted_from: str
     evidence: str
     conditions: str
+    printed_row: str
     our_reading: str
     not_determined: str
 

@@ -131,7 +131,8 @@ class _Constructors(TorchFunctionMode):
             device = kwargs.pop("device")
             return func(*args, **kwargs).to(_inside(device))
         if func is Tensor.__getitem__ and isinstance(args[1], list):
-            args = (args[0], torch.tensor(args[1]))
+            indices = torch.tensor(args[1])  # A list of lists has one list for each dimension, as for any tensor.
+            args = (args[0], tuple(indices) if indices.ndim > 1 else indices)
         if func == Tensor.data.__set__ and isinstance(args[0], PretendedTensor):  # type: ignore[attr-defined]
             args[0].held = args[1].held
             return None
