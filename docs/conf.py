@@ -32,5 +32,8 @@ napoleon_use_rtype = False
 # A public type of this suite in a signature must have an entry here; others have none.
 nitpick_ignore_regex = [("py:.*", r"(?!(losses|results|protocols|reports|reproduce)\.).*"), ("py:.*", r".*\._\w+")]
 
-# A type variable has no entry.
-nitpick_ignore = [("py:class", "results.store.database.AnyRecord")]
+# A type variable has no entry, nor has an alias of a type with constraints.
+nitpick_ignore = [
+    ("py:class", "results.store.database.AnyRecord"),
+    ("py:class", "results.spec.search_settings.Annotated"),
+]
