@@ -19,8 +19,8 @@ from protocols.machine.torch_state import torch_provenance, use_precision
 from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores
 from protocols.training.build_method import RefusedError, normalization_of
-from protocols.training.principal_components import reduced_by_themselves
-from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, trained_model
+from protocols.training.closed_forms import reduced_by_themselves
+from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, embedding_size_of, trained_model
 from protocols.users_code.sources import SourceError
 from results.records.records import ClassScores, Event, RunRecord, Scores, TestCurve, TestPoint, mean_scores
 from results.spec.training_spec import FoldSpec
@@ -161,8 +161,7 @@ def embed_test(
         data.check_unseen(spec)
         raw.append(embed_crops(trained_model(spec, state, device), crops[spec.conditions.images]))
     if specs[0].method.embedder == "test_components":
-        size = specs[0].embedding_size
-        assert size is not None
+        size = embedding_size_of(specs[0])
         by_model = tuple(normalized(reduced_by_themselves(e, size), kind) for e in raw)
         return Embedded(kind, by_model, normalized(reduced_by_themselves(torch.cat(raw, 1), size * len(raw)), kind))
     by_model = tuple(normalized(e, kind) for e in raw)

@@ -290,5 +290,5 @@ def _single_searches(found: Answer) -> Iterator[str]:
 
 
 def _trained_dimensions(records: Sequence[RunRecord]) -> int:
-    """Return the dimensions of one fold's embedding. The untrained trunk has other dimensions and no search."""
-    return next((record for record in records if record.hyperparameters), records[0]).dimensions
+    """Return the dimensions of one fold's embedding. A method without a loss can have others."""
+    return next((record for record in records if record.specs[0].method.loss is not None), records[0]).dimensions

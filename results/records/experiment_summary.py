@@ -88,7 +88,7 @@ class ExperimentSummary(Record):
         comparable = self.experiment.comparable_rows()
         for row, changes in self.experiment.changes.items():
             if row not in comparable:
-                conditions = ", ".join(f"{key} {value}" for key, value in changes.items())
+                conditions = ", ".join(f"{key} {'null' if value is None else value}" for key, value in changes.items())
                 rows[row] = LeftOut("†", f"{conditions}. Not compared with rows under other conditions.")
         note = "Knows the test images. Not compared with rows that do not."
         rows |= dict.fromkeys(self.transductive, LeftOut("‡", note))
