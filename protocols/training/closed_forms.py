@@ -24,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from protocols.datasets.splits import classes_of
 from protocols.training.build_method import RefusedError, refusals
 from protocols.trunks.embedding_model import embedding_size_of
 from results.spec.training_spec import FoldSpec
@@ -64,7 +65,7 @@ def set_to_closed_form(
             f"{limit}, fewer than the {embedder.out_features} dimensions that are asked; use a smaller embedding_size"
         )
     conditions = spec.conditions
-    inputs = spec.data_fingerprint, spec.train_classes, conditions.trunk, conditions.images
+    inputs = spec.data_fingerprint, classes_of(spec).train, conditions.trunk, conditions.images
     # All trainings on the features of one fold of a frozen trunk need the same embedder.
     name = (*inputs, spec.embedder, embedder.out_features) if conditions.trunk.is_input_features else ()
     if name not in _FITTED or not name:
@@ -87,10 +88,10 @@ def most_dimensions(spec: FoldSpec, images: int, width: int, samples: str = "ima
         width: Number of features of an image.
         samples: What the messages call images.
     """
-    few, limit = f"there are only {width} features", width
-    if spec.embedder.init == "lda" and spec.n_classes <= limit:
-        limit = spec.n_classes - 1
-        few = f"a fold has only {spec.n_classes} training classes, which have at most {limit} discriminants"
+    few, limit, classes = f"there are only {width} features", width, len(classes_of(spec).train)
+    if spec.embedder.init == "lda" and classes <= limit:
+        limit = classes - 1
+        few = f"a fold has only {classes} training classes, which have at most {limit} discriminants"
     # The centred features of n images span at most n - 1 directions. A shrunk covariance has others too.
     elif images <= limit and not (spec.embedder.shrinkage and embedding_size_of(spec) == width):
         limit = images - 1

@@ -10,6 +10,7 @@ from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils import convert_conv2d_weight_memory_format
 
+from protocols.datasets.splits import classes_of
 from protocols.images.samples import EvaluationBatches
 from protocols.trunks.bn_inception import BNInception
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_identified
@@ -59,10 +60,11 @@ def embedding_size_of(spec: FoldSpec) -> int:
 
     The row `lda` has fewer if there are fewer discriminants, which is one less than there are training classes.
     """
-    size, most = spec.conditions.embedding_size, spec.n_classes - 1
+    size = spec.conditions.embedding_size
     if size is None or not spec.method.has_embedding_size:
         size = trunk_width(spec.conditions.trunk)
-    return min(size, most) if spec.method.loss is None and spec.embedder.init == "lda" else size
+    is_lda = spec.method.loss is None and spec.embedder.init == "lda"
+    return min(size, len(classes_of(spec).train) - 1) if is_lda else size
 
 
 def with_trunk(spec: FoldSpec) -> FoldSpec:

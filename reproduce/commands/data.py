@@ -137,13 +137,10 @@ def _say_split(listing: ImageListing, console: Console) -> ClassSplit:
 
 def _check_features(dataset: Dataset, console: Console) -> None:
     """Say what is odd about the rows of a file of features, and what they score as they are."""
-    from protocols.datasets.dataset import note_on_queries
     from protocols.evaluation.test_data import test_data
     from reproduce.outputs.evaluate import raw_rows, scores
 
     split = _say_split(dataset, console)
-    if queries := note_on_queries(dataset):
-        say(console, queries)
     if oddities := dataset.oddities.phrase(dataset, set(split.test)):
         say(console, f"the data have {oddities}")
     tested = test_data(dataset, split)

@@ -163,10 +163,10 @@ def _remarks_on(session: Session, study: Study) -> tuple[str, ...]:
 
 def _discriminants(spec: FoldSpec) -> tuple[str, ...]:
     """Say that the embeddings have fewer dimensions than were asked for, since there are fewer discriminants."""
-    size, most = spec.conditions.embedding_size, spec.n_classes - 1
-    if spec.embedder.init != "lda" or (size is not None and size <= most):
+    asked, size = spec.conditions.embedding_size, embedding_size_of(spec)
+    if spec.embedder.init != "lda" or (asked is not None and asked <= size):
         return ()
-    return (f"{spec.n_classes} training classes have {most} discriminants, so its embeddings have no more dimensions",)
+    return (f"{size + 1} training classes have {size} discriminants, so its embeddings have no more dimensions",)
 
 
 def _try_there(sources: Mapping[str, UsersSource], *first_step: Any) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from itertools import repeat
 from pathlib import Path
 
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.splits import drawn_name, from_ranges, named_split
+from protocols.datasets.splits import classes_of, drawn_name, named_split
 from protocols.evaluation.test_data import test_data
 from protocols.images.feature_rows import LabelledFeatures
 from protocols.protocol_registry import PROTOCOLS, ProtocolEntry
@@ -268,7 +268,7 @@ def check_components(setup: Setup, method: MethodSpec) -> None:
         limit = f"the test has only {most + 1} test {samples}, which have at most {most} principal components"
     elif specs[0].embedder.is_computed:
         width = trunk_width(setup.conditions.trunk)
-        counts = [len(images.of_classes(from_ranges(spec.train_classes))) for spec in specs]
+        counts = [len(images.of_classes(classes_of(spec).train)) for spec in specs]
         most, limit = min(map(most_dimensions, specs, counts, repeat(width), repeat(samples)))
     else:
         return

@@ -181,11 +181,6 @@ class FoldSpec(Record):
         return self.method.has_embedding_size and self.method.embedder != "test_components"
 
     @property
-    def n_classes(self) -> int:
-        """Number of training classes."""
-        return sum(last - first + 1 for first, last in self.train_classes)
-
-    @property
     def embedder(self) -> EmbedderSpec:
         """Hidden layers and start of the embedder; a method without a loss has a linear one."""
         return self.conditions.embedder if self.method.loss is not None else self.method.computed_embedder

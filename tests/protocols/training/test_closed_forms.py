@@ -10,11 +10,11 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import Tensor, nn
 
 from protocols.datasets.dataset import Dataset
+from protocols.datasets.splits import mlrc_split
 from protocols.evaluation.evaluate_run import embed_test
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.images.batch_source import EvaluationCrops
 from protocols.setup import Setup
-from protocols.datasets.splits import mlrc_split
 from protocols.training.build_method import RefusedError
 from protocols.training.closed_forms import set_to_closed_form
 from protocols.training.train_fold import train_fold
