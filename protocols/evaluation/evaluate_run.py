@@ -4,7 +4,7 @@ Models embed test images only here.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -110,7 +110,7 @@ def _record(
         dimensions=embeddings[0].shape[1],
         test_classes=len(labels.unique()),
         test_images=len(labels),
-        events=(*job.events, *_collapses(job, embedded)),
+        events=(*job.events, *_of_the_embeddings(job, embedded)),
         steps=job.steps,
         iterations=job.iterations,
         metrics_separated={name: sum(fold[name] for fold in metrics) / len(metrics) for name in job.metrics},
@@ -123,10 +123,13 @@ def _record(
     )
 
 
-def _collapses(job: EvaluateJob, embedded: Embedded) -> list[Event]:
-    """Name the models whose test embeddings are equal up to rounding, which score 0."""
-    models = zip(job.specs, embedded.by_model, strict=True)
-    return [Event(kind="collapsed", fold=spec.fold) for spec, rows in models if is_collapsed(rows)]
+def _of_the_embeddings(job: EvaluateJob, embedded: Embedded) -> Iterator[Event]:
+    """Name the models whose test embeddings are equal up to rounding, or some of them zeros: they score 0."""
+    for spec, rows in zip(job.specs, embedded.by_model, strict=True):
+        if is_collapsed(rows):
+            yield Event(kind="collapsed", fold=spec.fold)
+        elif not rows.any(1).all():
+            yield Event(kind="zeros", fold=spec.fold)
 
 
 def _embedded_last(

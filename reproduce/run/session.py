@@ -246,13 +246,14 @@ def setup_of(experiment: Experiment, dataset: Dataset) -> Setup:
 
 def data_of(setup: Setup) -> ExperimentData:
     """Return what the store keeps about the data of an experiment."""
-    dataset = setup.dataset
+    dataset, is_query = setup.dataset, test_data(setup.dataset, setup.split).is_query
     return ExperimentData(
         fingerprint=dataset.fingerprint,
         samples=len(dataset.images),
         classes=dataset.n_classes,
         left_out=dataset.left_out,
         equal_files=dataset.oddities.phrase(dataset, set(setup.split.test)),
+        queries=None if is_query is None else int(is_query.sum()),
     )
 
 
