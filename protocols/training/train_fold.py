@@ -169,7 +169,8 @@ class _Training:
 
     def _training_features(self) -> Iterator[Tensor]:
         crops = evaluation_batches_of(self.data.train, self.spec.conditions.images, self.device, keep=False)
-        for part in in_parts(self.model, self.model.features, crops):
+        parts = in_parts(self.model, self.model.features, crops)
+        for part in parts if self.model.on_features else [torch.cat(list(parts))]:
             self._require_finite(part, "features of the training images")
             yield part
 

@@ -26,7 +26,7 @@ class ExperimentData(Record):
     classes: int
     left_out: tuple[str, ...] = ()
     equal_files: str | None = None
-    queries: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    queries: int | None = None
 
 
 class LeftOut(NamedTuple):
@@ -86,7 +86,7 @@ class ExperimentSummary(Record):
 
     def tested(self, samples: int) -> str:
         """Say what a test of so many images or rows consists of."""
-        what, queries = samples_word(self.dataset), self.data and self.data.queries
+        what, queries = samples_word(self.dataset), None if self.data is None else self.data.queries
         return f"{samples} {what}" if queries is None else f"{queries} queries among {samples - queries} other {what}"
 
     @property

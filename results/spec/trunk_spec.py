@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, model_validator
 
-from results.values import FREE, TRAINED_TRUNK, Record
+from results.values import FREE, TRAINED_TRUNK, Record, optional
 
 PRETRAINED = "pretrained"
 """The weights that a library, or a user's file, gives a trunk."""
@@ -115,8 +115,8 @@ class EmbedderSpec(Record):
     init: Literal[
         "random", "kaiming_fan_out", "glorot_uniform", "pca", "whitened_pca", "within_class_whitening", "lda"
     ] = "random"
-    shrinkage: float | None = Field(default=None, ge=0, le=1, exclude_if=lambda value: value is None)
-    normalize: bool = Field(default=False, exclude_if=lambda value: not value)
+    shrinkage: float | None = optional(None, ge=0, le=1)
+    normalize: bool = optional(False)
 
     @property
     def is_computed(self) -> bool:

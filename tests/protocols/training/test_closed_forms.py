@@ -1,5 +1,7 @@
 """The embedder of the pretrained trunk: principal components of the features of a fold's training images."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -16,10 +18,10 @@ from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.images.batch_source import EvaluationCrops
 from protocols.setup import Setup
 from protocols.training.build_method import RefusedError
-from protocols.training.closed_forms import set_to_closed_form
+from protocols.training.closed_forms import most_dimensions, set_to_closed_form
 from protocols.training.train_fold import train_fold
-from protocols.trunks.embedding_model import embed_crops, in_parts, trained_model
-from results.spec.training_spec import MethodSpec
+from protocols.trunks.embedding_model import embed_crops, embedding_size_of, in_parts, model_of, trained_model
+from results.spec.training_spec import FoldSpec, MethodSpec
 from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 from tests.support.sample_records import some_spec
 from tests.support.small_setup import with_changes
@@ -52,10 +54,14 @@ def some_classes(images: int) -> NDArray[np.int64]:
     return (6 * np.sqrt(np.arange(images) / images)).astype(np.int64)
 
 
+def spec_with(embedder: Any) -> FoldSpec:
+    method = MethodSpec(name="some", loss=None, embedder=embedder)
+    return some_spec().changed(method=method, train_classes=((0, 5),))
+
+
 def in_closed_form(embedder: EmbedderSpec, features: Tensor, size: int) -> nn.Linear:
-    layer, method = nn.Linear(features.shape[1], size), MethodSpec(name="some", loss=None, embedder=embedder)
-    spec = some_spec().changed(method=method, train_classes=((0, 5),))
-    set_to_closed_form(layer, spec, features.split(7), some_classes(len(features)))
+    layer = nn.Linear(features.shape[1], size)
+    set_to_closed_form(layer, spec_with(embedder), features.split(7), some_classes(len(features)))
     return layer
 
 
@@ -114,21 +120,45 @@ def test_discriminants_are_those_of_scikit_learn(shrinkage: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("embedder", "features", "size", "said"),
+    ("embedder", "images", "width", "most"),
     [
-        (EmbedderSpec(init="lda"), some_features(), 6, "only 6 training classes, which have at most 5 discriminants"),
-        (EmbedderSpec(init="pca"), some_features(8), 8, "only 8 training images, which have at most 7 principal"),
-        (EmbedderSpec(init="whitened_pca"), some_features(), 13, "there are only 12 features, fewer than the 13"),
-        (EmbedderSpec(init="whitened_pca", shrinkage=0), some_features()[:, :1].repeat(1, 3), 2, "has no inverse"),
-        (EmbedderSpec(init="within_class_whitening", shrinkage=0), some_features(15), 5, "has no inverse"),
-        (EmbedderSpec(init="lda", shrinkage=0.5), torch.ones(60, 12), 5, "not positive definite"),
+        (EmbedderSpec(init="lda"), 60, 12, (5, "only 6 training classes, which have at most 5 discriminants")),
+        (EmbedderSpec(init="pca"), 8, 12, (7, "only 8 training images, which have at most 7 principal components")),
+        (EmbedderSpec(init="whitened_pca"), 60, 12, (12, "there are only 12 features")),
+        (EmbedderSpec(init="within_class_whitening"), 8, 16, (16, "there are only 16 features")),
     ],
 )
-def test_too_few_images_classes_or_features_are_refused(
-    embedder: EmbedderSpec, features: Tensor, size: int, said: str
+def test_images_classes_and_features_limit_the_dimensions(
+    embedder: EmbedderSpec, images: int, width: int, most: tuple[int, str]
 ) -> None:
-    with pytest.raises(RefusedError, match=said):
-        in_closed_form(embedder, features, size)
+    """A shrunk covariance keeps all dimensions of few images if as many are asked for."""
+    size, said = most_dimensions(spec_with(embedder), images, width)
+    assert (size, most[1] in said) == (most[0], True)
+
+
+@pytest.mark.parametrize(
+    ("embedder", "asked", "size"),
+    [
+        ("principal_components", 16, 16),
+        ("principal_components", None, 128),
+        (None, 16, 128),
+        (EmbedderSpec(init="lda"), 16, 5),
+    ],
+)
+def test_a_model_has_the_size_that_is_asked_or_that_of_the_features(
+    embedder: Any, asked: int | None, size: int
+) -> None:
+    """There are no more discriminants than classes but one."""
+    model = model_of(spec_with(embedder).with_conditions(embedding_size=asked))
+    assert (model.dimensions, embedding_size_of(spec_with(embedder).with_conditions(embedding_size=asked))) == (
+        size,
+        size,
+    )
+
+
+def test_a_covariance_without_an_inverse_is_refused() -> None:
+    with pytest.raises(RefusedError, match=r"no inverse; set a larger embedder\.shrinkage"):
+        in_closed_form(EmbedderSpec(init="lda"), torch.ones(60, 12), 5)
 
 
 def test_a_fold_without_training_gets_the_components_of_its_training_images(dataset: Dataset, setup: Setup) -> None:
