@@ -32,8 +32,9 @@ napoleon_use_rtype = False
 # A public type of this suite in a signature must have an entry here; others have none.
 nitpick_ignore_regex = [("py:.*", r"(?!(losses|results|protocols|reports|reproduce)\.).*"), ("py:.*", r".*\._\w+")]
 
-# A type variable has no entry, nor has an alias of a type with constraints.
+# A type variable has no entry, nor has an alias of a type with constraints; Sphinx cannot write numpy's text type.
 nitpick_ignore = [
     ("py:class", "results.store.database.AnyRecord"),
     ("py:class", "results.spec.search_settings.Annotated"),
+    ("py:class", "results.records.artifacts.Contents"),
 ]

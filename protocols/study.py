@@ -71,8 +71,9 @@ class Study:
 
     @property
     def n_reproductions(self) -> int:
-        """Reproductions of a search's setting; 1 where nothing is trained and weights are downloaded."""
-        return min(1, self.budget.reproductions) if self._runs_are_equal else self.budget.reproductions
+        """Reproductions of a search's setting; 1 where nothing is trained or searched and weights are downloaded."""
+        is_constant = self._runs_are_equal and not self.space
+        return min(1, self.budget.reproductions) if is_constant else self.budget.reproductions
 
     @property
     def _runs_are_equal(self) -> bool:

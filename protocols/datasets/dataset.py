@@ -50,7 +50,7 @@ class Oddities:
             pairs = [" = ".join(name(row) for row in group[:2]) for group in within]
             parts.append(named(f"group(s) of equal {samples} within a class", pairs))
         if self.constant:
-            what = f"{samples} of a single colour" if listing.names else f"{samples} of a single value, such as zero"
+            what = f"{samples} of a single colour" if listing.names else f"{samples} of a single value"
             parts.append(named(what, [name(row) for row in self.constant]))
         return "; ".join(parts) or None
 

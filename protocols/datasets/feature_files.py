@@ -27,7 +27,7 @@ from results.values import fingerprint_of
 LABELS_TABLE, LABELS_FILE = "labels.csv", "labels.npy"
 _PART_BYTES = 2**26
 _NORMS = 1e-12, 1e19
-"""Smallest and largest norm of a row that is not zero. Others cannot be brought to length 1 in float32."""
+"""Smallest and largest norm of a row. Others, such as zero, cannot be brought to length 1 in float32."""
 
 
 def open_features(request: DataRequest) -> Dataset:
@@ -137,7 +137,7 @@ def _looked_through(
     for first in range(0, len(rows), size):
         part = np.ascontiguousarray(rows[first : first + size])
         norms = np.linalg.norm(part.astype(np.float64), axis=1)
-        if (sound := (norms == 0) | ((norms >= _NORMS[0]) & (norms <= _NORMS[1]))).sum() < len(part):
+        if not (sound := (norms >= _NORMS[0]) & (norms <= _NORMS[1])).all():
             row = int(sound.argmin())
             raise DataError(
                 f"{path}: row {first + row} has the norm {norms[row]:.2g}; scale all rows if they are too large or too "

@@ -4,7 +4,7 @@ Models embed test images only here.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -19,8 +19,8 @@ from protocols.machine.torch_state import torch_provenance, use_precision
 from protocols.metrics.metric_registry import check_metric_names, measure
 from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores
 from protocols.training.build_method import RefusedError, normalization_of
-from protocols.training.principal_components import reduced_by_themselves
-from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, trained_model
+from protocols.training.closed_forms import reduced_by_themselves
+from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, embedding_size_of, trained_model
 from protocols.users_code.sources import SourceError
 from results.records.records import ClassScores, Event, RunRecord, Scores, TestCurve, TestPoint, mean_scores
 from results.spec.training_spec import FoldSpec
@@ -110,7 +110,7 @@ def _record(
         dimensions=embeddings[0].shape[1],
         test_classes=len(labels.unique()),
         test_images=len(labels),
-        events=(*job.events, *_collapses(job, embedded)),
+        events=(*job.events, *_of_the_embeddings(job, embedded)),
         steps=job.steps,
         iterations=job.iterations,
         metrics_separated={name: sum(fold[name] for fold in metrics) / len(metrics) for name in job.metrics},
@@ -123,10 +123,13 @@ def _record(
     )
 
 
-def _collapses(job: EvaluateJob, embedded: Embedded) -> list[Event]:
-    """Name the models whose test embeddings are equal up to rounding, which score 0."""
-    models = zip(job.specs, embedded.by_model, strict=True)
-    return [Event(kind="collapsed", fold=spec.fold) for spec, rows in models if is_collapsed(rows)]
+def _of_the_embeddings(job: EvaluateJob, embedded: Embedded) -> Iterator[Event]:
+    """Name the models whose test embeddings are equal up to rounding, or some of them zeros: they score 0."""
+    for spec, rows in zip(job.specs, embedded.by_model, strict=True):
+        if is_collapsed(rows):
+            yield Event(kind="collapsed", fold=spec.fold)
+        elif not rows.any(1).all():
+            yield Event(kind="zeros", fold=spec.fold)
 
 
 def _embedded_last(
@@ -161,8 +164,7 @@ def embed_test(
         data.check_unseen(spec)
         raw.append(embed_crops(trained_model(spec, state, device), crops[spec.conditions.images]))
     if specs[0].method.embedder == "test_components":
-        size = specs[0].embedding_size
-        assert size is not None
+        size = embedding_size_of(specs[0])
         by_model = tuple(normalized(reduced_by_themselves(e, size), kind) for e in raw)
         return Embedded(kind, by_model, normalized(reduced_by_themselves(torch.cat(raw, 1), size * len(raw)), kind))
     by_model = tuple(normalized(e, kind) for e in raw)

@@ -4,7 +4,8 @@ A reference is correct if it has the class of the query. For a query with R corr
 fraction of the R nearest references that is correct. MAP@R = (1/R) sum over i <= R of [i-th is correct] * precision@i.
 recall@K is 1 if one of the K nearest references is correct, else 0. All are averaged over the queries with R > 0.
 Of equally near references the wrong ones come first, so that no score depends on the order of the images. Where all
-embeddings are equal up to rounding, no neighbour counts as correct.
+embeddings are equal up to rounding, no neighbour counts as correct. An embedding of zeros has no direction: as a query
+it finds nothing, and as a reference it comes last.
 
 mAP@1000 is that of Roth et al., Revisiting Training Strategies and Generalization Performance in Deep Metric Learning
 (2020), whose evaluation the NIR paper follows: AP@K = (1/n) sum over i <= K of [i-th is correct] * precision@i, where n
@@ -130,17 +131,26 @@ def query_scores(
     depths = relevant.clamp_min(max([0, *recall_at, *map_at])).clamp_max(len(references) - int(single_set))
     depths[relevant == 0] = 0
     parts, order = [], []
-    labels_of_both = query_labels, reference_labels
+    labels_of_both, has_direction = (query_labels, reference_labels), queries.any(1).cpu()
     for query_rows, neighbours in nearest_in_parts(
-        queries, references, depths, exclude_self=single_set, labels=labels_of_both
+        queries, _zeros_far_away(references), depths, exclude_self=single_set, labels=labels_of_both
     ):
         rows_at_once = max(1, SCORED_ELEMENTS // neighbours.shape[1])
         for rows, nearest in zip(query_rows.split(rows_at_once), neighbours.split(rows_at_once), strict=True):
             labels = query_labels[rows]
-            correct = reference_labels[nearest] == labels[:, None]
+            correct = (reference_labels[nearest] == labels[:, None]) & has_direction[rows, None]
             parts.append(_scored(correct, labels, relevant[rows], class_sizes[rows], recall_at, map_at))
         order.append(query_rows)
     return _joined(parts, torch.cat(order).argsort())
+
+
+def _zeros_far_away(rows: Tensor) -> Tensor:
+    """Put rows of zeros farther from all others than these are from one another."""
+    if (directed := rows.any(1)).all():
+        return rows
+    moved = rows.clone()
+    moved[~directed, 0] = 4 * torch.linalg.vector_norm(rows, dim=1).max()
+    return moved
 
 
 def _nothing_found(labels: Tensor, recall_at: Sequence[int], map_at: Sequence[int]) -> QueryScores:

@@ -1,7 +1,7 @@
 """The training of one fold, as a pure function of specification and images (specification, sections 5 and 6)."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal
@@ -23,12 +23,12 @@ from protocols.metrics.retrieval import normalized, query_scores
 from protocols.training.batches import batches
 from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, normalization_of, refusals
+from protocols.training.closed_forms import set_to_closed_form
 from protocols.training.fold_data import FoldData
 from protocols.training.optimizer import JoinedParameters, LearningRates, build_optimizer
-from protocols.training.principal_components import set_to_principal_components
 from protocols.training.step_monitor import NotFiniteError, StepMonitor
 from protocols.training.step_network import StepNetwork
-from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, model_of
+from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, in_parts, model_of
 from results.records.records import CurvePoint, FoldResult, Scores
 from results.spec.conditions import TrainingSettings
 from results.spec.training_spec import FoldSpec
@@ -162,13 +162,17 @@ class _Training:
         return "max_epochs", None
 
     def _fit_embedder(self) -> None:
-        """Set the embedder to principal components: for a method without loss, or as the start of a training."""
-        if self.spec.method.embedder == "principal_components" or self.spec.embedder.init == "pca":
-            crops = evaluation_batches_of(self.data.train, self.spec.conditions.images, self.device, keep=False)
-            features = embed_crops(self.model, crops, trunk_only=True)
-            self._require_finite(features, "features of the training images")
-            set_to_principal_components(self.model.embedder, features)
+        """Set the embedder to a closed form: for a method without loss, or as the start of a training."""
+        if self.spec.embedder.is_computed:
+            set_to_closed_form(self.model.embedder, self.spec, self._training_features(), self.targets)
             self.checkpoint.save(0, self.model)
+
+    def _training_features(self) -> Iterator[Tensor]:
+        crops = evaluation_batches_of(self.data.train, self.spec.conditions.images, self.device, keep=False)
+        parts = in_parts(self.model, self.model.features, crops)
+        for part in parts if self.model.on_features else [torch.cat(list(parts))]:
+            self._require_finite(part, "features of the training images")
+            yield part
 
     def _build_method(self) -> BuiltMethod:
         spec, targets = self.spec, torch.from_numpy(self.targets)

@@ -1,14 +1,16 @@
 """The embedding model: a trunk with pooling and embedder, which maps images to embeddings."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils import convert_conv2d_weight_memory_format
 
+from protocols.datasets.splits import classes_of
 from protocols.images.samples import EvaluationBatches
 from protocols.trunks.bn_inception import BNInception
 from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_identified
@@ -45,12 +47,24 @@ def model_of(spec: FoldSpec) -> "EmbeddingModel":
     """Build the model at the start of a training; torch's global generator draws its random weights."""
     return EmbeddingModel(
         spec.conditions.trunk,
-        spec.embedder_size,
+        embedding_size_of(spec) if spec.has_embedder else None,
         on_features=spec.conditions.trunk.is_input_features,
         embedder_bias=spec.embedder_bias,
         precision=spec.conditions.training.precision,
         embedder=spec.embedder,
     )
+
+
+def embedding_size_of(spec: FoldSpec) -> int:
+    """Return the dimensions of a training's embeddings: those of the conditions, or as many as there are features.
+
+    The row `lda` has fewer if there are fewer discriminants, which is one less than there are training classes.
+    """
+    size = spec.conditions.embedding_size
+    if size is None or not spec.method.has_embedding_size:
+        size = trunk_width(spec.conditions.trunk)
+    is_lda = spec.method.loss is None and spec.embedder.init == "lda"
+    return min(size, len(classes_of(spec).train) - 1) if is_lda else size
 
 
 def with_trunk(spec: FoldSpec) -> FoldSpec:
@@ -113,7 +127,7 @@ class EmbeddingModel(nn.Module):
         embedding_size: Output dimensions d of the embedder's linear layer; None gives the pooled features.
         embedder_bias: Whether the linear layer has a bias.
         precision: `amp` for mixed precision. `float32` and `ieee` differ in settings of the process only.
-        embedder: Hidden layers of the embedder.
+        embedder: Hidden layers of the embedder, and whether it gets features of length 1.
         on_features: Whether the inputs are features (n, c), which are computed already. Of the trunk only their number
             matters; no weights are read.
 
@@ -146,8 +160,10 @@ class EmbeddingModel(nn.Module):
         else:
             features = self._add_trunk(spec)
         self.embedder: nn.Module = nn.Identity()
+        embedder = embedder or EmbedderSpec()
+        self.normalizes = embedder.normalize
         if embedding_size is not None:
-            self.embedder = _embedder(features, embedding_size, embedder or EmbedderSpec(), embedder_bias)
+            self.embedder = _embedder(features, embedding_size, embedder, embedder_bias)
         self.dimensions = features if embedding_size is None else embedding_size
 
     def _add_trunk(self, spec: TrunkSpec) -> int:
@@ -195,13 +211,14 @@ class EmbeddingModel(nn.Module):
         return self._computed(images, self.embedder)
 
     def features(self, images: Tensor) -> Tensor:
-        """Compute the trunk's pooled features (n, c) of uint8 images (n, channels, height, width)."""
+        """Compute what the embedder gets of uint8 images (n, channels, height, width): pooled features (n, c)."""
         return self._computed(images, nn.Identity())
 
     def _computed(self, images: Tensor, head: nn.Module) -> Tensor:
         pixels = self._pixels(images)
         with torch.autocast(images.device.type, torch.bfloat16, enabled=self.precision == "amp"):
-            output: Tensor = head(self._pooled(self.trunk(pixels)))
+            pooled = self._pooled(self.trunk(pixels))
+            output: Tensor = head(functional.normalize(pooled) if self.normalizes else pooled)
         return output.to(self.mean.dtype)
 
     def _pixels(self, images: Tensor) -> Tensor:
@@ -228,14 +245,18 @@ class EmbeddingModel(nn.Module):
         return average if self.pooling == "average" else average + feature_map.amax((2, 3))
 
 
-def embed_crops(model: EmbeddingModel, crops: EvaluationBatches, *, trunk_only: bool = False) -> Tensor:
-    """Embed crops in evaluation mode; returns raw embeddings (n, d), or the trunk's features (n, c), in their order."""
+def embed_crops(model: EmbeddingModel, crops: EvaluationBatches) -> Tensor:
+    """Embed crops in evaluation mode; returns raw embeddings (n, d) in their order."""
+    return torch.cat(list(in_parts(model, model, crops)))
+
+
+@torch.no_grad()
+def in_parts(model: EmbeddingModel, compute: Callable[[Tensor], Tensor], crops: EvaluationBatches) -> Iterator[Tensor]:
+    """Yield what a function of a model computes of crops in evaluation mode: one tensor (k, d) for each batch."""
     was_training = model.training
     model.eval()
-    with torch.no_grad():
-        parts = [(model.features if trunk_only else model)(batch) for batch in crops.batches()]
+    yield from map(compute, crops.batches())
     model.train(was_training)
-    return torch.cat(parts)
 
 
 def trunk_width(spec: TrunkSpec) -> int:

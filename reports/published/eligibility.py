@@ -78,7 +78,7 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, st
     experiment = stored.measured.summary.experiment.for_row(row.key or "")
     trunk = experiment.conditions.trunk
     models = 1 if experiment.protocol == "standard" else experiment.folds
-    dimensions = experiment.conditions.embedding_size
+    dimensions = experiment.conditions.embedding_size or 0
     for run in stored.runs(row.key or "")[:1]:
         models, dimensions = len(run.fold_fingerprints), run.dimensions
     reasons = list(stored.deviations)

@@ -23,7 +23,6 @@ from results.findings.readings import readings_of
 from results.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.records.experiment_summary import LeftOut
 from results.records.records import RunRecord
-from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.source_names import SourceName
 from results.store.experiment_results import MeasuredExperiment
@@ -228,14 +227,15 @@ def _caption(found: Answer, measured: MeasuredExperiment) -> str:
     if not measured.records:
         return "The store has no run of this experiment."
     first, name = measured.records[0], found.question.score_name
+    tested = measured.summary.tested(first.test_images)
     compared = f"No two methods are compared in {name}."
     if found.pairs:
         compared = f"Compared in the primary score, {name}: {asked_pairs(found)}."
         if found.interim:
             compared += " Interim: searches or runs are missing, so no value is bold."
     return (
-        f"Dataset {first.dataset}: {first.test_images} {samples_word(first.dataset)} of {first.test_classes} test "
-        f"classes. Percentages: mean ± half width of the 95 % interval over {_units_words(found.question)}. {compared}"
+        f"Dataset {first.dataset}: {tested} of {first.test_classes} test classes. Percentages: mean ± half width of "
+        f"the 95 % interval over {_units_words(found.question)}. {compared}"
     )
 
 
@@ -290,5 +290,5 @@ def _single_searches(found: Answer) -> Iterator[str]:
 
 
 def _trained_dimensions(records: Sequence[RunRecord]) -> int:
-    """Return the dimensions of one fold's embedding. The untrained trunk has other dimensions and no search."""
-    return next((record for record in records if record.hyperparameters), records[0]).dimensions
+    """Return the dimensions of one fold's embedding. A method without a loss can have others."""
+    return next((record for record in records if record.specs[0].method.loss is not None), records[0]).dimensions

@@ -71,3 +71,8 @@ def extract(
         console,
         f"{to}: {len(featured.names):,} rows of {features.width} features, {featured.n_classes:,} classes, from {name}",
     )
+    say(
+        console,
+        f"next: data check features --data {to}; then compare losses with what needs no training: methods: [untrained, "
+        "whitened_pca, within_class_whitening, lda, ...] (docs/tutorial_features.md)",
+    )

@@ -17,6 +17,7 @@ from results.spec.experiment_spec import Metric, Title
 from results.spec.search_settings import Bounds, Scale, check_bounds
 from results.spec.source_names import relative_name
 from results.spec.training_spec import Component, WeightedComponent
+from results.spec.trunk_spec import EmbedderSpec
 from results.values import Record
 
 Address = Annotated[str, Field(pattern=r"^https://[^\s\"<>]+$")]
@@ -148,9 +149,9 @@ class MethodCard(Record):
         published: The hyperparameters that the source reports as best, by dataset.
         printed: The scores that the source prints, in percent, by dataset and metric; tables name them in a note.
         fixed: Hyperparameters that are set instead of searched, by dataset; those of "" are for all other datasets.
-        embedder: How the embedder of a card without loss is computed; `principal_components` takes the principal
-            components of the trunk's features of the training images, `test_components` those of the test images. None
-            leaves out the embedder.
+        embedder: How the embedder of a card without loss is computed: a closed form over the trunk's features of the
+            training images, such as `{init: lda}`; `principal_components` is `{init: pca}`, and `test_components` takes
+            the principal components of the test images. None leaves out the embedder.
         notes: Remarks about the method.
     """
 
@@ -169,7 +170,7 @@ class MethodCard(Record):
     published: dict[str, dict[str, JsonValue]] = Field(default={})
     printed: dict[str, dict[Metric, Percentage]] = Field(default={})
     fixed: dict[str, dict[str, JsonValue]] = Field(default={})
-    embedder: Literal["principal_components", "test_components"] | None = None
+    embedder: EmbedderSpec | Literal["principal_components", "test_components"] | None = None
     notes: str | None = None
 
     def with_names(self, rename: Callable[[str], str]) -> Self:

@@ -21,6 +21,7 @@ from results.spec.experiment_spec import Experiment, Variant
 from results.spec.hyperparameters import HyperparameterError, method_at
 from results.spec.recipe import Recipe
 from results.spec.training_spec import MethodSpec
+from results.spec.trunk_spec import EmbedderSpec
 
 BoundsChoice = Literal["widened", "initial"]
 PROXY_LR = "loss_optimizer.lr"
@@ -90,12 +91,10 @@ def open_card(
 
 def _check(card: MethodCard) -> tuple[dict[str, str], Recipe | None]:
     """Build the method with every setting of the card; raise MethodError if its classes do not accept one."""
-    if card.loss is None:
-        if card.search:
-            raise MethodError("a card without a loss has nothing to search")
-        return {}, None
-    if card.embedder is not None:
-        raise MethodError(f"embedder {card.embedder} is for cards without a loss, since a loss trains the embedder")
+    if card.embedder is not None and card.loss is not None:
+        raise MethodError("embedder is for cards without a loss, since a loss trains the embedder")
+    if isinstance(card.embedder, EmbedderSpec) and not card.embedder.is_computed:
+        raise MethodError(f"embedder: init: {card.embedder.init} is no closed form, and nothing trains it")
     opened = open_card(card)
     settings = (opened.middle(), *card.published.values(), *card.fixed.values())
     names, facts = check_method(*map(opened.at, settings))

@@ -19,6 +19,7 @@ from protocols.search.space import SearchParameter, corners
 from protocols.study import Study
 from protocols.training.build_method import RefusedError, has_foreign_code
 from protocols.training.first_step import try_first_step
+from protocols.trunks.embedding_model import embedding_size_of
 from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError
 from protocols.users_code.checks import try_metric
@@ -32,6 +33,7 @@ from reproduce.terminal import say
 from results.findings.handicaps import handicaps
 from results.spec.experiment_spec import Experiment
 from results.spec.source_names import sources_of
+from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.versions import versions
 from results.wording import counted
@@ -147,17 +149,24 @@ def check_settings(sessions: Sequence[Session]) -> tuple[str, ...]:
 
 
 def _remarks_on(session: Session, study: Study) -> tuple[str, ...]:
-    if study.method.method.loss is None:
-        return ()
     spec = session.protocol.kinds(study)[0]
-    assert spec.embedding_size is not None
-    of_training = (spec.conditions.training, spec.embedding_size, study.setup.training_data(spec).train_targets)
+    if study.method.method.loss is None:
+        return _discriminants(spec)
+    of_training = (spec.conditions.training, embedding_size_of(spec), study.setup.training_data(spec).train_targets)
     if has_foreign_code(study.method.method):
         remarks: tuple[str, ...] = run_in_subprocess(
             _try_there, known_sources(), study.method, study.space, of_training
         )
         return remarks
     return _try(study.method, study.space, of_training)
+
+
+def _discriminants(spec: FoldSpec) -> tuple[str, ...]:
+    """Say that the embeddings have fewer dimensions than were asked for, since there are fewer discriminants."""
+    asked, size = spec.conditions.embedding_size, embedding_size_of(spec)
+    if spec.embedder.init != "lda" or (asked is not None and asked <= size):
+        return ()
+    return (f"{size + 1} training classes have {size} discriminants, so its embeddings have no more dimensions",)
 
 
 def _try_there(sources: Mapping[str, UsersSource], *first_step: Any) -> tuple[str, ...]:

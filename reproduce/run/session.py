@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.splits import drawn_name, named_split
+from protocols.datasets.splits import classes_of, drawn_name, named_split
 from protocols.evaluation.test_data import test_data
 from protocols.images.feature_rows import LabelledFeatures
 from protocols.protocol_registry import PROTOCOLS, ProtocolEntry
@@ -15,7 +16,8 @@ from protocols.search.proposals import build_sampler, try_sampler
 from protocols.search.space import searched_ranges, within_budget
 from protocols.setup import Setup
 from protocols.study import Budget, Study
-from protocols.trunks.embedding_model import check_images_fit
+from protocols.training.closed_forms import most_dimensions
+from protocols.trunks.embedding_model import check_images_fit, embedding_size_of, trunk_width
 from protocols.trunks.trunk_entry import RANDOM
 from protocols.trunks.trunk_registry import identified_trunk
 from reproduce.config.method_card import MethodCard
@@ -244,34 +246,35 @@ def setup_of(experiment: Experiment, dataset: Dataset) -> Setup:
 
 def data_of(setup: Setup) -> ExperimentData:
     """Return what the store keeps about the data of an experiment."""
-    dataset = setup.dataset
+    dataset, is_query = setup.dataset, test_data(setup.dataset, setup.split).is_query
     return ExperimentData(
         fingerprint=dataset.fingerprint,
         samples=len(dataset.images),
         classes=dataset.n_classes,
         left_out=dataset.left_out,
         equal_files=dataset.oddities.phrase(dataset, set(setup.split.test)),
+        queries=None if is_query is None else int(is_query.sum()),
     )
 
 
 def check_components(setup: Setup, method: MethodSpec) -> None:
-    """Check that there are enough images for the principal components of a method or of the embedder's start.
+    """Check that there are enough images, classes and features for a closed form or for the embedder's start.
 
     A training or test would notice too, but only after the features of all images are computed.
     """
-    images, size, samples = setup.dataset.images, setup.conditions.embedding_size, samples_word(setup.dataset.name)
-    starts_from_them = method.loss is not None and setup.conditions.embedder.init == "pca"
+    images, samples = setup.dataset.images, samples_word(setup.dataset.name)
+    specs, models = setup.fold_specs(method, "search", 0), 1
     if method.embedder == "test_components":
-        rows, needed, whose = len(images.of_classes(setup.split.test)), size * setup.folds, "the test has only {} test"
-    elif method.embedder == "principal_components" or starts_from_them:
-        rows = min(len(images.of_classes(fold.train)) for fold in setup.split.folds[: setup.folds])
-        needed, whose = size, "a fold has only {} training"
+        models, most = setup.folds, len(images.of_classes(setup.split.test)) - 1
+        limit = f"the test has only {most + 1} test {samples}, which have at most {most} principal components"
+    elif specs[0].embedder.is_computed:
+        width = trunk_width(setup.conditions.trunk)
+        counts = [len(images.of_classes(classes_of(spec).train)) for spec in specs]
+        most, limit = min(map(most_dimensions, specs, counts, repeat(width), repeat(samples)))
     else:
         return
-    # The centred features of n images span at most n - 1 directions.
-    if needed > rows - 1:
-        most = max(1, (rows - 1) * size // needed)
+    if (needed := min(map(embedding_size_of, specs)) * models) > most:
         raise InputError(
-            f"{method.name}: {whose.format(rows)} {samples}, which have at most {rows - 1} principal components, fewer "
-            f"than the {needed} dimensions that are asked; give --set embedding_size={most} or less, or more {samples}"
+            f"{method.name}: {limit}, fewer than the {needed} dimensions that are asked; give --set "
+            f"embedding_size={max(1, most // models)} or less"
         )

@@ -134,6 +134,7 @@ _EVENTS = {
     "no gain": "did not beat the untrained network",
     "skipped": "skipped all steps between two validations",
     "collapsed": "ended with equal embeddings of all test images, which score 0",
+    "zeros": "ended with embeddings of zeros, which have no direction and count as wrong",
 }
 """What a finding says of a number of trainings, by kind of event."""
 
@@ -159,8 +160,9 @@ def _of_what_was_trained(experiment: Experiment) -> Iterator[Finding]:
         sizes = listed([str(size) for size in embedder.hidden])
         text = f"The embedder has hidden layers of {sizes} units; MLRC's is linear."
         yield Finding("note", text, "training")
-    if embedder.init == "pca":
-        text = "The embedder starts at the principal components of the training features; MLRC's starts at random."
+    if embedder.is_computed:
+        start = "the principal components" if embedder.init == "pca" else embedder.init
+        text = f"The embedder starts at {start} of the training features; MLRC's starts at random."
         yield Finding("note", text, "training")
     elif embedder.init != "random":
         yield Finding("note", f"The embedder starts from {embedder.init}, MLRC's from torch's default.", "training")

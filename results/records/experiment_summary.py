@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from pydantic import Field, JsonValue, field_serializer
 
+from results.spec.data_choice import samples_word
 from results.spec.experiment_spec import Experiment
 from results.spec.recipe import Recipe
 from results.spec.search_settings import SearchedRange
@@ -17,6 +18,7 @@ class ExperimentData(Record):
         samples: Number of images, or of rows of features.
         left_out: Phrases with number and names of images and classes that are no part of the data.
         equal_files: A phrase on images whose files are equal in several classes; None without any.
+        queries: Number of test images that are searched for among the others, the gallery; None if all of them are.
     """
 
     fingerprint: str
@@ -24,6 +26,7 @@ class ExperimentData(Record):
     classes: int
     left_out: tuple[str, ...] = ()
     equal_files: str | None = None
+    queries: int | None = None
 
 
 class LeftOut(NamedTuple):
@@ -81,6 +84,11 @@ class ExperimentSummary(Record):
         """Name of the dataset."""
         return self.experiment.dataset.name
 
+    def tested(self, samples: int) -> str:
+        """Say what a test of so many images or rows consists of."""
+        what, queries = samples_word(self.dataset), None if self.data is None else self.data.queries
+        return f"{samples} {what}" if queries is None else f"{queries} queries among {samples - queries} other {what}"
+
     @property
     def left_out(self) -> dict[str, LeftOut]:
         """The rows that are not tested against the others: other conditions, knowing the test images, defaults."""
@@ -88,7 +96,7 @@ class ExperimentSummary(Record):
         comparable = self.experiment.comparable_rows()
         for row, changes in self.experiment.changes.items():
             if row not in comparable:
-                conditions = ", ".join(f"{key} {value}" for key, value in changes.items())
+                conditions = ", ".join(f"{key} {'null' if value is None else value}" for key, value in changes.items())
                 rows[row] = LeftOut("†", f"{conditions}. Not compared with rows under other conditions.")
         note = "Knows the test images. Not compared with rows that do not."
         rows |= dict.fromkeys(self.transductive, LeftOut("‡", note))

@@ -53,13 +53,13 @@ class Event(Record):
     Attributes:
         kind: `diverged`: the best checkpoint before that counts. `no gain`: no trained epoch beat the untrained
             network. `skipped`: the method skipped all steps between two validations. `collapsed`: all test embeddings
-            of its model are equal up to rounding, so its scores are 0.
+            of its model are equal up to rounding, so its scores are 0. `zeros`: some of them are zeros, likewise.
         fold: The training's fold; None for the mean over folds.
         iteration: Iterations done when a training diverged, or at the first validation after skipped steps only.
         choosing: Whether the training chose the epoch of the run's model (protocol `standard`).
     """
 
-    kind: Literal["diverged", "no gain", "skipped", "collapsed"]
+    kind: Literal["diverged", "no gain", "skipped", "collapsed", "zeros"]
     fold: int | None
     iteration: int | None = None
     choosing: bool = False

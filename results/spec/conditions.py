@@ -125,7 +125,7 @@ class Conditions(Record):
 
     Attributes:
         trunk: Trunk, its weights and its batch normalisation.
-        embedding_size: Output dimensions of the embedder.
+        embedding_size: Output dimensions of the embedder; None takes as many as there are features.
         images: Resizing and cropping.
         training: Optimizer, batch size, length and validation.
         embedder_bias: Whether the embedder's last layer has a bias.
@@ -135,7 +135,7 @@ class Conditions(Record):
     """
 
     trunk: TrunkSpec
-    embedding_size: int = Field(default=128, ge=1)
+    embedding_size: int | None = Field(default=128, ge=1)
     images: ImageSettings = ImageSettings()
     training: TrainingSettings = TrainingSettings()
     embedder_bias: bool = True
@@ -150,8 +150,9 @@ class Conditions(Record):
                 "training: gradient_cache computes a batch in chunks, and batch_norm: training would normalise each "
                 "chunk by itself; remove one of them"
             )
-        if self.embedder.init == "pca" and not self.embedder_bias:
-            raise ValueError("embedder: init: pca needs the bias, which centres the features; remove embedder_bias")
+        if self.embedder.is_computed and not self.embedder_bias:
+            init = self.embedder.init
+            raise ValueError(f"embedder: init: {init} needs the bias, which centres features; remove embedder_bias")
         if trunk.name == NO_TRUNK and self.images != ImageSettings():
             raise ValueError("dataset features has no images; remove the settings of images")
         for key, default in trained_trunk_defaults().items() if trunk.is_input_features else ():

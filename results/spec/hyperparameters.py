@@ -63,6 +63,8 @@ def _place(method: dict[str, Any], target: str) -> tuple[Any, Any]:
     if target in _SCALARS:
         return method, _SCALARS[target]
     part, _, key = target.partition(".")
+    if part == "embedder" and key and isinstance(method[part], dict):
+        return method[part], key
     if part not in _COMPONENTS or not key or method[part] is None:
         raise HyperparameterError(f"method {method['name']!r} has no hyperparameter {target!r}")
     if part == "embedding_regularizer" and key == "weight":

@@ -99,8 +99,8 @@ class MethodSpec(Record):
         warmup_steps: Steps with a frozen trunk, instead of `warmup_passes`.
         versions: Version of each class of the method, by class name; users' classes have a hash in their name instead.
             A new version changes the fingerprints of the method's trainings.
-        embedder: How the embedder of a method without loss is computed. `principal_components` projects the trunk's
-            features on their principal components over the training images. `test_components` leaves out the
+        embedder: How the embedder of a method without loss is computed: a closed form over the features of the
+            training images, of which `principal_components` is `{init: pca}`. `test_components` leaves out the
             embedder, and the test embeddings are projected on their own components, to the size of the embedding for
             each fold and of all folds together. None leaves out the embedder.
         lr: Learning rate of trunk and embedder; None takes that of the training settings.
@@ -118,9 +118,16 @@ class MethodSpec(Record):
     warmup_passes: int | None = Field(default=None, ge=0)
     warmup_steps: int | None = Field(default=None, ge=0)
     versions: dict[str, str] = Field(default={})
-    embedder: Literal["principal_components", "test_components"] | None = None
+    embedder: EmbedderSpec | Literal["principal_components", "test_components"] | None = None
     lr: float | None = None
     whole_passes: bool = False
+
+    @property
+    def computed_embedder(self) -> EmbedderSpec:
+        """The embedder of a method without loss."""
+        if isinstance(self.embedder, EmbedderSpec):
+            return self.embedder
+        return EmbedderSpec(init="pca" if self.embedder == "principal_components" else "random")
 
     @property
     def has_embedding_size(self) -> bool:
@@ -169,24 +176,19 @@ class FoldSpec(Record):
         return self
 
     @property
-    def embedding_size(self) -> int | None:
-        """Size of the embedding; None leaves the trunk's features as they are."""
-        return self.conditions.embedding_size if self.method.has_embedding_size else None
-
-    @property
-    def embedder_size(self) -> int | None:
-        """Size of the embedder's output; None without an embedder. Components of the test come after the model."""
-        return None if self.method.embedder == "test_components" else self.embedding_size
+    def has_embedder(self) -> bool:
+        """Whether an embedder follows the trunk. Components of the test come after the model."""
+        return self.method.has_embedding_size and self.method.embedder != "test_components"
 
     @property
     def embedder(self) -> EmbedderSpec:
         """Hidden layers and start of the embedder; a method without a loss has a linear one."""
-        return EmbedderSpec() if self.method.loss is None else self.conditions.embedder
+        return self.conditions.embedder if self.method.loss is not None else self.method.computed_embedder
 
     @property
     def embedder_bias(self) -> bool:
-        """Whether the embedder has a bias; principal components need it to centre the features."""
-        return self.conditions.embedder_bias or self.method.embedder == "principal_components"
+        """Whether the embedder has a bias; closed forms need it to centre the features."""
+        return self.conditions.embedder_bias or self.embedder.is_computed
 
     def changed(self, **changes: Any) -> Self:
         """Return a copy with other values of some fields, and so with a fingerprint of its own."""

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, model_validator
 
-from results.values import FREE, TRAINED_TRUNK, Record
+from results.values import FREE, TRAINED_TRUNK, Record, optional
 
 PRETRAINED = "pretrained"
 """The weights that a library, or a user's file, gives a trunk."""
@@ -14,6 +14,9 @@ WEIGHT_FILES = frozenset({".pth", ".pt", ".bin", ".safetensors"})
 
 NO_TRUNK = "none"
 """Name of the trunk where the dataset has features and no images."""
+
+_WHITENED = ("whitened_pca", "within_class_whitening", "lda")
+"""The closed forms that invert a covariance, which `shrinkage` makes invertible."""
 
 
 class InputFormat(Record):
@@ -101,15 +104,36 @@ class EmbedderSpec(Record):
         hidden: Sizes of the hidden layers, each followed by a ReLU. Empty gives MLRC's single linear layer.
         init: Start of the linear layers. `random` is torch's default and MLRC's. `kaiming_fan_out` is that of
             Proxy-Anchor's and Proxy-ISA's code: weights from N(0, 2 / d) for d outputs, bias zero. `glorot_uniform` is
-            that of CCP's code: weights uniform within sqrt(6 / (c + d)) for c inputs, bias zero. `pca` projects the
-            features on their principal components over the fold's training images.
+            that of CCP's code: weights uniform within sqrt(6 / (c + d)) for c inputs, bias zero. The others are closed
+            forms over the features of the fold's training images (`protocols.training.closed_forms`).
+        shrinkage: Part of a covariance that is replaced by a multiple of the identity before it is inverted, 0 to 1;
+            only for the closed forms that invert one, whose default is 0.5.
+        normalize: Whether features are brought to length 1 before the first layer.
     """
 
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    init: Literal["random", "kaiming_fan_out", "glorot_uniform", "pca"] = "random"
+    init: Literal[
+        "random", "kaiming_fan_out", "glorot_uniform", "pca", "whitened_pca", "within_class_whitening", "lda"
+    ] = "random"
+    shrinkage: float | None = optional(None, ge=0, le=1)
+    normalize: bool = optional(False)
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the start is a closed form over the features of the training images."""
+        return self.init == "pca" or self.shrinkage is not None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_shrinkage(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("init") in _WHITENED and values.get("shrinkage") is None:
+            return {**values, "shrinkage": 0.5}
+        return values
 
     @model_validator(mode="after")
-    def _components_are_linear(self) -> "EmbedderSpec":
-        if self.hidden and self.init == "pca":
-            raise ValueError("init: pca is for a linear embedder; leave out hidden, or set init: random")
+    def _settings_have_an_effect(self) -> "EmbedderSpec":
+        if self.shrinkage is not None and self.init not in _WHITENED:
+            raise ValueError(f"shrinkage has no effect with init: {self.init}; it is for {', '.join(_WHITENED)}")
+        if self.hidden and self.is_computed:
+            raise ValueError(f"init: {self.init} is for a linear embedder; leave out hidden, or set init: random")
         return self

@@ -80,7 +80,7 @@ def test_the_test_evaluation_mixes_no_devices(dataset: Dataset) -> None:
         spec, _ = toy_fold(dataset, method_of("normalized_softmax"), fold=fold, seed=fold)
         torch.manual_seed(fold)
         specs.append(spec)
-        weights.append(EmbeddingModel(spec.conditions.trunk, spec.embedding_size).state_dict())
+        weights.append(EmbeddingModel(spec.conditions.trunk, spec.conditions.embedding_size).state_dict())
     job = evaluation_of(*specs)
     expected = evaluate_run(job, weights, data)
     with pretended_device():

@@ -13,7 +13,7 @@ from tests.support.tiny_run import striped_images
 
 FROZEN = {
     **read_yaml(TINY),
-    "methods": ["untrained", "pretrained_pca", "contrastive"],
+    "methods": ["untrained", "pretrained_pca", "lda", "contrastive"],
     "embedder": {"init": "pca"},
     "search": {"trials": 1},
     "dataset": {"name": "folder", "root": "images"},
@@ -49,7 +49,8 @@ def frozen(folder, say):
         assert not list((folder / "runs").glob("cache/features-*")), "it is told before features are computed"
         answer = say("run", "frozen.yaml", "--workers", 1, "--device", "cpu")
         assert answer.code == 0, answer.err
-        assert "8 trainings made" in answer.out
+        assert "12 trainings made" in answer.out
+        assert "note: lda: 6 training classes have 5 discriminants" in answer.out
     return folder
 
 
@@ -65,10 +66,11 @@ def test_a_frozen_trunk_trains_the_embedder_on_features_computed_once(say, froze
     assert page.count("<img") > 0, "the galleries show the images"
 
 
-def test_exports_of_a_frozen_trunk_embed_images(say, frozen, tmp_path):
-    exported = say("export", "model", "frozen", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
+@pytest.mark.parametrize("method", ["contrastive", "lda"])
+def test_exports_of_a_frozen_trunk_embed_images(say, frozen, tmp_path, method):
+    exported = say("export", "model", "frozen", "--method", method, "--fold", 1, "--to", tmp_path / "model")
     assert exported.code == 0, exported.err
-    embedded = ("export", "embeddings", "frozen", "--method", "contrastive", "--device", "cpu", "--data", "images")
+    embedded = ("export", "embeddings", "frozen", "--method", method, "--device", "cpu", "--data", "images")
     assert say(*embedded, "--fold", 1, "--to", tmp_path / "e").code == 0
     lines = (tmp_path / "e" / "labels.csv").read_text().splitlines()
     files = [frozen / "images" / line.partition(",")[0] for line in lines[1:]]

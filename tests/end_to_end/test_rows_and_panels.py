@@ -37,7 +37,7 @@ def test_every_row_is_trained_under_its_own_conditions_marked_and_not_tested(say
         for record in measured.records
         if record.run == 0
     }
-    assert {row: spec.embedding_size for row, spec in by_row.items()} == {
+    assert {row: spec.conditions.embedding_size for row, spec in by_row.items()} == {
         "contrastive": 16,
         "normalized_softmax": 16,
         "smaller": 8,

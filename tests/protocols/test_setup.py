@@ -78,8 +78,8 @@ def test_seeds_depend_on_purpose_number_and_fold_but_not_on_the_method(setup: Se
 
 
 def test_an_untrained_trunk_has_no_embedder(setup: Setup) -> None:
-    assert {spec.embedding_size for spec in setup.fold_specs(UNTRAINED, "reproduction", 0)} == {None}
-    assert {spec.embedding_size for spec in setup.fold_specs(CONTRASTIVE, "reproduction", 0)} == {8}
+    assert {spec.has_embedder for spec in setup.fold_specs(UNTRAINED, "reproduction", 0)} == {False}
+    assert {spec.has_embedder for spec in setup.fold_specs(CONTRASTIVE, "reproduction", 0)} == {True}
 
 
 def test_test_images_are_those_of_the_test_classes(setup: Setup) -> None:

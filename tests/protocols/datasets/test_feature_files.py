@@ -174,12 +174,12 @@ def test_columns_one_after_another_are_read_as_rows(folder, tmp_path, monkeypatc
 
 def test_equal_and_constant_rows_are_counted(folder, tmp_path):
     features = some_features()
-    features[1], features[2], features[63] = features[0], 0, features[5]
+    features[1], features[2], features[63] = features[0], 1, features[5]
     np.save(folder / "features.npy", features)
     dataset = opened_features(folder, tmp_path / "cache")
     assert dataset.oddities.phrase(dataset, range(8, 16)) == (
         "1 group(s) of rows that are equal but of several classes (row 5 = row 63), 1 of them in training and in test; "
-        "1 group(s) of equal rows within a class (row 0 = row 1); 1 rows of a single value, such as zero (row 2)"
+        "1 group(s) of equal rows within a class (row 0 = row 1); 1 rows of a single value (row 2)"
     )
 
 

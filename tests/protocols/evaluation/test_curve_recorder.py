@@ -55,7 +55,7 @@ def test_the_point_of_the_checkpoint_is_the_evaluations_score(dataset: Dataset) 
 def test_a_diverged_model_leaves_no_point(dataset: Dataset) -> None:
     spec, _ = toy_fold(dataset)
     recorder = CurveRecorder(spec, data_for_testing(dataset, mlrc_split(dataset.n_classes)))
-    model = EmbeddingModel(spec.conditions.trunk, spec.embedding_size)
+    model = EmbeddingModel(spec.conditions.trunk, spec.conditions.embedding_size)
     recorder(model, 0)
     with torch.no_grad():
         next(iter(model.parameters())).fill_(torch.nan)

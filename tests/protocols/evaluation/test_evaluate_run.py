@@ -13,7 +13,7 @@ import losses
 from losses.plugin import Needs
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.splits import SplitError, mlrc_split
-from protocols.evaluation.evaluate_run import CurveRecorder, evaluate_run
+from protocols.evaluation.evaluate_run import CurveRecorder, embed_test, evaluate_run
 from protocols.evaluation.test_data import TestData as DataForTesting
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.images.batch_source import EvaluationCrops
@@ -288,3 +288,14 @@ def test_a_collapsed_model_scores_nothing_and_is_named(dataset: Dataset) -> None
     assert set(record.fold_scores[1].model_dump().values()) == {0.0}
     assert record.fold_scores[0].map_at_r > 0
     assert record.events[-1] == Event(kind="collapsed", fold=1)
+
+
+def test_embeddings_of_zeros_are_wrong_and_their_model_is_named(dataset: Dataset, monkeypatch) -> None:
+    job, weights, data, _ = _reproduction(dataset)
+    embedded = embed_test(job.specs, weights, data, torch.device("cpu"))
+    embedded.by_model[1][:3] = 0
+    whole = evaluate_run(job, weights, data)
+    monkeypatch.setattr("protocols.evaluation.evaluate_run.embed_test", lambda *_: embedded)
+    record = evaluate_run(job, weights, data)
+    assert record.events == (*whole.events, Event(kind="zeros", fold=1))
+    assert record.fold_scores[1].precision_at_1 < whole.fold_scores[1].precision_at_1

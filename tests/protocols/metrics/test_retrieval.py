@@ -131,7 +131,7 @@ def test_of_equally_near_references_the_wrong_ones_count_first(
 ) -> None:
     # Points of a small grid: most coincide, and their distances are exact in both types.
     generator = torch.Generator().manual_seed(seed)
-    embeddings = torch.randint(0, side, (n, 2), generator=generator).to(dtype)
+    embeddings = torch.randint(1, side + 1, (n, 2), generator=generator).to(dtype)
     labels = torch.randint(0, classes, (n,), generator=generator)
     assume(not is_collapsed(embeddings))
     worst = _naive(embeddings, labels, recall_at=(2,), ties=-1)
@@ -160,6 +160,16 @@ def test_collapsed_embeddings_score_nothing(scale: float, noise: float) -> None:
         assert not is_collapsed(length * normalized(apart)) or scale > 1e36
 
 
+def test_zeros_have_no_direction_so_they_find_nothing_and_come_last() -> None:
+    """By their Euclidean distance of 1 they would be nearer than all with a cosine below one half."""
+    angles = torch.tensor([0.0, 0.1, 2.0, 2.1])
+    embeddings = torch.cat([torch.stack([angles.cos(), angles.sin()], 1), torch.zeros(1, 2)])
+    scores = query_scores(embeddings, torch.tensor([0, 0, 1, 1, 1]))
+    assert scores.mlrc[:, :2].tolist() == [[1, 1], [1, 1], [1, 0.5], [1, 0.5], [0, 0]]
+    asked = query_scores(embeddings, torch.tensor([0, 0, 1, 1, 0]), np.array([True, False, True, False, True]))
+    assert asked.mlrc[:, 0].tolist() == [1, 1, 0]
+
+
 @pytest.mark.parametrize(("spread", "expected"), [(7.9, True), (8.1, False)])
 def test_eight_units_of_rounding_are_no_distance(spread: float, expected: bool) -> None:
     rows = torch.tensor([[1.0, 0.0], [1.0, (spread * 2**-52) ** 0.5]], dtype=torch.float64)
@@ -173,7 +183,7 @@ def test_rows_are_normalised_one_by_one() -> None:
 
 
 def test_single_images_are_no_queries_but_distract() -> None:
-    embeddings = torch.tensor([[0.0], [1.0], [0.9], [5.0]], dtype=torch.float64)
+    embeddings = torch.tensor([[1.0], [2.0], [1.9], [6.0]], dtype=torch.float64)
     labels = torch.tensor([0, 0, 1, 2])
     scores = query_scores(embeddings, labels, recall_at=(1, 2))
     assert len(scores.labels) == 2

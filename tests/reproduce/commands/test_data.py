@@ -96,17 +96,24 @@ def test_check_of_other_datasets(say, tmp_path):
 
 def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, tmp_path):
     features = some_features()
-    features[3] = 0
+    features[3] = 1
     write_features(tmp_path / "rows", features, [number // 4 for number in range(64)])
     checked = say("data", "check", "features", "--data", "rows")
     assert (checked.code, checked.err) == (0, "")
     assert "a run tests 8 classes (32 samples); a fold trains on 6 classes and validates on 2" in checked.out
     assert "24 training samples at least, which have at most 23 principal components" in checked.out
-    assert "1 rows of a single value, such as zero (row 3)" in checked.out
+    assert "1 rows of a single value (row 3)" in checked.out
     given = re.search(r"have P@1 ([\d.]+) % and MAP@R ([\d.]+) % on these test classes", checked.out)
     assert 50 < float(given[2]) < float(given[1]) < 100
-    features[5, 2] = float("nan")
-    write_features(tmp_path / "rows", features, [number // 4 for number in range(64)])
-    refused(say("data", "check", "features", "--data", "rows"), "row 5 has the norm nan")
+    for value in (float("nan"), 0):
+        features[5] = value
+        write_features(tmp_path / "rows", features, [number // 4 for number in range(64)])
+        refused(say("data", "check", "features", "--data", "rows"), f"row 5 has the norm {value:.2g}; ")
+    rows = [f"{row}.png,{row // 4}" for row in range(64)]
+    asked = write_features(tmp_path / "asked", some_features(), range(64))
+    (asked / "labels.csv").write_text("\n".join(["file,label", *rows]))
+    parts = ["train"] * 32 + ["query", "gallery", "gallery", "gallery"] * 8
+    (asked / "split.csv").write_text("\n".join(["file,split", *(f"{n}.png,{part}" for n, part in enumerate(parts))]))
+    assert "8 queries are searched for among 24 others" in say("data", "check", "features", "--data", "asked").out
     write_features(tmp_path / "few", some_features(), [number // 8 for number in range(64)])
     refused(say("data", "check", "features", "--data", "few"), "8 classes: the MLRC split needs at least 16")

@@ -136,7 +136,8 @@ def test_the_training_gets_every_class_and_no_test_takes_its_model(finished, say
     tested.check_unseen(stored)
     with pytest.raises(SplitError):
         tested.check_unseen(spec)
-    assert (stored.conditions.trunk, stored.embedding_size) == (spec.conditions.trunk, spec.embedding_size)
+    sizes = stored.conditions.embedding_size, spec.conditions.embedding_size
+    assert (stored.conditions.trunk, sizes[0]) == (spec.conditions.trunk, sizes[1])
 
 
 def test_features_are_verified_in_the_folder_of_the_experiments_file(say):

@@ -67,7 +67,9 @@ SLIPS = {
     "missing loss": ({"loss": ...}, "'loss' is missing"),
     "bounds the wrong way round": ({"search": {"loss.margin": {"low": 1, "high": 0}}}, "low < high"),
     "choice of nothing": ({"search": {"loss.margin": {"scale": "choice"}}}, "choices"),
-    "search without a loss": ({"loss": None}, "nothing to search"),
+    "search without a loss": ({"loss": None}, "method 'mine' has no hyperparameter 'loss.margin'"),
+    "embedder that nothing computes": ({"loss": None, "search": {}, "embedder": {}}, "init: random is no closed form"),
+    "shrinkage of no covariance": ({"embedder": {"init": "pca", "shrinkage": 0.5}}, "no effect with init: pca"),
     "key unlike the file's name": ({"key": "yours"}, "key 'yours' must be the file's name 'mine'; leave"),
 }
 

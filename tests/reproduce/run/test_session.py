@@ -131,6 +131,14 @@ def test_a_session_has_the_experiments_setup(where):
             {"methods": ["contrastive", "triplet"], "search__enqueue": [{"loss.neg_margin": 0.5, "loss.margin": 0.1}]},
             "search.enqueue: no method searches loss.neg_margin and loss.margin; searched here are loss.margin",
         ),
+        (
+            {"methods": ["whitened_pca"], "embedding_size": 900},
+            "there are only 128 features, fewer than the 900 dimensions that are asked; give --set",
+        ),
+        (
+            {"embedder": {"init": "lda"}},
+            "contrastive: a fold has only 78 training classes, which have at most 77 discr",
+        ),
         ({"metrics": ["recall@1000000"]}, "recall@1000000: the test has only 1497 references, so every query would be"),
         ({"search__sampler": {"name": "BruteForceSampler"}}, "search.sampler: BruteForceSampler: "),
     ],

@@ -2,6 +2,7 @@
 
 import json
 
+from results.records.experiment_summary import ExperimentData
 from results.store.store import Store
 from tests.support.sample_records import some_summary
 
@@ -37,6 +38,14 @@ def test_a_method_with_one_planned_run_among_several_is_constant():
     assert some_summary(settings=searched, reproductions=1, runs={"untrained": 1, "a": 3}).constant == {"untrained"}
     given = {"search": {"trials": 0, "searches": 3}}
     assert not some_summary(settings=given, reproductions=1, runs={"untrained": 1, "a": 1}).constant
+
+
+def test_a_test_of_queries_against_a_gallery_says_how_many_there_are():
+    data = ExperimentData(fingerprint="d", samples=900, classes=30, queries=90)
+    assert (some_summary().tested(360), some_summary(data=data).tested(360)) == (
+        "360 images",
+        "90 queries among 270 other images",
+    )
 
 
 def test_a_method_that_knows_the_test_images_is_compared_with_no_other():

@@ -103,16 +103,21 @@ def test_components_are_renamed_at_every_depth_in_a_copy():
 
 
 @pytest.mark.parametrize(
-    ("embedder", "sizes", "bias"),
-    [(None, (None, None), False), ("principal_components", (4, 4), True), ("test_components", (4, None), False)],
+    ("embedder", "has_embedder", "bias"),
+    [
+        (None, False, False),
+        ("principal_components", True, True),
+        ("test_components", False, False),
+        (EmbedderSpec(init="lda"), True, True),
+    ],
 )
-def test_what_a_method_without_a_loss_makes_of_the_features(embedder, sizes, bias):
-    """The sizes of the embedding and of the embedder's output; a method with a loss has the experiment's."""
+def test_what_a_method_without_a_loss_makes_of_the_features(embedder, has_embedder, bias):
+    """A method with a loss has the experiment's embedder."""
     learned = some_spec().with_conditions(embedding_size=4, embedder_bias=False, embedder=EmbedderSpec(hidden=(8,)))
     spec = learned.changed(method=MethodSpec(name="some", loss=None, embedder=embedder))
-    assert ((spec.embedding_size, spec.embedder_size), spec.embedder_bias) == (sizes, bias)
+    assert (spec.has_embedder, spec.embedder_bias) == (has_embedder, bias)
     assert (spec.embedder.hidden, learned.embedder.hidden) == ((), (8,))
-    assert (learned.embedding_size, learned.embedder_size, learned.embedder_bias) == (4, 4, False)
+    assert (learned.has_embedder, learned.embedder_bias) == (True, False)
 
 
 @pytest.mark.parametrize(
