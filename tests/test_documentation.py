@@ -1,7 +1,6 @@
 """README, CONTRIBUTING and docs/: links, tables, figures and pictures are compared with the code and the records."""
 
 import html
-import json
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +22,6 @@ from reproduce.run.session import open_session
 from reproduce.storage import storage_paths
 from results.spec.data_choice import EMBEDDED
 from results.store.experiment_results import MeasuredExperiment
-from tests.benchmarks import cpu
 from tests.benchmarks.kept_tables import pages_with_tables, with_tables
 from tests.support.documentation import (
     PAGES,
@@ -132,11 +130,6 @@ def test_the_drawings_are_those_of_their_sources(name: str) -> None:
     chains = [line.split(" [")[0].split("->") for line in source.splitlines() if "->" in line and "label" not in line]
     arrows = {f"{a.strip()}->{b.strip()}" for chain in chains for a, b in pairwise(chain)}
     assert arrows == set(re.findall(r"<title>(\w+->\w+)</title>", drawing)), "call `make diagrams`"
-
-
-def test_the_table_of_the_speed_page_is_that_of_the_recorded_benchmark() -> None:
-    record = json.loads(cpu.RECORD.read_text(encoding="utf-8"))
-    assert between(ROOT / "docs" / "speed.md", "table: bench", "end of table") == cpu.as_markdown(record)
 
 
 def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:
