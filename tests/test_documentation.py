@@ -17,7 +17,6 @@ from protocols.training.train_fold import train_fold
 from reproduce.commands.new import write_method
 from reproduce.config.open_method import load_card
 from reproduce.errors import InputError
-from reproduce.outputs.covered_rows import covered_rows
 from reproduce.run.session import open_session
 from reproduce.storage import storage_paths
 from results.spec.data_choice import EMBEDDED
@@ -36,6 +35,7 @@ from tests.support.documentation import (
     text_of,
 )
 from tests.support.experiment_files import load_experiment
+from tests.support.published_files import covered
 
 # What make targets write into the checkout.
 BUILT = {"docs/_build/html"}
@@ -88,7 +88,7 @@ def test_the_listed_methods_are_those_of_the_cards() -> None:
 
 
 def test_every_printed_method_that_the_suite_lacks_is_listed_with_what_it_needs() -> None:
-    lacking = {row.label for row in covered_rows() if row.status == "method not in the suite"}
+    lacking = {row.label for row in covered() if row.status == "method not in the suite"}
     needs = text_of(ROOT / "docs" / "methods.md").split("| method | what it needs |")[1]
     listed = {
         name for row in re.findall(r"^\| ([^|`-][^|]*) \|", needs, flags=re.MULTILINE) for name in row.split(", ")
