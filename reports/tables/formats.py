@@ -77,9 +77,14 @@ def to_html(table: Table) -> str:
 def _html_template() -> Template:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # No other format needs it.
 
-    loader = FileSystemLoader(Path(__file__).parent)
-    options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
-    return Environment(loader=loader, undefined=StrictUndefined, **options).get_template("table.html")
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return templates.get_template("table.html")
 
 
 def _html_cells(table: Table, row: Row) -> Iterator[tuple[Cell, str, str, str]]:
