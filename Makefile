@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: quickstart example test tests test-fast test-long test-late test-cluster test-faults check docs diagrams bench bench-gpu calibrate mutants durations clean
+.PHONY: quickstart example test tests test-fast test-long test-late test-cluster test-faults check docs diagrams bench-gpu calibrate mutants durations clean
 
 quickstart: $(VENV)/runtime.stamp
 	$(RUN) -m reproduce run quickstart $(ARGS)
@@ -65,10 +65,6 @@ diagrams: docs/images/rooms.svg docs/images/way_of_a_number.svg
 
 docs/images/%.svg: docs/images/%.dot
 	dot -Tsvg $< -o $@
-
-# Measures retrieval beside other code; writes results/measured/bench_cpu.json and its table in the docs.
-bench: $(VENV)/dev.stamp
-	$(RUN) -m tests.benchmarks.cpu $(ARGS)
 
 # On a GPU, in at most 8 minutes. Installs nothing: packaging/gpu_machine.sh is for machines without
 # network, and a machine that has all packages needs no $(VENV).

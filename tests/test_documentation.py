@@ -1,7 +1,6 @@
 """README, CONTRIBUTING and docs/: links, tables, figures and pictures are compared with the code and the records."""
 
 import html
-import json
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -18,12 +17,10 @@ from protocols.training.train_fold import train_fold
 from reproduce.commands.new import write_method
 from reproduce.config.open_method import load_card
 from reproduce.errors import InputError
-from reproduce.outputs.covered_rows import covered_rows
 from reproduce.run.session import open_session
 from reproduce.storage import storage_paths
 from results.spec.data_choice import EMBEDDED
 from results.store.experiment_results import MeasuredExperiment
-from tests.benchmarks import cpu
 from tests.benchmarks.kept_tables import pages_with_tables, with_tables
 from tests.support.documentation import (
     PAGES,
@@ -38,6 +35,7 @@ from tests.support.documentation import (
     text_of,
 )
 from tests.support.experiment_files import load_experiment
+from tests.support.published_files import covered
 
 # What make targets write into the checkout.
 BUILT = {"docs/_build/html"}
@@ -90,7 +88,7 @@ def test_the_listed_methods_are_those_of_the_cards() -> None:
 
 
 def test_every_printed_method_that_the_suite_lacks_is_listed_with_what_it_needs() -> None:
-    lacking = {row.label for row in covered_rows() if row.status == "method not in the suite"}
+    lacking = {row.label for row in covered() if row.status == "method not in the suite"}
     needs = text_of(ROOT / "docs" / "methods.md").split("| method | what it needs |")[1]
     listed = {
         name for row in re.findall(r"^\| ([^|`-][^|]*) \|", needs, flags=re.MULTILINE) for name in row.split(", ")
@@ -132,11 +130,6 @@ def test_the_drawings_are_those_of_their_sources(name: str) -> None:
     chains = [line.split(" [")[0].split("->") for line in source.splitlines() if "->" in line and "label" not in line]
     arrows = {f"{a.strip()}->{b.strip()}" for chain in chains for a, b in pairwise(chain)}
     assert arrows == set(re.findall(r"<title>(\w+->\w+)</title>", drawing)), "call `make diagrams`"
-
-
-def test_the_table_of_the_speed_page_is_that_of_the_recorded_benchmark() -> None:
-    record = json.loads(cpu.RECORD.read_text(encoding="utf-8"))
-    assert between(ROOT / "docs" / "speed.md", "table: bench", "end of table") == cpu.as_markdown(record)
 
 
 def test_a_kept_run_can_be_made_again(tmp_path: Path) -> None:

@@ -1,14 +1,21 @@
 """The table writers, by the name of the format on the command line."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json
 import re
-from collections.abc import Callable
-from html import escape
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reports.tables.latex import to_latex
-from reports.tables.table import Cell, Column, Row, Table, Value, cell_text, half_width_text, value_text
+from reports.tables.table import Cell, Row, Table, Value, cell_text, half_width_text, value_text
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 
 def to_markdown(table: Table) -> str:
@@ -63,66 +70,31 @@ def to_html(table: Table) -> str:
 
     A table in which no row belongs to another is `sortable`, and its cells have their values for sorting.
     """
-    sortable = ' class="sortable"' if not any(row.below for row in table.rows) else ""
-    notes = [f"<li>{escape(note)}</li>" for note in (*table.notes, *table.remarks)]
-    return "\n".join(
-        [
-            '<div class="result-table">',
-            f"<h3>{escape(table.title)}</h3>",
-            f'<div class="scroll" role="region" aria-label="{escape(table.title)}" tabindex="0">',
-            f"<table{sortable}>",
-            "<thead>",
-            *_head(table),
-            "</thead>",
-            *(_html_row(table, row) for row in table.rows),
-            "</table>",
-            "</div>",
-            f'<p class="caption">{escape(table.full_caption)}</p>',
-            *(['<ul class="notes">', *notes, "</ul>"] if notes else []),
-            "</div>",
-            "",
-        ]
+    return _html_template().render(table=table, cells=lambda row: _html_cells(table, row)) + "\n"
+
+
+@cache
+def _html_template() -> Template:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # No other format needs it.
+
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
+    return templates.get_template("table.html")
 
 
-def _head(table: Table) -> list[str]:
-    names = [f'<th scope="col">{escape(table.first)}</th>']
-    names += [
-        f'<th scope="col"{_class("number" if column.numeric else "")}>{escape(column.name)}</th>'
-        for column in table.columns
-    ]
-    lower = f"<tr>{''.join(names)}</tr>"
-    if not any(column.group for column in table.columns):
-        return [lower]
-    groups = [
-        f'<th scope="colgroup" colspan="{width}">{escape(group)}</th>' if group else f'<td colspan="{width}"></td>'
-        for group, width in table.groups
-    ]
-    return [f'<tr class="groups"><td></td>{"".join(groups)}</tr>', lower]
-
-
-def _class(*names: str) -> str:
-    given = " ".join(name for name in names if name)
-    return f' class="{escape(given)}"' if given else ""
-
-
-def _html_row(table: Table, row: Row) -> str:
-    """Write a row as a `<tbody>`, which sorting moves as a whole."""
-    head = f'<th scope="row"{_class("below" if row.below else "")}>{escape(row.head + row.sign)}</th>'
-    cells = [_html_cell(cell, column) for cell, column in zip(row.cells, table.columns, strict=True)]
-    return f"<tbody><tr>{head}{''.join(cells)}</tr></tbody>"
-
-
-def _html_cell(cell: Cell, column: Column) -> str:
-    # The words of a verdict, such as `not-run`, are a class too, so that a style sheet can colour each verdict.
-    verdict = str(cell.value).replace(" ", "-") if cell.kind == "verdict" else ""
-    text = escape(value_text(cell))
-    text = f"<strong>{text}</strong>" if cell.leads else text
-    beside = escape(" ".join(part for part in (half_width_text(cell), cell.note) if part))
-    spread = f' <span class="spread">{beside}</span>' if beside else ""
-    key = "" if cell.sort_key is None else escape(str(cell.sort_key))
-    classes = _class("number" if column.numeric else "", cell.kind, verdict)
-    return f'<td{classes} data-sort="{key}">{text}{spread}</td>'
+def _html_cells(table: Table, row: Row) -> Iterator[tuple[Cell, str, str, str]]:
+    """Yield each cell with its classes, its value and what is beside it."""
+    for cell, column in zip(row.cells, table.columns, strict=True):
+        # The words of a verdict, such as `not-run`, are a class too, so that a style sheet can colour each verdict.
+        verdict = str(cell.value).replace(" ", "-") if cell.kind == "verdict" else ""
+        classes = filter(None, ("number" if column.numeric else "", cell.kind, verdict))
+        beside = filter(None, (half_width_text(cell), cell.note))
+        yield cell, " ".join(classes), value_text(cell), " ".join(beside)
 
 
 WRITERS: dict[str, Callable[[Table], str]] = {

@@ -198,7 +198,7 @@ def with_notes(table: Table, which: str) -> Table:
 
 
 def chosen(table: Table, columns: Sequence[str], rows: Sequence[str]) -> Table:
-    """Keep some columns, by heading or group, and some rows, by method or head; nothing named keeps all.
+    """Keep some columns, by heading or group, and some rows, by method or head, in any case; none named keeps all.
 
     CSV and JSON files then have the cells that are left. Raises ValueError with the known names for an unknown one.
     """
@@ -217,9 +217,10 @@ def chosen(table: Table, columns: Sequence[str], rows: Sequence[str]) -> Table:
 
 
 def _places(what: str, wanted: Sequence[str], names: Sequence[set[str]]) -> list[int]:
-    if unknown := set(wanted) - set().union(*names):
-        raise ValueError(f"no {what} {min(unknown)!r}; there are {', '.join(sorted(set().union(*names)))}")
-    return [place for place, own in enumerate(names) if not wanted or not own.isdisjoint(wanted)]
+    asked, known = {one.casefold() for one in wanted}, set().union(*names)
+    if unknown := asked - {one.casefold() for one in known}:
+        raise ValueError(f"no {what} {min(unknown)!r}; there are {', '.join(sorted(known))}")
+    return [place for place, own in enumerate(names) if not asked or any(one.casefold() in asked for one in own)]
 
 
 def measured_cell(interval: Interval | None, form: NumberFormat, *, leads: bool = False, note: str = "") -> Cell:

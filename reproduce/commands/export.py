@@ -40,7 +40,6 @@ FoldNumber = Annotated[
     int | None,
     typer.Option("--fold", help="Number of the fold, counted from 0. Default: the models of all folds as one."),
 ]
-Onnx = Annotated[bool, typer.Option("--onnx", help="Write model.onnx too; needs the extra onnx.")]
 NewFolder = Annotated[Path, typer.Option("--to", help="Folder to write into; it must be new or empty.")]
 
 
@@ -52,7 +51,6 @@ def model(
     run: RunNumber = 0,
     search: SearchNumber = None,
     fold: FoldNumber = None,
-    onnx: Onnx = False,
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
 ) -> None:
@@ -68,7 +66,7 @@ def model(
     (stored_run,) = find_runs(opened, name, method, search, run)
     folds = sorted(stored_run.trainings) if fold is None else [fold]
     with new_folder(to) as folder:
-        difference = export_model(opened, stored_run, folds, folder, onnx=onnx)
+        difference = export_model(opened, stored_run, folds, folder)
     _say_exported(to, difference)
 
 
@@ -79,7 +77,6 @@ def fit(
     search: SearchNumber = None,
     data: DataFolder = None,
     weights: Weights = None,
-    onnx: Onnx = False,
     device: Device = "auto",
     store: StoreAt = STORE,
     artifacts: Artifacts = None,
@@ -99,7 +96,7 @@ def fit(
     with new_folder(to) as folder, _data_of(name, runs[0], data, device, where) as images:
         check_weights(next(iter(runs[0].trainings.values())).spec, weights)
         training = images.bar("training on all classes")
-        said, difference = fit_model(opened, runs, images, folder, onnx=onnx, training=training)
+        said, difference = fit_model(opened, runs, images, folder, training=training)
     say(output_console(), said)
     _say_exported(to, difference)
 

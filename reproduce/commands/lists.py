@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
@@ -114,24 +114,23 @@ def coverage(
     cannot be determined. A quoted row was measured in another paper, so no run under this paper's conditions
     reproduces it. Most rows of methods that are not in the suite are quoted too.
     """
-    from reproduce.outputs.covered_rows import STATUSES, covered_rows
-    from results.published.tables import published_tables
+    from results.published.tables import Reproducibility, covered_rows, published_tables
 
     if table is not None and table not in published_tables():
         raise InputError(f"no published table {table!r}; there are {nearest_first(table, published_tables())}")
-    rows = covered_rows()
     if table is not None:
-        drawn = []
-        for row in rows:
+        lines = []
+        for row in covered_rows(table):
             reading = f" (our reading: {row.origin.our_reading})" if row.origin.our_reading else ""
-            if row.table == table:
-                drawn.append((row.label, row.dataset, row.status, row.detail + reading))
-        show_rows(table, ("row", "dataset", "status", "by, from, or why not"), drawn)
+            lines.append((row.label, row.dataset, row.status, row.detail + reading))
+        show_rows(table, ("row", "dataset", "status", "by, from, or why not"), lines)
         return
+    rows = [row for name in published_tables() for row in covered_rows(name)]
+    statuses = get_args(Reproducibility)
     counts = Counter((name, row.status) for row in rows for name in (row.table, "all"))
-    lines = [(name, *(str(counts[name, status]) for status in STATUSES)) for name in (*published_tables(), "all")]
+    sums = [(name, *(str(counts[name, status]) for status in statuses)) for name in (*published_tables(), "all")]
     title = "published rows, counted once for each dataset"
-    show_rows(title, ("table", *STATUSES), lines, right=set(STATUSES))
+    show_rows(title, ("table", *statuses), sums, right=set(statuses))
     for reason in dict.fromkeys(f"{r.table}, {r.label}: {r.detail}" for r in rows if r.status == "not runnable"):
         say(output_console(), f"- not runnable: {reason}")
     say(output_console(), "`reproduce coverage TABLE` lists the rows of one table.")

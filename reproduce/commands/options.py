@@ -61,10 +61,7 @@ Artifacts = Annotated[
 ]
 Cache = Annotated[Path | None, typer.Option("--cache", help="Folder of decoded images. Default: beside the store.")]
 Track = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--track", help="Show curves and scores during the run in tensorboard or wandb; repeat the option for both."
-    ),
+    Literal["tensorboard"] | None, typer.Option("--track", help="Write curves and scores for it during the run.")
 ]
 Format = Annotated[
     Literal["terminal", "markdown", "csv", "latex", "html", "json"],

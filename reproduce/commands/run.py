@@ -73,7 +73,7 @@ def run(
         from protocols.machine.processes import start_importing
 
         start_importing()  # On a GPU machine the imports of processes take seconds, as those of this one do.
-    from reproduce.monitoring.trackers import open_trackers
+    from reproduce.monitoring.trackers import tensorboard_folder
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device, default_workers
     from reproduce.run.open_sessions import open_sessions
@@ -82,7 +82,7 @@ def run(
     console = output_console()
     where = storage_paths(store, artifacts, cache).absolute()
     start_executor = _executor_factory(device, workers, ray, where)
-    tracked = open_trackers(track or [], where.store.parent / "tensorboard")
+    tracked = tensorboard_folder(where.store.parent / "tensorboard") if track else None
     # The features of a frozen trunk are computed on this machine; the nodes of a cluster read them from the cache.
     features_on = check_device(device if ray is None else "auto")
     failed, methods = dict[str, str](), 0

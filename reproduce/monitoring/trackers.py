@@ -1,7 +1,6 @@
-"""Shows curves and scores of new trainings and tests in TensorBoard or Weights & Biases during a run."""
+"""Shows curves and scores of new trainings and tests in TensorBoard during a run."""
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -11,41 +10,15 @@ from reproduce.errors import InputError
 from results.frame import scores_of
 from results.records.records import FoldResult, RunRecord
 from results.values import flat
-from results.wording import first_line
-
-PROJECT = "metric-learning-reproductions"
 
 
-def open_trackers(names: Sequence[str], folder: Path) -> Path | None:
-    """Prepare `--track`, and return the folder of TensorBoard's files; None if nothing is tracked.
-
-    Weights & Biases reads the same files as they are written. Its environment variables apply: WANDB_MODE=offline,
-    WANDB_PROJECT, WANDB_ENTITY, WANDB_DIR.
-    """
-    for name in names:
-        if name not in ("tensorboard", "wandb"):
-            raise InputError(f"--track {name!r}: use tensorboard or wandb")
-        try:
-            from torch.utils import tensorboard  # noqa: F401 - needs the package of this name.
-
-            if name == "wandb":
-                _start_wandb()
-        except ImportError as error:
-            raise InputError(f"--track {name}: not installed ({error}); run `pip install {name}`") from error
-    return folder if names else None
-
-
-def _start_wandb() -> None:
-    import wandb
-
-    # W&B must not redirect the console, since that would disturb the progress display.
-    settings = wandb.Settings(silent=True, console="off")
+def tensorboard_folder(folder: Path) -> Path:
+    """Return the folder of TensorBoard's files, once it is known that the package is there."""
     try:
-        wandb.init(project=os.environ.get("WANDB_PROJECT", PROJECT), sync_tensorboard=True, settings=settings)
-    except wandb.Error as error:
-        raise InputError(
-            f"--track wandb: cannot start ({first_line(error)}); see `wandb login` and WANDB_MODE"
-        ) from error
+        from torch.utils import tensorboard  # noqa: F401 - needs the package of this name.
+    except ImportError as error:
+        raise InputError(f"--track tensorboard: not installed ({error}); run `pip install tensorboard`") from error
+    return folder
 
 
 class Tracking:

@@ -29,7 +29,7 @@ from results.spec.training_spec import FoldSpec
 from results.store.store import Store
 
 
-def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Path, *, onnx: bool = False) -> float:
+def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Path) -> float:
     """Write the best model of a fold, or those of several folds as one, as `write_portable` does.
 
     The embeddings of several are those of the concatenated scores.
@@ -60,7 +60,7 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
         Contents.load(contents).of_classes(used).save(folder / SEEN)
     with as_input_errors():
         weights = [weights_with_trunk(spec, kept_weights(store, run, spec)) for spec in specs]
-    return write_portable(specs, weights, description, folder, onnx=onnx)
+    return write_portable(specs, weights, description, folder)
 
 
 def kept_weights(store: Store, run: StoredRun, spec: FoldSpec) -> dict[str, Tensor]:

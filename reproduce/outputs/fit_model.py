@@ -48,8 +48,6 @@ def fit_model(
     runs: Sequence[StoredRun],
     data: OpenedData,
     folder: Path,
-    *,
-    onnx: bool = False,
     training: Progress | None = None,
 ) -> tuple[str, float]:
     """Train the setting of some runs on all classes and write the model, as `export_model` writes that of a fold.
@@ -59,7 +57,6 @@ def fit_model(
         runs: All runs of the setting that a search found.
         data: The data that they were trained on.
         folder: Where to write.
-        onnx: Whether to write `model.onnx` too.
         training: Called with the number of iterations that are done, and that of all.
 
     Returns:
@@ -91,7 +88,7 @@ def fit_model(
         "provenance": provenance.model_dump(mode="json"),
     }
     dataset.contents.save(folder / SEEN)
-    difference = write_portable([like], [weights], description, folder, onnx=onnx)
+    difference = write_portable([like], [weights], description, folder)
     said = (
         f"the setting of search {run.record.search}, trained on all {classes} classes ({samples:,} images or rows) for "
         f"{epochs} epochs: the mean of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"

@@ -1,8 +1,6 @@
-"""Writes models that run without this suite: torch's exported programs (`.pt2`), state dicts and ONNX."""
+"""Writes models that run without this suite: torch's exported programs (`.pt2`) and state dicts."""
 
 import json
-import logging
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -68,9 +66,9 @@ class NormalizedModel(nn.Module):
 
 
 def portable_model(
-    specs: Sequence[FoldSpec], weights: Sequence[dict[str, Tensor]], normalization: Normalization, **training: Any
+    specs: Sequence[FoldSpec], weights: Sequence[dict[str, Tensor]], normalization: Normalization
 ) -> NormalizedModel:
-    """Build models as one on the CPU, in evaluation mode, with other settings of the training if given.
+    """Build models as one on the CPU, in evaluation mode.
 
     Args:
         specs: Specification of each model's network.
@@ -78,7 +76,6 @@ def portable_model(
     """
     is_frozen = specs[0].conditions.trunk.frozen
     specs = [without_published_weights(with_trunk(spec)) for spec in specs]
-    specs = [spec.with_conditions(training=spec.conditions.training.model_copy(update=training)) for spec in specs]
     first = specs[0].conditions
     side = first.images.crop
     shape = (trunk_width(first.trunk),) if first.trunk.is_input_features else (_CHANNELS, side, side)
@@ -97,14 +94,12 @@ def write_portable(
     weights: Sequence[dict[str, Tensor]],
     description: dict[str, Any],
     folder: Path,
-    *,
-    onnx: bool = False,
 ) -> float:
     """Write models as one, which `description` describes, and return the largest difference to the suite's embeddings.
 
     The files are `model.pt2`, the model as torch's exported program, with normalization; `model.pt`, its state dict, or
     those of an ensemble by `fold_0` and so on; `model.json`, its description; and `NOTE.txt`, what it is and how it is
-    used. `onnx` adds `model.onnx`, in float32.
+    used.
     """
     with as_input_errors():
         model = portable_model(specs, weights, description["normalization"])
@@ -112,10 +107,6 @@ def write_portable(
     write_tensors(folder / "model.pt", states if len(specs) > 1 else weights[0])
     write_json(folder / "model.json", description)
     (folder / "NOTE.txt").write_text(f"{description['note']}\n\n{_use_of(specs[0])}", encoding="utf-8")
-    if onnx:
-        # ONNX has no mixed precision like torch's.
-        in_float32 = portable_model(specs, weights, description["normalization"], precision="float32")
-        write_onnx(in_float32, folder / "model.onnx")
     return write_program(model, folder / "model.pt2")
 
 
@@ -158,28 +149,6 @@ def write_program(model: NormalizedModel, path: Path) -> float:
             "nothing is written"
         )
     return difference
-
-
-def write_onnx(model: NormalizedModel, path: Path) -> None:
-    """Write a float32 model as ONNX. Its input is `inputs`, its output `embeddings`."""
-    try:
-        import onnxscript  # noqa: F401 - torch's exporter needs it.
-    except ImportError as error:
-        raise InputError(f"--onnx needs the package {error.name}: pip install -e '.[onnx]'") from error
-    # The exporter logs that packages such as torchvision are missing, which this model does not need.
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # torch's exporter uses a deprecated function of torch.
-        torch.onnx.export(
-            _program(model),
-            (),
-            path,
-            dynamo=True,
-            verbose=False,
-            external_data=False,
-            input_names=["inputs"],
-            output_names=["embeddings"],
-        )
 
 
 def _program(model: NormalizedModel) -> torch.export.ExportedProgram:

@@ -189,6 +189,43 @@ def published_table(name: str) -> PublishedTable:
     return PublishedTable(name, tables["title"][name], tables["paper"][name], columns, found)
 
 
+Reproducibility = Literal["runnable", "not runnable", "quoted", "source unclear", "method not in the suite"]
+
+
+class CoveredRow(NamedTuple):
+    """A published row on one dataset, and whether the suite's experiment of the table's name, or its panel, runs it.
+
+    `detail` is this experiment, the paper that the row is quoted from, or the reason why it cannot be run.
+    """
+
+    table: str
+    label: str
+    dataset: str
+    method: str | None
+    origin: RowOrigin
+    status: Reproducibility
+    detail: str
+
+
+def covered_rows(table: str) -> list[CoveredRow]:
+    """Return the rows of a published table, once for each of its datasets."""
+    return [
+        CoveredRow(table, row.label, dataset, row.key, origin, *_coverage(table, row.key, origin))
+        for row in published_table(table).rows
+        for dataset, origin in {column.dataset: cell.origin for column, cell in row.cells.items()}.items()
+    ]
+
+
+def _coverage(table: str, method: str | None, origin: RowOrigin) -> tuple[Reproducibility, str]:
+    if origin.not_determined:
+        return "not runnable", f"cannot be determined: {origin.not_determined}"
+    if method is None:
+        return "method not in the suite", origin.quoted_from or origin.conditions
+    if origin.kind == "measured":
+        return "runnable", table
+    return ("quoted", origin.quoted_from) if origin.kind == "quoted" else ("source unclear", origin.evidence)
+
+
 @cache
 def read_published(file: str) -> pd.DataFrame:
     """One of the CSV files in results/published/, every field as the text that it is."""

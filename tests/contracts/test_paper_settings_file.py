@@ -17,8 +17,7 @@ from torch.nn import BatchNorm2d
 from protocols.trunks.trunk_registry import TRUNKS
 from reproduce.config.experiment_file import experiment_names, load_experiments
 from reproduce.config.open_method import load_card, load_variant, open_method
-from reproduce.outputs.covered_rows import CoveredRow
-from results.published.tables import read_published
+from results.published.tables import CoveredRow, read_published
 from results.spec.conditions import RateSchedule
 from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import MethodSpec

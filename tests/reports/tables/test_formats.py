@@ -148,14 +148,14 @@ def test_latex_leaves_letters_as_they_are_and_sets_signs():
 
 
 def test_columns_and_rows_can_be_chosen_in_every_format():
-    table = chosen(layout("filled"), ["CUB200, separated", "CUB200, concatenated P@1"], ["contrastive"])
+    table = chosen(layout("filled"), ["CUB200, separated", "cub200, concatenated p@1"], ["CONTRASTIVE"])
     assert [column.name for column in table.columns] == ["P@1", "P@1", "RP", "MAP@R"]
     assert [row.head for row in table.rows] == ["Contrastive", "ours", "verdict"], "lines below stay with theirs"
     assert len(read(table)) == 3
     text = to_latex(table)
     assert r"& \multicolumn{1}{c}{CUB200, concatenated} & \multicolumn{3}{c}{CUB200, separated} \\" in text
     assert r"\label{tab:a-metric-learning-reality-check-results-on-cub200}" in text
-    with pytest.raises(ValueError, match=r"no column 'R@7'; there are .*P@1"):
+    with pytest.raises(ValueError, match=r"no column 'r@7'; there are .*P@1"):
         chosen(table, ["R@7"], [])
     with pytest.raises(ValueError, match="no row 'nir'; there are Contrastive, contrastive"):
         chosen(table, [], ["nir"])

@@ -2,14 +2,12 @@
 
 import io
 import sys
-from types import ModuleType, SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from protocols.jobs import TrainJob
-from reproduce.errors import InputError
-from reproduce.monitoring.trackers import PROJECT, Tracking, open_trackers
+from reproduce.monitoring.trackers import Tracking
 from reproduce.outputs.find_runs import find_runs
 from results.spec.training_spec import MethodSpec
 from results.store.store import Store
@@ -108,39 +106,12 @@ def test_files_that_cannot_be_written_do_not_end_the_run(tmp_path):
     assert line == "--track: nothing more is written (Not a directory); the run continues"
 
 
-class FakeWandb(ModuleType):
-    Error = RuntimeError
-
-    def __init__(self, fails=None):
-        super().__init__("wandb")
-        self.fails, self.started = fails, []
-
-    def Settings(self, *, silent, console):  # noqa: N802
-        return SimpleNamespace(silent=silent, console=console)
-
-    def init(self, *, project, sync_tensorboard, settings):
-        if self.fails:
-            raise self.fails
-        self.started.append((project, sync_tensorboard, settings.console))
-
-
-def test_wandb_reads_the_files_of_tensorboard(tmp_path, monkeypatch):
-    fake = FakeWandb()
-    monkeypatch.setitem(sys.modules, "wandb", fake)
-    monkeypatch.delenv("WANDB_PROJECT", raising=False)
-    assert open_trackers(["wandb"], tmp_path) == tmp_path
-    assert fake.started == [(PROJECT, True, "off")]
-    fake.fails = RuntimeError("api_key not configured (no-tty)\nand a long story")
-    with pytest.raises(InputError, match=r"--track wandb: cannot start \(api_key not configured \(no-tty\)\)"):
-        open_trackers(["wandb"], tmp_path)
-
-
 def test_a_missing_package_and_an_unknown_tracker_are_reported_before_any_work(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "wandb", None)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
     for name, said in (
-        ("wandb", "error: --track wandb: not installed (import of wandb halted"),
-        ("mlflow", "error: --track 'mlflow': use tensorboard or wandb"),
+        ("tensorboard", "--track tensorboard: not installed"),
+        ("mlflow", "'mlflow' is not 'tensorboard'"),
     ):
         refused(ask("run", "quickstart", "--track", name, capsys=capsys, monkeypatch=monkeypatch), said)
     assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,5 @@
 """Exported models give the suite's embeddings, and one that does not is refused."""
 
-import sys
 import warnings
 
 import pytest
@@ -13,7 +12,7 @@ from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel, trained_model
 from reproduce.errors import InputError
 from reproduce.outputs import portable_model as exporting
-from reproduce.outputs.portable_model import TOLERANCE, NormalizedModel, portable_model, write_onnx, write_program
+from reproduce.outputs.portable_model import TOLERANCE, NormalizedModel, portable_model, write_program
 from results.spec.conditions import ImageSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
@@ -27,8 +26,8 @@ def trained(tmp_path_factory) -> tuple[FoldSpec, dict[str, Tensor]]:
     return spec, train_fold(spec, data).weights
 
 
-def model_of(spec: FoldSpec, *weights: dict[str, Tensor], kind: Normalization = "unit", **training) -> NormalizedModel:
-    return portable_model([spec] * len(weights), weights, kind, **training)
+def model_of(spec: FoldSpec, *weights: dict[str, Tensor], kind: Normalization = "unit") -> NormalizedModel:
+    return portable_model([spec] * len(weights), weights, kind)
 
 
 def images(number: int, side: int) -> Tensor:
@@ -58,23 +57,6 @@ def test_an_export_of_channels_last_weights_prints_no_warning(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         assert write_program(model_of(spec, weights), tmp_path / "model.pt2") <= TOLERANCE
-
-
-def test_onnx_gives_the_embeddings_of_any_batch(tmp_path, trained):
-    onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
-    model = model_of(*trained)
-    write_onnx(model, tmp_path / "model.onnx")
-    assert [path.name for path in tmp_path.glob("model.onnx*")] == ["model.onnx"], "the weights are in the file"
-    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
-    batch = images(3, trained[0].conditions.images.crop)
-    (embeddings,) = session.run(["embeddings"], {"inputs": batch.numpy()})
-    torch.testing.assert_close(torch.from_numpy(embeddings), model(batch), rtol=0, atol=TOLERANCE)
-
-
-def test_a_missing_package_gives_one_line(tmp_path, trained, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnxscript", None)
-    with pytest.raises(InputError, match=r"--onnx needs the package onnxscript: pip install -e '.\[onnx\]'"):
-        write_onnx(model_of(*trained), tmp_path / "model.onnx")
 
 
 @pytest.mark.parametrize("error", [2 * TOLERANCE, float("nan")])

@@ -3,8 +3,7 @@
 import re
 from collections import Counter
 
-from reproduce.outputs.covered_rows import CoveredRow
-from results.published.tables import PublishedRow, RowOrigin, published_table, published_tables
+from results.published.tables import CoveredRow, PublishedRow, RowOrigin, published_table, published_tables
 from tests.support.published_files import ROOT, covered
 
 
