@@ -141,9 +141,8 @@ class NTXentLoss(ByCosine, pml_losses.BaseMetricLossFunction):
 
         L = mean over (a, p) of -log( e^{s_ap / T} / (e^{s_ap / T} + sum_n e^{s_an / T}) + 1e-20 )
 
-    Today's class adds the smallest number of the dtype, 1.2e-38 in float32. At MLRC's optimum on SOP, a temperature of
-    0.00024, the two losses are 39.7 and 74.8, and the cosine of their gradients is 0.59 to 0.85. Here the fraction is
-    computed in log space, and no matrix of pairs and negatives is made.
+    Today's class adds the smallest number of the dtype, 1.2e-38 in float32. Here the fraction is computed in log space,
+    and no matrix of pairs and negatives is made.
 
     Args:
         temperature: T; default 0.07.

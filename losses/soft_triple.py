@@ -85,12 +85,9 @@ class SoftTripleLoss(FullPrecisionForward, TrainingPlugin, pml_losses.SoftTriple
         L = mean_i CE(la (S_i - margin onehot(y_i)), y_i) + tau R      (only if K > 1, tau > 0)
 
     R merges superfluous centres. Its denominator counts every pair twice and the sum once (`halved`); with `mean` R is
-    twice that, the mean over the pairs of centres of a class. The authors
-    and pytorch-metric-learning since 0.9.87.dev5 have `halved`. MLRC has `mean`: the pins, the dates of the issues and
-    the keys of the configs of MLRC show that its runs used releases from 0.9.82.dev2 to 0.9.87.dev4, and the file of
-    the loss did not change from 0.9.82 to 0.9.87.dev4 (8 April 2020). It divides the sum of the root distances by the
-    number of pairs; 0.9.87 (19 June 2020) divides by twice that number. The card of MLRC's SoftTriple therefore sets
-    `mean`, so that its `tau` is the published `reg_weight`. All other cards use `halved`.
+    twice that, the mean over the pairs of centres of a class. The authors and pytorch-metric-learning since 0.9.87.dev5
+    have `halved`, MLRC's releases `mean` (the file of the loss did not change from 0.9.82 to 0.9.87.dev4). The card of
+    MLRC's SoftTriple therefore sets `mean`, so that its `tau` is the published `reg_weight`. All others use `halved`.
 
     Embeddings (B, d) may have any norm, labels (B,) are in 0..C-1. `indices_tuple` weights the samples as in
     pytorch-metric-learning. Its `SparseCentersRegularizer` is not used, because it has no offset under the root and

@@ -38,29 +38,28 @@ _STEPS, _RATE, _FALL = 50, 0.05, 1e-3
 losses of the suite's 58 cards with one, at their defaults and in the middle of their ranges, fall by 7e-3 or more."""
 
 
+class NothingLearnedError(RefusedError):
+    """A user's loss gives random embeddings no finite value or no gradient, as it may at an end of a range."""
+
+
 def try_first_step(
-    method: MethodSpec,
-    training: TrainingSettings,
-    embedding_size: int,
-    targets: NDArray[np.int64],
-    *,
-    learns: bool = True,
+    method: MethodSpec, training: TrainingSettings, embedding_size: int, targets: NDArray[np.int64]
 ) -> tuple[str, ...]:
     """Build a method as for a training, and compute its loss and gradients on the training's first batch.
 
     Args:
         targets: Class of every training image as 0..C-1, (n,).
-        learns: Whether a user's loss must have a finite value and a gradient. At an end of a range it may have none.
 
     Returns:
         What the user should know although the method can be trained.
 
     Raises:
         RefusedError: The method's own code does not take its settings, the sizes or the batch, or cannot be trained.
+        NothingLearnedError: A user's loss gives random embeddings no finite value or no gradient.
         ValueError: There is no batch of this size; see `batches`.
     """
     with _built(method, training, embedding_size, targets) as (step, rows):
-        return tuple(step.run(rows, learns)) if len(rows) <= LARGEST_BATCH else ()
+        return tuple(step.run(rows)) if len(rows) <= LARGEST_BATCH else ()
 
 
 def loss_falls(method: MethodSpec, training: TrainingSettings, embedding_size: int, targets: NDArray[np.int64]) -> bool:
@@ -122,7 +121,7 @@ class _FirstStep:
             if not group[key] >= 0:  # NaN is not below 0 either.
                 raise RefusedError(f"a {key} of {group[key]:g} is no rate; give 0 or more")
 
-    def run(self, rows: NDArray[np.int64], learns: bool) -> list[str]:
+    def run(self, rows: NDArray[np.int64]) -> list[str]:
         plugin: Any = self.built.plugin
         steps = self.training.steps_per_epoch(len(self.targets))
         clock = Clock(0, 0, steps, 0, total_steps=steps * self.training.max_epochs)
@@ -131,10 +130,10 @@ class _FirstStep:
             plugin.on_epoch_start(clock)
             plugin.on_step_start(clock)
         labels = torch.from_numpy(self.targets[rows])
-        has_gradient = self._step(labels, learns)
+        has_gradient = self._step(labels)
         with self._refusals():
             plugin.on_gradients(clock)
-        if not (self.is_foreign and learns):
+        if not self.is_foreign:
             return []
         if not (has_gradient or any(self._step(labels) for _ in range(_DRAWS - 1))):
             said = (
@@ -143,7 +142,7 @@ class _FirstStep:
             )
             if isinstance(self.built.loss, TrainingPlugin):  # It may begin with another part of its training.
                 return [said]
-            raise RefusedError(said)
+            raise NothingLearnedError(said)
         # Images drawn at random can make a batch in which all classes differ.
         is_random = self.spec.samples_per_class == 0 and self.spec.miner is None
         if is_random and len(np.unique(self.targets)) >= len(rows):
@@ -175,7 +174,7 @@ class _FirstStep:
         first, last = np.mean(values[:5]), np.mean(values[-5:])
         return bool(first - last > _FALL * abs(first))
 
-    def _step(self, labels: Tensor, must_be_finite: bool = True) -> bool:
+    def _step(self, labels: Tensor) -> bool:
         """Compute loss and gradients of random embeddings with these classes; tell if the embeddings have a gradient.
 
         A miner may find nothing in random embeddings. Then a gradient of zeros counts too.
@@ -186,8 +185,8 @@ class _FirstStep:
             value = self.built(embeddings, labels)
             value.sum().backward()
         self._check_parameters()
-        if self.is_foreign and must_be_finite and not value.isfinite().all():
-            raise RefusedError(
+        if self.is_foreign and not value.isfinite().all():
+            raise NothingLearnedError(
                 f"{self.name}: the loss of {len(labels)} random embeddings of {len(labels.unique())} classes is "
                 f"{value.item()}; for a batch without pairs return embeddings.sum() * 0"
             )

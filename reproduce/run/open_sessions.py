@@ -18,7 +18,7 @@ from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter, corners
 from protocols.study import Study
 from protocols.training.build_method import RefusedError, has_foreign_code
-from protocols.training.first_step import try_first_step
+from protocols.training.first_step import NothingLearnedError, try_first_step
 from protocols.trunks.embedding_model import embedding_size_of
 from protocols.trunks.trunk_registry import trunk_entry
 from protocols.trunks.weights import TrunkError
@@ -182,20 +182,18 @@ def _try(method: MethodTemplate, space: Sequence[SearchParameter], of_training: 
     """
     middle = method.middle()
     remarks = try_first_step(method.at(middle), *of_training)
-    refused: dict[str, None] = {}
-    for corner in corners(space):
-        if _refusal(method, corner, of_training):
-            for target, value in corner.items():
-                if reason := _refusal(method, {**middle, target: value}, of_training):
-                    refused[f"at {target} {value}: {reason}"] = None
-    if refused:
+    tried = [pair for corner in corners(space) if _refusal(method, corner, of_training) for pair in corner.items()]
+    alone = [(target, value, _refusal(method, {**middle, target: value}, of_training)) for target, value in tried]
+    if refused := dict.fromkeys(f"at {target} {value}: {reason}" for target, value, reason in alone if reason):
         raise RefusedError("; ".join(refused))
     return remarks
 
 
 def _refusal(method: MethodTemplate, setting: dict[str, JsonValue], of_training: tuple[Any, ...]) -> str | None:
     try:
-        try_first_step(method.at(setting), *of_training, learns=False)
+        try_first_step(method.at(setting), *of_training)
+    except NothingLearnedError:
+        return None
     except ValueError as error:
         return str(error)
     return None
