@@ -7,13 +7,13 @@ keeps the features that it started with, whatever becomes of the file.
 count.
 """
 
-import csv
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from protocols.datasets.dataset import DataRequest, Dataset
@@ -63,16 +63,12 @@ def write_labels(dataset: Dataset, rows: NDArray[np.int64], folder: Path) -> Non
     """
     labels = dataset.labels[rows]
     names = {"file": [dataset.names[row] for row in rows]} if dataset.names else {}
-    _write_table(folder / LABELS_TABLE, names | {"label": [dataset.class_names[label] for label in labels]})
+    classes = [dataset.class_names[label] for label in labels]
+    pd.DataFrame(names | {"label": classes}).to_csv(folder / LABELS_TABLE, index=False)
     trains = labels < (dataset.trainval_classes or 0) if dataset.are_test_classes_given else np.zeros(len(rows), bool)
     if dataset.is_query is not None or trains.any():
         tests = "test" if dataset.is_query is None else np.where(dataset.is_query[rows], "query", "gallery")
-        _write_table(folder / SPLIT_FILE, names | {"split": np.where(trains, "train", tests).tolist()})
-
-
-def _write_table(path: Path, columns: dict[str, list[str]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([columns, *zip(*columns.values(), strict=True)])
+        pd.DataFrame(names | {"split": np.where(trains, "train", tests)}).to_csv(folder / SPLIT_FILE, index=False)
 
 
 def _loaded(path: Path) -> NDArray[Any]:

@@ -120,7 +120,7 @@ def walk(root: Path) -> ImageTree:
         raise DataError(f"{root}: no such folder; give the folder that holds one folder of images per class")
     real_root = root.resolve()
     seen = set[Path]()
-    folders, files, pipes, hidden, repeated = list[Path](), list[Path](), list[Path](), list[Path](), list[Path]()
+    folders, files, hidden, repeated = list[Path](), list[Path](), list[Path](), list[Path]()
     for place, below, names in os.walk(root, onerror=_refuse, followlinks=True):
         folder, target = Path(place), Path(place).resolve()
         linked = folder != root and folder.is_symlink()
@@ -130,9 +130,7 @@ def walk(root: Path) -> ImageTree:
             continue
         seen.add(target)
         folders.append(folder)
-        paths = [folder / name for name in names]
-        pipes += [path for path in paths if path.is_fifo()]  # To read one might never end.
-        files += [path for path in paths if path not in pipes]
+        files += [folder / name for name in names]
         hidden += [folder / name for name in below if name.startswith(".")]
         below[:] = sorted(name for name in below if not name.startswith("."))
     images = [path for path in files if path.suffix.lower() in SUFFIXES]
@@ -142,7 +140,6 @@ def walk(root: Path) -> ImageTree:
         "link(s) to folders that are in the data already": repeated,
         "image(s) outside of the classes' folders": [path for path in shown if path.parent == root],
         "file(s) without the suffix of an image": [path for path in others if path != root / SPLIT_FILE],
-        "pipe(s)": pipes,
         "hidden folder(s) or image(s)": hidden + [path for path in images if path.name.startswith(".")],
     }
     return ImageTree(

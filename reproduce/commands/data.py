@@ -141,7 +141,7 @@ def _check_features(dataset: Dataset, console: Console) -> None:
     from reproduce.outputs.evaluate import raw_rows, scores
 
     split = _say_split(dataset, console)
-    if oddities := dataset.oddities.phrase(dataset, set(split.test)):
+    if oddities := dataset.oddities(set(split.test)):
         say(console, f"the data have {oddities}")
     tested = test_data(dataset, split)
     found = {name: 100 * one.mean for name, one in scores(raw_rows(tested), tested).items()}

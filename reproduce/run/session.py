@@ -250,7 +250,7 @@ def data_of(setup: Setup) -> ExperimentData:
         samples=len(dataset.images),
         classes=dataset.n_classes,
         left_out=dataset.left_out,
-        equal_files=dataset.oddities.phrase(dataset, set(setup.split.test)),
+        equal_files=dataset.oddities(set(setup.split.test)),
     )
 
 

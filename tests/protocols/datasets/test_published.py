@@ -9,8 +9,6 @@ from protocols.datasets.dataset import Dataset, note_on_queries
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.listing import DataError
 from protocols.datasets.published import list_cub200, list_inshop, list_sop
-from protocols.datasets.splits import ClassSplit
-from protocols.evaluation.test_data import test_data as data_for_testing
 from tests.support.image_folders import BIRDS, assert_said, data_request, paint
 from tests.support.packs import decode
 from tests.support.published_layouts import inshop, sop
@@ -119,12 +117,6 @@ def test_items_for_training_come_first(tmp_path: Path, official: bool) -> None:
         assert Path(name).parent.name == listing.class_names[label]
         assert query == (label >= 5 and Path(name).name == "01_1_front.jpg")
         assert (listing.root / name).is_file()
-
-
-def test_queries_and_gallery_reach_the_test(clothes: Path) -> None:
-    data = data_for_testing(opened(clothes), ClassSplit("mlrc_conventional", (5, 6, 7, 8), ()))
-    assert data.is_query is not None
-    assert (len(data.images), int(data.is_query.sum())) == (12, 4)
 
 
 def test_the_fingerprint_knows_the_queries(clothes: Path, partition: Path) -> None:
