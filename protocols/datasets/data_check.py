@@ -49,7 +49,7 @@ def check_images(
         faults += error.faults
     contents = _contents(left) if is_own or decoding is not None else ()
     constant = [place for place, row in enumerate(sound[kept].tolist()) if looks[row] is True]
-    tested = range(left.trainval_classes or 0, left.n_classes)
+    tested = range(left.trainval_classes, left.n_classes)
     return left, faults, oddities(left, contents, constant, tested)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from protocols.datasets.listing import DataError, ImageListing, half_of, in_class_order, named
+from protocols.datasets.listing import DataError, ImageListing, in_class_order, named
 from protocols.datasets.split_file import SPLIT_FILE, with_split
 from results.spec.data_choice import FOLDER
 
@@ -91,7 +91,6 @@ def list_class_folders(root: Path) -> ImageListing:
         tuple(class_names),
         tuple(path.as_posix() for _, path in ranked),
         np.asarray([rank for rank, _ in ranked], dtype=np.int64),
-        half_of(len(class_names)),
         left_out=tree.left_out,
     )
 

@@ -119,9 +119,8 @@ def _say_split(listing: ImageListing, console: Console) -> ClassSplit:
     import numpy as np
 
     from protocols.datasets.dataset import note_on_queries
-    from protocols.datasets.splits import named_split
 
-    split = named_split("mlrc", listing.n_classes, listing.trainval_classes, test_given=listing.are_test_classes_given)
+    split = listing.split("mlrc")
     counts, fold = np.bincount(listing.labels, minlength=listing.n_classes), split.folds[0]
     fewest = min(int(counts[list(each.train)].sum()) for each in split.folds)
     say(

@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.export.passes import move_to_device_pass
 
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.splits import named_split
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.images.samples import evaluation_batches_of
 from protocols.machine.torch_state import use_precision
@@ -78,8 +77,7 @@ def data_of_split(dataset: Dataset, split: str | None) -> TestData:
     """Return the test classes of a split; without one all classes, or those that given queries are of."""
     if split is None and (dataset.is_query is None or not dataset.are_test_classes_given):
         return TestData(dataset.images, dataset.is_query)
-    trainval, given = dataset.trainval_classes, dataset.are_test_classes_given
-    return test_data(dataset, named_split(split or "conventional", dataset.n_classes, trainval, test_given=given))
+    return test_data(dataset, dataset.split(split or "conventional"))
 
 
 def raw_rows(data: TestData) -> Tensor:

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from losses.plugin import Normalization
 from protocols.datasets.feature_files import write_labels
-from protocols.datasets.splits import named_split
 from protocols.evaluation.evaluate_run import embed_test
 from protocols.evaluation.test_data import test_data, used_classes
 from protocols.images.feature_rows import FEATURES_FILE
@@ -134,8 +133,7 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: Open
         remember_kept_sources(store.artifacts, sources_of_training(spec))
     dataset = data.of_training(specs[0], run.summary.experiment, f"that {run.called} was tested on")
     with as_input_errors():
-        given = dataset.are_test_classes_given
-        split = named_split(specs[0].split, dataset.n_classes, dataset.trainval_classes, test_given=given)
+        split = dataset.split(specs[0].split)
         tested = test_data(dataset, split)
         models = [without_published_weights(spec) for spec in specs]
         embedded = embed_test(models, weights, tested, torch.device(data.device))

@@ -156,7 +156,7 @@ def test_what_can_be_searched_for_must_be_there(
 
 def test_an_item_without_a_query_stays_in_the_gallery(clothes: Path, partition: Path) -> None:
     without_lines(partition, "id_00000006", "query")
-    note = note_on_queries(clothing := opened(clothes), range(clothing.trainval_classes or 0, 99))
+    note = note_on_queries(clothing := opened(clothes), range(clothing.trainval_classes, 99))
     assert note is not None
     assert note.startswith("3 queries are searched for among 8 others in the gallery; 1 test class(es) have no query")
 
