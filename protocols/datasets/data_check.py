@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from protocols.datasets.dataset import Oddities, reads_as_mlrc
+from protocols.datasets.dataset import oddities, reads_as_mlrc
 from protocols.datasets.folder import check_parts
 from protocols.datasets.listing import DataError, ImageListing, check_listing, named, part_of, without_small_classes
 from protocols.datasets.split_file import with_split
@@ -47,10 +47,10 @@ def check_images(
         check_listing(left)
     except DataError as error:
         faults += error.faults
-    equal = _equal_files(left) if is_own or decoding is not None else ()
+    contents = _contents(left) if is_own or decoding is not None else ()
     constant = [place for place, row in enumerate(sound[kept].tolist()) if looks[row] is True]
-    tested = range(left.trainval_classes or 0, left.n_classes)
-    return left, faults, Oddities(equal, tuple(constant)).phrase(left, tested)
+    tested = range(left.trainval_classes, left.n_classes)
+    return left, faults, oddities(left, contents, constant, tested)
 
 
 def _looks(listing: ImageListing, decoding: Progress) -> list[str | bool | None]:
@@ -70,10 +70,9 @@ def _looks(listing: ImageListing, decoding: Progress) -> list[str | bool | None]
     return looks
 
 
-def _equal_files(listing: ImageListing) -> tuple[tuple[int, ...], ...]:
-    """Compare the files of equal size."""
+def _contents(listing: ImageListing) -> list[bytes | None]:
+    """Return the hashes of the files that are as large as another one, and None for the others."""
     paths = [listing.root / name for name in listing.names]
     sizes = [path.stat().st_size if path.is_file() else None for path in paths]
-    rows = [row for group in equal_rows(sizes) for row in group]
-    hashes = [hash_of_file(paths[row]) for row in rows]
-    return tuple(tuple(rows[place] for place in group) for group in equal_rows(hashes))
+    alike = {row for group in equal_rows(sizes) for row in group}
+    return [hash_of_file(path) if row in alike else None for row, path in enumerate(paths)]

@@ -1,58 +1,51 @@
 """A dataset in the form that protocols use: classes, labels, packed images and a fingerprint."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from protocols.datasets.listing import ImageListing, check_listing, named, part_of, without_small_classes
 from protocols.images.packed_images import LabelledImages, PackedImages
 from protocols.images.packing import Progress, content_hash, equal_rows, pack_files
 from protocols.images.samples import Samples
-from results.records.artifacts import Contents
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import OWN_DATA, DataChoice, samples_word
 from results.values import fingerprint_of
 
 
-@dataclass(frozen=True)
-class Oddities:
-    """What is unusual about single samples.
+def oddities(
+    listing: ImageListing, contents: Iterable[object], constant: Sequence[int], tested: Collection[int]
+) -> str | None:
+    """Count and name unusual samples, equal ones of several classes in training and in test first; None without any.
 
-    Attributes:
-        equal: Groups of positions of samples with equal content.
+    Args:
+        contents: A hash of the content of each sample, None or zeros where it is not known.
         constant: Positions of samples all of whose values are equal, such as a row of zeros.
+        tested: Ranks of the test classes.
     """
-
-    equal: tuple[tuple[int, ...], ...] = ()
-    constant: tuple[int, ...] = ()
-
-    def phrase(self, listing: ImageListing, tested: Collection[int]) -> str | None:
-        """Count and name them, those of several classes in training and in test first; None without any.
-
-        Args:
-            tested: Ranks of the test classes.
-        """
-        classes = [{int(label) for label in listing.labels[list(group)]} for group in self.equal]
-        sides = [{label in tested for label in found} for found in classes]
-        both = [group for group, found in zip(self.equal, sides, strict=True) if len(found) > 1]
-        across = [group for group, found in zip(self.equal, classes, strict=True) if len(found) > 1]
-        within = [group for group, found in zip(self.equal, classes, strict=True) if len(found) == 1]
-        name = listing.names.__getitem__ if listing.names else "row {}".format
-        pairs = [" = ".join(name(row) for row in group[:2]) for group in sorted(across, key=both.__contains__)[::-1]]
-        parts, samples = [], samples_word(listing.name)
-        if across:
-            what = named(f"group(s) of {samples} that are equal but of several classes", pairs)
-            parts.append(f"{what}, {len(both):,} of them in training and in test")
-        if within:
-            pairs = [" = ".join(name(row) for row in group[:2]) for group in within]
-            parts.append(named(f"group(s) of equal {samples} within a class", pairs))
-        if self.constant:
-            what = f"{samples} of a single colour" if listing.names else f"{samples} of a single value"
-            parts.append(named(what, [name(row) for row in self.constant]))
-        return "; ".join(parts) or None
+    groups = equal_rows(contents)
+    classes = [{int(label) for label in listing.labels[list(group)]} for group in groups]
+    sides = [{label in tested for label in found} for found in classes]
+    both = [group for group, found in zip(groups, sides, strict=True) if len(found) > 1]
+    across = [group for group, found in zip(groups, classes, strict=True) if len(found) > 1]
+    within = [group for group, found in zip(groups, classes, strict=True) if len(found) == 1]
+    name = listing.names.__getitem__ if listing.names else "row {}".format
+    pairs = [" = ".join(name(row) for row in group[:2]) for group in sorted(across, key=both.__contains__)[::-1]]
+    parts, samples = [], samples_word(listing.name)
+    if across:
+        what = named(f"group(s) of {samples} that are equal but of several classes", pairs)
+        parts.append(f"{what}, {len(both):,} of them in training and in test")
+    if within:
+        pairs = [" = ".join(name(row) for row in group[:2]) for group in within]
+        parts.append(named(f"group(s) of equal {samples} within a class", pairs))
+    if constant:
+        what = f"{samples} of a single colour" if listing.names else f"{samples} of a single value"
+        parts.append(named(what, [name(row) for row in constant]))
+    return "; ".join(parts) or None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,16 +66,16 @@ class Dataset(ImageListing):
     hashes: NDArray[np.uint8] = field(default_factory=lambda: np.zeros((0, 32), dtype=np.uint8))
     constant: tuple[int, ...] = ()
 
-    @property
-    def oddities(self) -> Oddities:
-        """What is unusual about single samples."""
-        return Oddities(equal_rows(map(bytes, self.hashes)), self.constant)
+    def oddities(self, tested: Collection[int]) -> str | None:
+        """Count and name unusual samples, as the function `oddities` does."""
+        return oddities(self, map(bytes, self.hashes), self.constant, tested)
 
     @property
-    def contents(self) -> Contents:
-        """Which samples there are. Features of images are known by their images."""
-        names = np.asarray(self.class_names, dtype=np.str_)
-        return Contents(names, self.labels, np.ascontiguousarray(self.hashes[:, :8]).view(np.uint64).ravel())
+    def contents(self) -> pd.DataFrame:
+        """Rank and name of the `class`, and the first digits of the hash, of each sample or of the image behind it."""
+        names = [self.class_names[label] for label in self.labels]
+        digests = [bytes(digest[:8]).hex() if digest.any() else "" for digest in self.hashes]
+        return pd.DataFrame({"rank": self.labels, "class": names, "sha256": digests})
 
 
 @dataclass(frozen=True)

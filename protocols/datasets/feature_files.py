@@ -7,17 +7,17 @@ keeps the features that it started with, whatever becomes of the file.
 count.
 """
 
-import csv
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from protocols.datasets.dataset import DataRequest, Dataset
-from protocols.datasets.listing import DataError, ImageListing, check_listing, composed, half_of, ranked, root_of
+from protocols.datasets.listing import DataError, ImageListing, check_listing, composed, ranked, root_of
 from protocols.datasets.split_file import SPLIT_FILE, table_of, with_split
 from protocols.images.feature_rows import FEATURES_FILE, LabelledFeatures
 from protocols.images.packing import Progress, cached
@@ -37,7 +37,7 @@ def open_features(request: DataRequest) -> Dataset:
     rows = _rows(root / FEATURES_FILE)
     given, names = _given_labels(root, len(rows))
     class_names, labels = ranked(given)
-    listing = ImageListing(FEATURES, root, class_names, names, labels, half_of(len(class_names)))
+    listing = ImageListing(FEATURES, root, class_names, names, labels)
     listing = with_split(listing, request.choice.split)
     check_listing(listing, "row")
     content, hashes, constant = _looked_through(root / FEATURES_FILE, rows, request.progress)
@@ -63,16 +63,12 @@ def write_labels(dataset: Dataset, rows: NDArray[np.int64], folder: Path) -> Non
     """
     labels = dataset.labels[rows]
     names = {"file": [dataset.names[row] for row in rows]} if dataset.names else {}
-    _write_table(folder / LABELS_TABLE, names | {"label": [dataset.class_names[label] for label in labels]})
-    trains = labels < (dataset.trainval_classes or 0) if dataset.are_test_classes_given else np.zeros(len(rows), bool)
+    classes = [dataset.class_names[label] for label in labels]
+    pd.DataFrame(names | {"label": classes}).to_csv(folder / LABELS_TABLE, index=False)
+    trains = (labels < dataset.trainval_classes) & dataset.are_test_classes_given
     if dataset.is_query is not None or trains.any():
         tests = "test" if dataset.is_query is None else np.where(dataset.is_query[rows], "query", "gallery")
-        _write_table(folder / SPLIT_FILE, names | {"split": np.where(trains, "train", tests).tolist()})
-
-
-def _write_table(path: Path, columns: dict[str, list[str]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([columns, *zip(*columns.values(), strict=True)])
+        pd.DataFrame(names | {"split": np.where(trains, "train", tests)}).to_csv(folder / SPLIT_FILE, index=False)
 
 
 def _loaded(path: Path) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from protocols.datasets.listing import DataError, ImageListing, half_of, in_class_order, named
+from protocols.datasets.listing import DataError, ImageListing, in_class_order, named
 from protocols.datasets.split_file import SPLIT_FILE, with_split
 from results.spec.data_choice import FOLDER
 
@@ -91,7 +91,6 @@ def list_class_folders(root: Path) -> ImageListing:
         tuple(class_names),
         tuple(path.as_posix() for _, path in ranked),
         np.asarray([rank for rank, _ in ranked], dtype=np.int64),
-        half_of(len(class_names)),
         left_out=tree.left_out,
     )
 
@@ -120,7 +119,7 @@ def walk(root: Path) -> ImageTree:
         raise DataError(f"{root}: no such folder; give the folder that holds one folder of images per class")
     real_root = root.resolve()
     seen = set[Path]()
-    folders, files, pipes, hidden, repeated = list[Path](), list[Path](), list[Path](), list[Path](), list[Path]()
+    folders, files, hidden, repeated = list[Path](), list[Path](), list[Path](), list[Path]()
     for place, below, names in os.walk(root, onerror=_refuse, followlinks=True):
         folder, target = Path(place), Path(place).resolve()
         linked = folder != root and folder.is_symlink()
@@ -130,9 +129,7 @@ def walk(root: Path) -> ImageTree:
             continue
         seen.add(target)
         folders.append(folder)
-        paths = [folder / name for name in names]
-        pipes += [path for path in paths if path.is_fifo()]  # To read one might never end.
-        files += [path for path in paths if path not in pipes]
+        files += [folder / name for name in names]
         hidden += [folder / name for name in below if name.startswith(".")]
         below[:] = sorted(name for name in below if not name.startswith("."))
     images = [path for path in files if path.suffix.lower() in SUFFIXES]
@@ -142,7 +139,6 @@ def walk(root: Path) -> ImageTree:
         "link(s) to folders that are in the data already": repeated,
         "image(s) outside of the classes' folders": [path for path in shown if path.parent == root],
         "file(s) without the suffix of an image": [path for path in others if path != root / SPLIT_FILE],
-        "pipe(s)": pipes,
         "hidden folder(s) or image(s)": hidden + [path for path in images if path.name.startswith(".")],
     }
     return ImageTree(

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from protocols.datasets.dataset import DataRequest, Dataset, from_packing
-from protocols.datasets.listing import ImageListing, half_of
+from protocols.datasets.listing import ImageListing
 from protocols.images.packed_images import PackedImages
 from protocols.images.packing import cached, write_arrays
 
@@ -49,5 +49,5 @@ def open_glyphs(request: DataRequest) -> Dataset:
     codes = [f"U+{ord(character):04X}" for character in ALPHABET]
     class_names = [f"{code} {unicodedata.name(character)}" for code, character in zip(codes, ALPHABET, strict=True)]
     names = [f"{codes[label]}/{FACES[column]}" for label, column in zip(labels, columns, strict=True)]
-    listing = ImageListing("glyphs", Path(), tuple(class_names), tuple(names), labels, half_of(len(class_names)))
+    listing = ImageListing("glyphs", Path(), tuple(class_names), tuple(names), labels)
     return from_packing(listing, PackedImages(folder), content)

@@ -1,5 +1,6 @@
 """The classes and images of a dataset before any image is read, and the check that a protocol can use them."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from protocols.datasets.splits import ClassSplit, named_split
 from results.spec.data_choice import FOLDER, OWN_DATA
 
 _MOST_NAMES = 3
@@ -39,12 +41,10 @@ class ImageListing:
         class_names: Names of the classes, in the order of the class ranks.
         names: Paths of the n images below `root`; empty if the samples have no names.
         labels: Class rank of each image, int64 (n,).
-        trainval_classes: Number of classes that the conventional split trains on; they are the first ones. None if the
-            dataset has no conventional split.
+        given_trainval: Number of classes to train on that the publisher or the user gives; they are the first ones.
+            None leaves the choice of the classes to the protocol.
         is_query: (n,), whether an image is a query or in the gallery, if the publisher separates them; else None. It
             matters only for test classes.
-        is_split_given: Whether the user's split file says which classes are for the test. Every protocol then uses it.
-            A file that only divides queries and gallery leaves the choice of the classes to the protocol.
         left_out: Phrases with number and names of images and classes that are no part of the data.
     """
 
@@ -53,9 +53,8 @@ class ImageListing:
     class_names: tuple[str, ...]
     names: tuple[str, ...]
     labels: NDArray[np.int64]
-    trainval_classes: int | None = None
+    given_trainval: int | None = None
     is_query: NDArray[np.bool_] | None = None
-    is_split_given: bool = False
     left_out: tuple[str, ...] = ()
 
     @property
@@ -64,9 +63,23 @@ class ImageListing:
         return len(self.class_names)
 
     @property
+    def trainval_classes(self) -> int:
+        """Number of classes that the conventional split trains on; they are the first ones."""
+        return self.n_classes - self.n_classes // 2 if self.given_trainval is None else self.given_trainval
+
+    @property
+    def is_split_given(self) -> bool:
+        """Whether the user's split file says which classes are for the test. Every protocol then uses it."""
+        return self.given_trainval is not None and self.name in OWN_DATA
+
+    @property
     def are_test_classes_given(self) -> bool:
         """Whether only certain classes can be tested: those of the publisher's queries, or of a given split."""
-        return self.is_split_given or (self.is_query is not None and self.name not in OWN_DATA)
+        return self.is_split_given or (self.given_trainval is not None and self.is_query is not None)
+
+    def split(self, name: str) -> ClassSplit:
+        """Split the classes by the rule of that name, as `named_split` does."""
+        return named_split(name, self.n_classes, self.trainval_classes, test_given=self.are_test_classes_given)
 
 
 def part_of(listing: ImageListing, rows: NDArray[np.int64], *left_out: str) -> ImageListing:
@@ -91,8 +104,7 @@ def in_class_order(names: Iterable[str]) -> list[str]:
     Images and their features get the same order, so their halves are the same classes.
     """
     plain = {name: composed(name) for name in names}
-    # Python reads no number of several thousand digits.
-    numbers = all(t.isascii() and t.removeprefix("-").isdigit() and len(t) < 1000 for t in plain.values())
+    numbers = all(re.fullmatch("-?[0-9]{1,18}", text) for text in plain.values())
     # Ties such as 1 and 01 are ordered by text.
     return sorted(plain, key=lambda name: (int(plain[name]) if numbers else 0, plain[name].split("/")))
 
@@ -102,11 +114,6 @@ def ranked(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     ordered = in_class_order(names)
     rank_of = {name: rank for rank, name in enumerate(ordered)}
     return tuple(ordered), np.asarray([rank_of[name] for name in names], dtype=np.int64)
-
-
-def half_of(n_classes: int) -> int:
-    """Number of classes that the conventional split trains on where nobody says otherwise."""
-    return n_classes - n_classes // 2
 
 
 def root_of(name: str, root: Path | None, what: str) -> Path:
@@ -136,10 +143,9 @@ def without_small_classes(listing: ImageListing, least: int | None) -> tuple[Ima
         return listing, rows
     names = np.asarray(listing.class_names, dtype=object)
     left = part_of(listing, rows, named(f"class(es) with fewer than {least} images", names[~keeps].tolist()))
-    kept = int(keeps.sum())
-    trainval = int(keeps[: listing.trainval_classes].sum()) if listing.is_split_given else half_of(kept)
+    given = None if listing.given_trainval is None else int(keeps[: listing.given_trainval].sum())
     labels = np.cumsum(keeps)[left.labels].astype(np.int64) - 1
-    return replace(left, class_names=tuple(names[keeps]), labels=labels, trainval_classes=trainval), rows
+    return replace(left, class_names=tuple(names[keeps]), labels=labels, given_trainval=given), rows
 
 
 def check_listing(listing: ImageListing, sample: str = "image") -> None:
@@ -189,13 +195,12 @@ def _faults_of_counts(listing: ImageListing, sample: str) -> list[str]:
 def _faults_of_queries(listing: ImageListing, sample: str) -> list[str]:
     counts = np.bincount(listing.labels, minlength=listing.n_classes)
     queries = np.bincount(listing.labels[listing.is_query], minlength=listing.n_classes)
-    trainval = listing.trainval_classes or 0
-    may_be_tested = np.arange(listing.n_classes) >= (trainval if listing.are_test_classes_given else 0)
+    first = listing.trainval_classes if listing.are_test_classes_given else 0
     faults = []
     for rank, name in enumerate(listing.class_names):
-        if not counts[rank] or (may_be_tested[rank] and queries[rank] == counts[rank]):
+        if not counts[rank] or (rank >= first and queries[rank] == counts[rank]):
             what = f"gallery {sample}" if counts[rank] else sample
             faults.append(f"{listing.name}: class {name!r} has no {what}; complete it, or remove the class")
-    if not queries[trainval:].any():
+    if not queries[listing.trainval_classes :].any():
         faults.append(f"{listing.name}: no test class has a query; name the {sample}s that are searched for")
     return faults

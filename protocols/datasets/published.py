@@ -20,7 +20,7 @@ from scipy.io.matlab import MatReadError
 
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.folder import walk
-from protocols.datasets.listing import DataError, ImageListing, half_of
+from protocols.datasets.listing import DataError, ImageListing
 from protocols.images.packed_images import LabelledImages, PackedImages
 
 CAR_NAMES = tuple(Path(__file__).with_name("cars196_names.txt").read_text(encoding="utf-8").splitlines())
@@ -162,7 +162,7 @@ def _listed(name: str, root: Path, rows: Sequence[_Row], name_of: Callable[[Any]
         tuple(map(name_of, order)),
         tuple(image for image, _, _ in rows),
         np.asarray([rank_of[key] for _, key, _ in rows], dtype=np.int64),
-        len(training) or half_of(len(order)),
+        len(training) or None,
         is_query=parts == "query" if "query" in parts or "gallery" in parts else None,
     )
 
@@ -266,7 +266,7 @@ def stand_in(name: str, counts: Publication) -> Dataset:
         class_names=tuple(str(rank) for rank in range(counts.classes)),
         names=(),
         labels=labels,
-        trainval_classes=first,
+        given_trainval=first,
         is_query=None if counts.queries is None else images < counts.trainval_images + counts.queries,
         images=LabelledImages(images, labels, PackedImages(Path())),
         fingerprint="stand-in",

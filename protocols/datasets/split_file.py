@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.datasets.listing import DataError, ImageListing, composed, half_of, ranked
+from protocols.datasets.listing import DataError, ImageListing, composed, ranked
 from results.spec.data_choice import FEATURES
 
 SPLIT_FILE = "split.csv"
@@ -47,7 +47,7 @@ def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
         if listing.name == FEATURES:
             raise DataError(f"{path}: has a column class, but the labels of the features are their classes; remove it")
         class_names, labels = ranked(_values(path, table, "file", "class", names))
-        listing = replace(listing, class_names=class_names, labels=labels, trainval_classes=half_of(len(class_names)))
+        listing = replace(listing, class_names=class_names, labels=labels)
     parts = np.asarray(_values(path, table, key, "split", names, _PARTS if key == "file" else _PARTS[:2]))
     if key == "class":
         parts = parts[listing.labels]
@@ -59,9 +59,8 @@ def with_split(listing: ImageListing, chosen: Path | None) -> ImageListing:
         listing,
         class_names=tuple(listing.class_names[rank] for rank in order),
         labels=np.argsort(order)[listing.labels],
-        trainval_classes=int(trains.sum()),
+        given_trainval=int(trains.sum()),
         is_query=is_query,
-        is_split_given=True,
     )
 
 

@@ -120,7 +120,7 @@ def named_split(name: str, n_classes: int, trainval_classes: int | None, *, test
         name: `mlrc`; `mlrc_conventional` or `conventional`, which have the same folds over the trainval classes; or the
             name of a drawn split (`drawn_name`).
         n_classes: Number of classes.
-        trainval_classes: Number of trainval classes by the dataset's convention; None if it has none.
+        trainval_classes: Number of trainval classes by the dataset's convention; None takes the first half.
         test_given: Whether only the dataset's test classes can be tested, because the publisher divides their images
             into queries and gallery (In-Shop) or because the publisher or the user gives the only split. Then `mlrc`
             means `mlrc_conventional`.
@@ -134,14 +134,10 @@ def named_split(name: str, n_classes: int, trainval_classes: int | None, *, test
     if drawn:
         if test_given:
             raise SplitError(f"split: seed {seed}: the dataset says which classes are for the test; remove the seed")
-        return _reordered(
-            named_split(rule, n_classes, n_classes - n_classes // 2), name, drawn_order(n_classes, int(seed))
-        )
+        return _reordered(named_split(rule, n_classes, None), name, drawn_order(n_classes, int(seed)))
     if name == "mlrc" and not test_given:
         return mlrc_split(n_classes)
-    if trainval_classes is None:
-        raise SplitError(f"split {name!r}: the dataset has no conventional training classes; use mlrc")
-    split = mlrc_split(n_classes, trainval_classes)
+    split = mlrc_split(n_classes, n_classes - n_classes // 2 if trainval_classes is None else trainval_classes)
     return replace(split, name=name) if name == "conventional" else split
 
 

@@ -119,9 +119,8 @@ def _say_split(listing: ImageListing, console: Console) -> ClassSplit:
     import numpy as np
 
     from protocols.datasets.dataset import note_on_queries
-    from protocols.datasets.splits import named_split
 
-    split = named_split("mlrc", listing.n_classes, listing.trainval_classes, test_given=listing.are_test_classes_given)
+    split = listing.split("mlrc")
     counts, fold = np.bincount(listing.labels, minlength=listing.n_classes), split.folds[0]
     fewest = min(int(counts[list(each.train)].sum()) for each in split.folds)
     say(
@@ -141,7 +140,7 @@ def _check_features(dataset: Dataset, console: Console) -> None:
     from reproduce.outputs.evaluate import raw_rows, scores
 
     split = _say_split(dataset, console)
-    if oddities := dataset.oddities.phrase(dataset, set(split.test)):
+    if oddities := dataset.oddities(set(split.test)):
         say(console, f"the data have {oddities}")
     tested = test_data(dataset, split)
     found = {name: 100 * one.mean for name, one in scores(raw_rows(tested), tested).items()}

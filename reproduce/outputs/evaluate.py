@@ -5,13 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.export.passes import move_to_device_pass
 
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.splits import named_split
 from protocols.evaluation.test_data import TestData, test_data
 from protocols.images.samples import evaluation_batches_of
 from protocols.machine.torch_state import use_precision
@@ -19,7 +17,7 @@ from protocols.metrics.retrieval import normalized, query_scores
 from reproduce.errors import InputError, read_text
 from reproduce.outputs.portable_model import SEEN
 from results.answer.intervals import Interval, student_t_interval
-from results.records.artifacts import Contents
+from results.records.artifacts import read_contents
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
@@ -57,18 +55,18 @@ class ExportedModel:
 
     def notes_on_seen(self, dataset: Dataset, data: TestData) -> Iterator[str]:
         """Say how many of the tested samples and classes the model was trained or chosen on."""
-        tested, word = dataset.contents.of_classes(data.images.labels.tolist()), samples_word(dataset.name)
+        word, tested = samples_word(dataset.name), dataset.contents
+        tested = tested[tested["rank"].isin(data.images.labels)]
         if not self.seen.is_file():
             yield f"which {word} the model was trained on is not known; `run` its experiment again, and export it anew"
             return
-        seen = Contents.load(self.seen)
-        again = tested.at(np.isin(tested.hashes, seen.hashes[seen.hashes > 0]))
-        if again.names:
-            yield (
-                f"the model was trained or chosen on {len(again.labels):,} of these {word}, of {len(again.names):,} "
-                "classes, so the scores are too high"
-            )
-        if named := (tested.names & seen.names) - again.names:
+        seen = read_contents(self.seen)
+        again = tested[tested["sha256"].isin(set(seen["sha256"]) - {""})]
+        classes = set(again["class"])
+        known = f"the model was trained or chosen on {len(again):,} of these {word}, of {len(classes):,} classes"
+        if classes:
+            yield f"{known}, so the scores are too high"
+        if named := (set(tested["class"]) & set(seen["class"])) - classes:
             yield (
                 f"{len(named):,} of these classes have the name of a class that the model was trained or chosen on "
                 f"({min(named)}); if they are the same, the scores are too high"
@@ -79,8 +77,7 @@ def data_of_split(dataset: Dataset, split: str | None) -> TestData:
     """Return the test classes of a split; without one all classes, or those that given queries are of."""
     if split is None and (dataset.is_query is None or not dataset.are_test_classes_given):
         return TestData(dataset.images, dataset.is_query)
-    trainval, given = dataset.trainval_classes, dataset.are_test_classes_given
-    return test_data(dataset, named_split(split or "conventional", dataset.n_classes, trainval, test_given=given))
+    return test_data(dataset, dataset.split(split or "conventional"))
 
 
 def raw_rows(data: TestData) -> Tensor:

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from losses.plugin import Normalization
 from protocols.datasets.feature_files import write_labels
-from protocols.datasets.splits import named_split
 from protocols.evaluation.evaluate_run import embed_test
 from protocols.evaluation.test_data import test_data, used_classes
 from protocols.images.feature_rows import FEATURES_FILE
@@ -22,7 +21,7 @@ from reproduce.errors import InputError, as_input_errors
 from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import SEEN, write_json, write_portable
 from reproduce.run.open_data import OpenedData
-from results.records.artifacts import Contents, contents_path, weights_path
+from results.records.artifacts import contents_path, read_contents, weights_path
 from results.records.records import FoldResult
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import FoldSpec
@@ -56,8 +55,8 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
             "separated scores are the mean of all folds' models, each alone."
         )
     if (contents := contents_path(store.artifacts, specs[0].data_fingerprint)).is_file():
-        used = set[int]().union(*map(used_classes, specs))
-        Contents.load(contents).of_classes(used).save(folder / SEEN)
+        table, used = read_contents(contents), set[int]().union(*map(used_classes, specs))
+        table[table["rank"].isin(used)].to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
     with as_input_errors():
         weights = [weights_with_trunk(spec, kept_weights(store, run, spec)) for spec in specs]
     return write_portable(specs, weights, description, folder)
@@ -134,8 +133,7 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: Open
         remember_kept_sources(store.artifacts, sources_of_training(spec))
     dataset = data.of_training(specs[0], run.summary.experiment, f"that {run.called} was tested on")
     with as_input_errors():
-        given = dataset.are_test_classes_given
-        split = named_split(specs[0].split, dataset.n_classes, dataset.trainval_classes, test_given=given)
+        split = dataset.split(specs[0].split)
         tested = test_data(dataset, split)
         models = [without_published_weights(spec) for spec in specs]
         embedded = embed_test(models, weights, tested, torch.device(data.device))

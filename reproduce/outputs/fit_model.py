@@ -87,7 +87,7 @@ def fit_model(
         "spec": {key: value for key, value in like.model_dump(mode="json").items() if key not in _OF_A_FOLD},
         "provenance": provenance.model_dump(mode="json"),
     }
-    dataset.contents.save(folder / SEEN)
+    dataset.contents.to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
     difference = write_portable([like], [weights], description, folder)
     said = (
         f"the setting of search {run.record.search}, trained on all {classes} classes ({samples:,} images or rows) for "

@@ -29,8 +29,8 @@ TOLERANCE = 1e-5
 _CHANNELS = 3
 """Exported models take RGB images; a trunk for grey images averages their channels."""
 
-SEEN = "seen.npz"
-"""The file with the `Contents` that an exported model was trained on or chosen by."""
+SEEN = "seen.csv"
+"""The file with the classes, and the hashes of their samples, that an exported model was trained on or chosen by."""
 
 
 class NormalizedModel(nn.Module):

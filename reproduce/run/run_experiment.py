@@ -142,7 +142,7 @@ def _keep_what_is_trained_on(session: Session) -> None:
     artifacts, dataset = session.paths.artifacts, session.setup.dataset
     keep_sources(artifacts)
     if not (kept := contents_path(artifacts, dataset.fingerprint)).exists():
-        dataset.contents.save(kept)
+        write_atomically(kept, dataset.contents.to_csv(index=False))
 
 
 def compared_first(studies: Mapping[str, Study], compare: str) -> list[tuple[str, Study]]:

@@ -7,7 +7,7 @@ from itertools import repeat
 from pathlib import Path
 
 from protocols.datasets.dataset import Dataset
-from protocols.datasets.splits import classes_of, drawn_name, named_split
+from protocols.datasets.splits import classes_of, drawn_name
 from protocols.evaluation.test_data import test_data
 from protocols.images.feature_rows import LabelledFeatures
 from protocols.protocol_registry import PROTOCOLS, ProtocolEntry
@@ -237,7 +237,7 @@ def setup_of(experiment: Experiment, dataset: Dataset) -> Setup:
     name = experiment.split or PROTOCOLS[experiment.protocol].split
     if isinstance(name, DrawnSplit):
         name = drawn_name(PROTOCOLS[experiment.protocol].split, name.seed)
-    split = named_split(name, dataset.n_classes, dataset.trainval_classes, test_given=dataset.are_test_classes_given)
+    split = dataset.split(name)
     # Under `mlrc` with the conventional split there is a single model per run, as in the papers.
     one_model = experiment.protocol == "mlrc" and split.name == "conventional"
     folds = 1 if one_model else len(split.folds[: experiment.folds])
@@ -252,7 +252,7 @@ def data_of(setup: Setup) -> ExperimentData:
         samples=len(dataset.images),
         classes=dataset.n_classes,
         left_out=dataset.left_out,
-        equal_files=dataset.oddities.phrase(dataset, set(setup.split.test)),
+        equal_files=dataset.oddities(set(setup.split.test)),
         queries=None if is_query is None else int(is_query.sum()),
     )
 

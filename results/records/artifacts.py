@@ -1,15 +1,14 @@
-"""Files in the artifact folder: weights, arrays that figures are drawn from without torch, and what datasets hold.
+"""Files in the artifact folder: weights, and arrays that figures are drawn from without torch.
 
 Each run has one .npz file with sampled embeddings and the retrievals of the hardest classes.
 """
 
 import io
-from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from results.atomic_files import write_atomically
@@ -19,52 +18,8 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 
-class _Arrays:
-    """A dataclass of arrays in a file."""
-
-    def save(self, path: Path) -> None:
-        """Write the arrays to an .npz file in one step."""
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **vars(self))
-        write_atomically(path, buffer.getbuffer())
-
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read the arrays of a file that `save` wrote."""
-        with np.load(path, allow_pickle=False) as arrays:
-            return cls(**{field.name: arrays[field.name] for field in fields(cls)})  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True)
-class Contents(_Arrays):
-    """Which samples a dataset has, to find them again in other data.
-
-    Attributes:
-        class_names: (c,), in the order of the class ranks.
-        labels: (n,), the class rank of each sample.
-        hashes: (n,) uint64, the first 8 bytes of the SHA-256 of its image file or of its row of features; 0 if unknown.
-    """
-
-    class_names: NDArray[np.str_]
-    labels: Ints
-    hashes: NDArray[np.uint64]
-
-    def at(self, chosen: NDArray[np.bool_]) -> Self:
-        """Return some of the samples; `chosen` is (n,)."""
-        return replace(self, labels=self.labels[chosen], hashes=self.hashes[chosen])
-
-    def of_classes(self, ranks: Iterable[int]) -> Self:
-        """Return the samples of these classes."""
-        return self.at(np.isin(self.labels, list(ranks)))
-
-    @property
-    def names(self) -> set[str]:
-        """The names of the classes that have a sample."""
-        return set(self.class_names[np.unique(self.labels)].tolist())
-
-
-@dataclass(frozen=True)
-class FigureData(_Arrays):
+class FigureData:
     """Arrays of one run. Its embeddings are normalised and come from the first fold's model.
 
     The retrievals are those of the concatenated embeddings, one query for each of the q test classes with the lowest
@@ -94,10 +49,27 @@ class FigureData(_Arrays):
     class_scores: Floats
     test_names: NDArray[np.str_]
 
+    def save(self, path: Path) -> None:
+        """Write the arrays to an .npz file in one step."""
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **vars(self))
+        write_atomically(path, buffer.getbuffer())
+
+    @classmethod
+    def load(cls, path: Path) -> "FigureData":
+        """Read the arrays of a file that `save` wrote."""
+        with np.load(path, allow_pickle=False) as arrays:
+            return cls(**{field.name: arrays[field.name] for field in fields(cls)})
+
 
 def contents_path(artifacts: Path, data_fingerprint: str) -> Path:
-    """Return the path of a dataset's `Contents` in the artifact folder."""
-    return artifacts / "datasets" / f"{data_fingerprint}.npz"
+    """Return the path of the table of a dataset's samples in the artifact folder."""
+    return artifacts / "datasets" / f"{data_fingerprint}.csv"
+
+
+def read_contents(path: Path) -> pd.DataFrame:
+    """Read a table of samples: `class` and `sha256` of each, the beginning of the hash of its file or row."""
+    return pd.read_csv(path, keep_default_na=False, dtype={"class": str, "sha256": str})
 
 
 def figure_data_path(artifacts: Path, run_fingerprint: str) -> Path:

@@ -78,13 +78,6 @@ def test_exports_of_a_frozen_trunk_embed_images(say, frozen, tmp_path, method):
     images = torch.from_numpy(np.stack([np.asarray(image) for image in resized])).permute(0, 3, 1, 2)
     model = torch.export.load(tmp_path / "model" / "model.pt2").module()
     np.testing.assert_allclose(model(images), np.load(tmp_path / "e" / "features.npy"), atol=1e-5)
-    # Exported embeddings are a dataset of features.
-    data = tmp_path / "data"
-    assert say(*embedded, "--to", data).code == 0
-    lines = (data / "labels.csv").read_text().splitlines()
-    assert lines[:2] == ["file,label", "class_08/0.png,class_08"]
-    assert len(lines) == 33
-    assert "8 classes: the MLRC split needs at least 16" in say("data", "check", "features", "--data", data).err
 
 
 def test_components_of_the_test_images_are_exported_as_embeddings_but_not_as_a_model(say, frozen, tmp_path):

@@ -1,6 +1,7 @@
 """Running the command line from tests: in this process, or as a person does."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,14 @@ def refused(answer: Answer, *words: str) -> str:
     assert line.startswith("error: ")
     assert all(word in line for word in words), line
     return line
+
+
+def score_in(answer: Answer, metric: str) -> float:
+    """A score that `evaluate` has printed, in percent."""
+    assert (answer.code, answer.err) == (0, ""), answer.err
+    found = re.search(rf"{metric} +│ +([\d.]+)", answer.out)
+    assert found, answer.out
+    return float(found[1])
 
 
 def ask(

@@ -11,7 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from protocols.datasets.dataset import Dataset, from_packing
-from protocols.datasets.listing import ImageListing, half_of
+from protocols.datasets.listing import ImageListing
 from protocols.images.crops import cut_crops, random_cuts, size_after
 from protocols.images.decoding import decoded
 from protocols.images.packed_images import PIXELS, LabelledImages, PackedImages
@@ -48,5 +48,5 @@ def packed_dataset(
     name: str, class_names: Sequence[str], names: Sequence[str], labels: NDArray[np.int64], images: PackedImages
 ) -> Dataset:
     """Make a dataset of packed images, with their class ranks (n,); the first half of the classes is for training."""
-    listing = ImageListing(name, Path(), tuple(class_names), tuple(names), labels, half_of(len(class_names)))
+    listing = ImageListing(name, Path(), tuple(class_names), tuple(names), labels)
     return from_packing(listing, images, hashlib.sha256((images.folder / PIXELS).read_bytes()).hexdigest())

@@ -9,8 +9,6 @@ from protocols.datasets.dataset import Dataset, note_on_queries
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.listing import DataError
 from protocols.datasets.published import list_cub200, list_inshop, list_sop
-from protocols.datasets.splits import ClassSplit
-from protocols.evaluation.test_data import test_data as data_for_testing
 from tests.support.image_folders import BIRDS, assert_said, data_request, paint
 from tests.support.packs import decode
 from tests.support.published_layouts import inshop, sop
@@ -121,12 +119,6 @@ def test_items_for_training_come_first(tmp_path: Path, official: bool) -> None:
         assert (listing.root / name).is_file()
 
 
-def test_queries_and_gallery_reach_the_test(clothes: Path) -> None:
-    data = data_for_testing(opened(clothes), ClassSplit("mlrc_conventional", (5, 6, 7, 8), ()))
-    assert data.is_query is not None
-    assert (len(data.images), int(data.is_query.sum())) == (12, 4)
-
-
 def test_the_fingerprint_knows_the_queries(clothes: Path, partition: Path) -> None:
     before = opened(clothes)
     partition.write_text(partition.read_text().replace("id_00000004    gallery", "id_00000004    query", 1))
@@ -164,7 +156,7 @@ def test_what_can_be_searched_for_must_be_there(
 
 def test_an_item_without_a_query_stays_in_the_gallery(clothes: Path, partition: Path) -> None:
     without_lines(partition, "id_00000006", "query")
-    note = note_on_queries(clothing := opened(clothes), range(clothing.trainval_classes or 0, 99))
+    note = note_on_queries(clothing := opened(clothes), range(clothing.trainval_classes, 99))
     assert note is not None
     assert note.startswith("3 queries are searched for among 8 others in the gallery; 1 test class(es) have no query")
 

@@ -10,7 +10,6 @@ from protocols.datasets.dataset import Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.folder import list_folder
 from protocols.datasets.listing import DataError
-from protocols.datasets.splits import named_split
 from protocols.evaluation.test_data import test_data as data_for_testing
 from protocols.metrics.retrieval import normalized, query_scores
 from results.spec.conditions import ImageSettings
@@ -162,8 +161,7 @@ def test_the_recipe_for_queries_and_gallery(shop: Path, tmp_path: Path, monkeypa
     assert dataset.class_names == tuple(f"p{product:x}" for product in range(13))
     for name, label in zip(dataset.names, dataset.images.labels, strict=True):
         assert Path(name).parent.name == dataset.class_names[label]
-    split = named_split("mlrc", 13, dataset.trainval_classes, test_given=dataset.are_test_classes_given)
-    data = data_for_testing(dataset, split)
+    data = data_for_testing(dataset, dataset.split("mlrc"))
     assert data.is_query is not None
     assert (len(data.images), int(data.is_query.sum())) == (20, 4)
     labels = torch.from_numpy(data.images.labels)

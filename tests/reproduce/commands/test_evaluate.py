@@ -1,6 +1,5 @@
 """`evaluate`: an exported model, a trunk or features on data that is only for the test."""
 
-import re
 import shutil
 
 import numpy as np
@@ -12,14 +11,9 @@ from reproduce.outputs.evaluate import scores
 from reproduce.outputs.find_runs import find_runs
 from results.answer.intervals import t_quantile
 from results.store.store import Store
-from tests.support.command_line import refused
+from tests.support.command_line import refused, score_in
 from tests.support.feature_files import opened_features, some_features, write_features
 from tests.support.tiny_run import striped_images
-
-
-def score(answer, metric):
-    assert (answer.code, answer.err) == (0, ""), answer.err
-    return float(re.search(rf"{metric} +│ +([\d.]+)", answer.out)[1])
 
 
 def test_an_exported_model_has_its_score_on_the_classes_of_its_test(say, tiny_run, tmp_path):
@@ -31,8 +25,8 @@ def test_an_exported_model_has_its_score_on_the_classes_of_its_test(say, tiny_ru
     ask_for = ("evaluate", "folder", "--data", tiny_run / "images", "--device", "cpu", "--cache", tmp_path / "cache")
     for model, expected in (("one", record.fold_scores[1]), ("all", record.concatenated)):
         tested = say(*ask_for, "--model", model, "--split", "mlrc")
-        assert score(tested, "map_at_r") == pytest.approx(100 * expected.map_at_r, abs=0.006)
-        assert score(tested, "precision_at_1") == pytest.approx(100 * expected.precision_at_1, abs=0.006)
+        assert score_in(tested, "map_at_r") == pytest.approx(100 * expected.map_at_r, abs=0.006)
+        assert score_in(tested, "precision_at_1") == pytest.approx(100 * expected.precision_at_1, abs=0.006)
         assert "32 samples of 8 classes" in tested.out
         assert "too high" not in tested.out
     for wrong, said in (
@@ -78,7 +72,7 @@ def test_what_a_model_has_seen_is_counted_in_any_part_of_the_data(say, tiny_run,
         f"{both} of these classes have the name of a class that the model was trained or chosen on (class_00); if they "
         "are the same, the scores are too high"
     )
-    (tmp_path / "model" / "seen.npz").unlink()
+    (tmp_path / "model" / "seen.csv").unlink()
     assert notes("new").startswith("which images the model was trained on is not known")
 
 
@@ -92,7 +86,7 @@ def test_features_are_scored_as_they_are_with_intervals_over_classes(say, tmp_pa
     found = scores(rows, data)
     hits = (rows @ rows.T).fill_diagonal_(-2).argmax(1)
     right = (labels[hits.numpy()] == labels).astype(float)
-    assert score(answer, "precision_at_1") == pytest.approx(100 * right.mean(), abs=0.006)
+    assert score_in(answer, "precision_at_1") == pytest.approx(100 * right.mean(), abs=0.006)
     assert found["precision_at_1"].mean == pytest.approx(right.mean(), abs=1e-12)
     sums = np.bincount(labels, right - right.mean())
     error = np.sqrt((sums**2).sum() * 16 / 15) / len(labels)

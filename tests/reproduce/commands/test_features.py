@@ -1,4 +1,4 @@
-"""`reproduce features extract`: what it writes is a dataset of features, with the split of the images."""
+"""`reproduce features extract`; tests/end_to_end/test_round_trips.py reads what it writes."""
 
 import shutil
 
@@ -8,7 +8,6 @@ import torch
 
 from protocols.trunks.trunk_registry import trunk_entry
 from results.spec.trunk_spec import TrunkSpec
-from tests.support.feature_files import opened_features
 from tests.support.image_folders import make_folder
 
 
@@ -17,17 +16,12 @@ def extract(say, trunk, *options):
     return say("features", "extract", "--trunk", trunk, *common, *options)
 
 
-def test_features_of_a_folder_are_a_dataset_of_features(say, tmp_path):
+def test_features_of_a_folder_are_kept_in_the_cache(say, tmp_path):
     make_folder(tmp_path / "images", classes=9)
-    sides = [f"class_{c},{'test' if c < 5 else 'train'}" for c in range(9)]
-    (tmp_path / "images" / "split.csv").write_text("\n".join(["class,split", *sides]))
     options = ("--resize", "32", "--crop", "32")
     answer = extract(say, "efficientnet_lite0", *options)
     assert answer.code == 0, answer
     assert "features: 18 rows of 1280 features, 9 classes, from efficientnet_lite0" in " ".join(answer.out.split())
-    dataset = opened_features(tmp_path / "features", tmp_path / "other_cache")
-    assert dataset.class_names == tuple(f"class_{c}" for c in (5, 6, 7, 8, 0, 1, 2, 3, 4))
-    assert dataset.trainval_classes == 4
     before = np.load(tmp_path / "features" / "features.npy")
     again = extract(say, "efficientnet_lite0", *options)
     assert (again.code, "--to features: the folder is not empty; give a new folder" in again.err) == (2, True)
