@@ -138,7 +138,10 @@ def fixed(target, value):
         ),
         ({"metrics": ["recall@1000000"]}, "recall@1000000: the test has only 1497 references, so every query would be"),
         ({"search__sampler": {"name": "BruteForceSampler"}}, "search.sampler: BruteForceSampler: "),
-        (fixed("loss.pos_margn", 0.1), "fixed_params: there is no searched 'loss.pos_margn'; searched here are loss.pos_margin"),
+        (
+            fixed("loss.pos_margn", 0.1),
+            "fixed_params: there is no searched 'loss.pos_margn'; searched here are loss.pos",
+        ),
         (fixed("loss.pos_margin", 9), "search.sampler: fixed_params: loss.pos_margin 9 is outside its range"),
     ],
 )
