@@ -34,9 +34,10 @@ class SearchParameter(Record):
 
     @model_validator(mode="after")
     def _bounds_fit(self) -> "SearchParameter":
-        if self.scale == "choice" and (self.low, self.high, self.step) != (None, None, None):
-            raise ValueError("has choices to search, not a range; give a scale with low and high")
-        if self.scale != "choice" and self.low is not None and self.high is not None:
+        numbers = (self.low, self.high, self.step) != (None, None, None)
+        if (self.scale == "choice") != bool(self.choices) or (self.choices and numbers):
+            raise ValueError("needs either choices or a scale of numbers with low and high")
+        if self.low is not None and self.high is not None:
             check_bounds(self.scale, self.low, self.high, self.step)
         choices = self.choices or ()
         if twice := [choice for place, choice in enumerate(choices) if choice in choices[:place]]:

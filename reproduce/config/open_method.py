@@ -170,19 +170,18 @@ def _with_ranges(
 
 def _changed(parameter: SearchParameter, change: ChangedRange | None) -> SearchParameter:
     changed = parameter
-    if change is not None and change.choices is not None:
-        return SearchParameter(target=parameter.target, scale="choice", choices=change.choices)
     if change is not None:
-        choices = {} if change.scale is None else {"choices": None}  # A scale of numbers takes the place of choices.
-        whole = {**parameter.model_dump(), **change.model_dump(), **choices}
-        whole["exhaustive"] &= whole["scale"] == "int" and change.step is None
+        whole = {"target": parameter.target, "scale": "choice"} if change.choices else parameter.model_dump()
+        if change.scale is not None:
+            whole["choices"] = None  # A scale of numbers takes their place.
+        whole |= change.model_dump()
+        whole["exhaustive"] = parameter.exhaustive and whole["scale"] == "int" and change.step is None
         changed = SearchParameter.model_validate(whole)
-    if changed.scale == "choice" or (None not in (changed.low, changed.high) and changed.ends[0] < changed.ends[1]):
-        return changed
-    if change is None:
-        low, high = changed.ends
-        raise ValueError(f"with this batch size the card's range is {low:g} to {high:g}; give one")
-    raise ValueError("needs low and high with low < high")
+    low, high = changed.low, changed.high
+    if changed.choices is None and (low is None or high is None or low >= high):
+        batch = "" if change else "with this batch size "
+        raise ValueError(f"{batch}the range is {low} to {high}; give low < high")
+    return changed
 
 
 def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:

@@ -2,11 +2,11 @@
 
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
@@ -103,7 +103,7 @@ def _described(error: Any, model: type[BaseModel] | None) -> str:
     place = error["loc"][1:] if error["loc"][:1] == ("conditions",) else error["loc"]
     key = ".".join(str(part) for part in place)
     if error["type"] == "extra_forbidden":
-        near = get_close_matches(str(place[-1]), _keys_at(model, error["loc"][:-1]), 1, cutoff=0.7)
+        near = get_close_matches(str(place[-1]), _keys(model) - {place[-1]}, 1, cutoff=0.7)
         return f"unknown key {key!r}; {f'did you mean {near[0]}?' if near else 'remove it or correct its spelling'}"
     if error["type"] == "missing":
         return f"key {key!r} is missing"
@@ -114,31 +114,18 @@ def _described(error: Any, model: type[BaseModel] | None) -> str:
     shown = found if len(found) <= _LONGEST_VALUE else f"{found[:_LONGEST_VALUE]}..."
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] in ("model_type", "dict_type"):
-        is_name = isinstance(error["input"], str) and "name" in _keys_at(model, error["loc"])
+        is_name = "name" in _keys(model, error.get("ctx", {}).get("class_name", ""))
         message = f"needs keys and values, as in {{{f'name: {shown}' if is_name else 'key: value'}}}"
     elif error["type"] in ("tuple_type", "list_type"):
         message = "needs a list, as in [first, second]"
     return f"key {key!r}: {message[0].lower()}{message[1:]}, found {shown}"
 
 
-def _keys_at(model: type[BaseModel] | None, place: Iterable[str | int]) -> set[str]:
-    """Return the keys that a file can have at a place of a model."""
-    models = [] if model is None else [model]
-    for part in place:
-        fields = [one.model_fields.get(str(part)) for one in models]
-        inner = [found for field in fields if field for found in _models_in(field.annotation)]
-        models = inner or models  # A number of a list, or a key of a mapping, is no field.
-    # Files have the conditions of an experiment beside its other settings.
-    shared = [one.model_fields["conditions"].annotation for one in models if "conditions" in one.model_fields]
-    models += [found for annotation in shared for found in _models_in(annotation)]
-    return {field.alias or name for one in models for name, field in one.model_fields.items()}
-
-
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _models_in(part)
+def _keys(model: type[BaseModel] | None, kind: str | None = None) -> set[str]:
+    """Return the keys that a file of a model can have, or those of one kind of its parts."""
+    schema = {} if model is None else model.model_json_schema()
+    parts = {"": schema, **schema.get("$defs", {})}
+    return {key for name, part in parts.items() if kind in (None, name) for key in part.get("properties", ())}
 
 
 def named_file(name: str, folder: Path, what: str) -> Path:

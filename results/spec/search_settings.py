@@ -92,17 +92,6 @@ class ChangedRange(Record):
     step: FiniteFloat | None = Field(default=None, gt=0, exclude_if=_is_none)
     choices: tuple[JsonValue, ...] | None = Field(default=None, min_length=1, exclude_if=_is_none)
 
-    @model_validator(mode="after")
-    def _is_one_kind(self) -> "ChangedRange":
-        numbers = [key for key in ("low", "high", "step") if getattr(self, key) is not None]
-        if self.choices is not None and (numbers or self.scale not in (None, "choice")):
-            raise ValueError(f"choices have no {' and no '.join(numbers or ['scale'])}; remove one of them")
-        if self.choices is None and self.scale == "choice":
-            raise ValueError("scale choice needs choices")
-        if self.low is not None and self.high is not None and self.low >= self.high:
-            raise ValueError("needs low < high")
-        return self
-
 
 class SamplerSettings(Record):
     """The search's sampler. All arguments of the default are explicit, since defaults of Optuna change with releases.

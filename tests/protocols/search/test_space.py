@@ -118,7 +118,7 @@ def test_whole_numbers_have_equal_shares() -> None:
         ("log", 1, 8, 1, "a log scale has no step"),
         ("linear", 0, 1, 0.3, "whole steps of 0.3"),
         ("linear", 0, 1, 1e-6, "high must be low and 1 to 999 whole steps of 1e-06"),
-        ("choice", 1, 8, None, "has choices to search, not a range"),
+        ("choice", 1, 8, None, "needs either choices or a scale"),
     ],
 )
 def test_a_range_that_its_scale_cannot_have_is_refused(

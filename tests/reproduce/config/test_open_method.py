@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from protocols.search.space import tried
+from protocols.search.space import within_budget
 from reproduce.commands.new import write_method
 from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.errors import InputError
@@ -68,14 +68,16 @@ def test_ranges_change_what_they_name_and_leave_the_rest_to_the_card(tmp_path, m
     space = open_method(experiment, load_card(method)).space
     (found,) = (parameter for parameter in space if parameter.target == target)
     assert found.distribution() == distribution
-    assert not tried((found,), 50)[0][0].exhaustive
+    assert not within_budget((found,), 50)[0][0].exhaustive
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"scale": "linear", "low": 2.0}, "loss.margin: needs low and high with low < high"),
+        ({"scale": "linear", "low": 2.0}, "loss.margin: the range is 2.0 to 1.0; give low < high"),
         ({"scale": "log"}, "loss.margin: a log scale needs low > 0"),
+        ({"choices": [0.1], "high": 0.2}, "loss.margin: needs either choices or a scale of numbers with low and high"),
+        ({"scale": "choice"}, "loss.margin: needs either choices or a scale of numbers with low and high"),
         ({"step": 0.3}, "loss.margin: high must be low and 1 to 999 whole steps of 0.3"),
     ],
 )
