@@ -79,6 +79,9 @@ def _loaded(path: Path) -> NDArray[Any]:
         array = np.load(path, mmap_mode="r")
     except Exception as error:  # Damaged content gives errors of all kinds.
         reason = str(error).partition("\n")[0]
+        if "objects" in reason:
+            text = "astype(str) makes texts of them, astype(int) whole numbers"
+            raise DataError(f"{path}: holds Python objects, as pandas keeps texts; {text}") from error
         raise DataError(f"{path}: not a whole .npy file ({reason}); write it with numpy.save") from error
     if not isinstance(array, np.ndarray):
         raise DataError(f"{path}: an .npz archive, not an .npy file; write it with numpy.save")

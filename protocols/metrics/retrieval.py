@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from losses.plugin import Normalization
+from protocols.images.packing import Progress
 from protocols.metrics.neighbours import checked, nearest_in_parts
 from results.records.records import Scores
 
@@ -97,6 +98,7 @@ def query_scores(
     *,
     recall_at: Sequence[int] = (),
     map_at: Sequence[int] = (),
+    progress: Progress | None = None,
 ) -> QueryScores:
     """Compute retrieval metrics of each query that has a correct reference.
 
@@ -107,6 +109,7 @@ def query_scores(
             images with one another.
         recall_at: The K of recall@K. A K above the number of references counts as that number.
         map_at: The K of mAP@K, likewise.
+        progress: Called with the number of queries that are done, and of all.
 
     Raises:
         ValueError: An embedding is not finite, there is no query or no gallery image, or no query has a correct
@@ -141,6 +144,8 @@ def query_scores(
             correct = (reference_labels[nearest] == labels[:, None]) & has_direction[rows, None]
             parts.append(_scored(correct, labels, relevant[rows], class_sizes[rows], recall_at, map_at))
         order.append(query_rows)
+        if progress is not None:
+            progress(sum(map(len, order)), int((depths > 0).sum()))
     return _joined(parts, torch.cat(order).argsort())
 
 

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from pydantic import JsonValue, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from results.spec.search_settings import Scale, SearchedRange, check_bounds
 from results.values import Record
@@ -18,6 +19,7 @@ class SearchParameter(Record):
         scale: `linear` or `log` for numbers, `int` or `int_log` for whole numbers, `choice` for a list of values.
         low: Lower end of the range, included; not for `choice`.
         high: Upper end of the range, included; not for `choice`.
+        step: Distance of the values from `low` on; None allows all values between the ends.
         choices: The values of a `choice`.
         exhaustive: Try every whole number from `low` to `high` once instead of a search (specification, 11.14).
     """
@@ -26,15 +28,17 @@ class SearchParameter(Record):
     scale: Scale
     low: float | None = None
     high: float | None = None
+    step: float | None = Field(default=None, exclude_if=lambda value: value is None)
     choices: tuple[JsonValue, ...] | None = None
     exhaustive: bool = False
 
     @model_validator(mode="after")
     def _bounds_fit(self) -> "SearchParameter":
+        numbers = (self.low, self.high, self.step) != (None, None, None)
+        if (self.scale == "choice") != bool(self.choices) or (self.choices and numbers):
+            raise ValueError("needs either choices or a scale of numbers with low and high")
         if self.low is not None and self.high is not None:
-            if self.scale == "choice":
-                raise ValueError("has choices to search, not a range")
-            check_bounds(self.scale, self.low, self.high)
+            check_bounds(self.scale, self.low, self.high, self.step)
         choices = self.choices or ()
         if twice := [choice for place, choice in enumerate(choices) if choice in choices[:place]]:
             raise ValueError(f"{self.target}: the choice {twice[0]!r} equals one before it; name each once")
@@ -55,27 +59,38 @@ class SearchParameter(Record):
             return self.choices
         return tuple(int(end) if self.scale in ("int", "int_log") else end for end in self.ends)
 
+    @property
+    def listed(self) -> tuple[JsonValue, ...] | None:
+        """The values, if they are choices or steps of a range; else None."""
+        if self.scale == "choice" or self.step is None:
+            return self.choices
+        low, high, step = (Decimal(str(value)) for value in (*self.ends, self.step))
+        number = int if self.scale == "int" else float
+        return tuple(number(low + count * step) for count in range(int((high - low) / step) + 1))
+
     def distribution(self) -> BaseDistribution:
         """The range as an Optuna distribution."""
         if self.scale == "choice":
             return CategoricalDistribution(self.extremes)  # type: ignore[arg-type]
         low, high = self.ends
         if self.scale in ("int", "int_log"):
-            return IntDistribution(int(low), int(high), log=self.scale == "int_log")
-        return FloatDistribution(low, high, log=self.scale == "log")
+            return IntDistribution(int(low), int(high), log=self.scale == "int_log", step=int(self.step or 1))
+        return FloatDistribution(low, high, log=self.scale == "log", step=self.step)
 
     def holds(self, value: JsonValue) -> bool:
         """Whether a value is one that the search can try."""
         if self.scale == "choice":
             return self.choices is not None and value in self.choices
         is_number = isinstance(value, int if self.scale in ("int", "int_log") else int | float)
+        if not is_number or isinstance(value, bool):
+            return False
         low, high = self.ends
-        return is_number and not isinstance(value, bool) and low <= float(str(value)) <= high
+        return low <= float(str(value)) <= high and (self.listed is None or value in self.listed)
 
     def grid(self, points: int) -> list[JsonValue]:
-        """Values at equal distances on the scale, both ends included; all choices, and no whole number twice."""
-        if self.scale == "choice":
-            return list(self.extremes)
+        """Values at equal distances on the scale, both ends included; all choices or steps, no whole number twice."""
+        if (listed := self.listed) is not None:
+            return list(listed)
         return list(dict.fromkeys(self.at(number / max(1, points - 1)) for number in range(points)))
 
     def at(self, position: float) -> JsonValue:
@@ -84,8 +99,8 @@ class SearchParameter(Record):
         Args:
             position: From 0 (lower end) to less than 1 (upper end).
         """
-        if self.scale == "choice":
-            return self.extremes[int(position * len(self.extremes))]
+        if (listed := self.listed) is not None:
+            return listed[int(position * len(listed))]
         low, high = self.ends
         if self.scale in ("int", "int_log"):
             low, high = low - 0.5, high + 0.5

@@ -30,6 +30,9 @@ DatasetName = Annotated[str, typer.Argument(help="Name of a dataset; `reproduce 
 _MOST_FAULTS = 20
 """At most this many faults are listed."""
 
+_MANY_ROWS = 20_000
+"""So many test rows of 1,280 features took 18 seconds of one core."""
+
 
 @app.command()
 def check(
@@ -64,8 +67,9 @@ def check(
         try:
             if name == FEATURES:
                 cache = storage_paths(STORE).cache  # Where `reproduce run` looks for copies of features.
-                opened = open_dataset(DataRequest(DataChoice(name=name, root=data), ImageSettings(), cache))
-                _check_features(opened, console)
+                choice, reading = DataChoice(name=name, root=data), bars.of("reading features")
+                opened = open_dataset(DataRequest(choice, ImageSettings(), cache, reading))
+                _check_features(opened, console, bars.of("scoring the test rows"))
                 return say(console, f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
             if data is None:
                 raise InputError(f"{name}: give the folder of its images with --data FOLDER")
@@ -134,7 +138,7 @@ def _say_split(listing: ImageListing, console: Console) -> ClassSplit:
     return split
 
 
-def _check_features(dataset: Dataset, console: Console) -> None:
+def _check_features(dataset: Dataset, console: Console, scoring: Progress) -> None:
     """Say what is odd about the rows of a file of features, and what they score as they are."""
     from protocols.evaluation.test_data import test_data
     from reproduce.outputs.evaluate import raw_rows, scores
@@ -143,7 +147,9 @@ def _check_features(dataset: Dataset, console: Console) -> None:
     if oddities := dataset.oddities(set(split.test)):
         say(console, f"the data have {oddities}")
     tested = test_data(dataset, split)
-    found = {name: 100 * one.mean for name, one in scores(raw_rows(tested), tested).items()}
+    if len(tested.images) >= _MANY_ROWS:
+        say(console, f"comparing {len(tested.images):,} test rows with one another, which can take minutes")
+    found = {name: 100 * one.mean for name, one in scores(raw_rows(tested), tested, scoring).items()}
     say(
         console,
         f"the features as given have P@1 {found['precision_at_1']:.1f} % and MAP@R {found['map_at_r']:.1f} % on these "

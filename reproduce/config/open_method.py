@@ -6,7 +6,7 @@ Every class and argument in a card is checked by building it.
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from protocols.search.method_template import MethodTemplate
 from protocols.search.space import SearchParameter
@@ -14,12 +14,13 @@ from protocols.training.build_method import MethodError
 from protocols.training.check_method import LossFacts, check_method, with_versions
 from protocols.training.optimizer import check_training
 from reproduce.config.method_card import MethodCard, card_file, read_card
-from reproduce.config.strict_yaml import describe, one_line_errors
+from reproduce.config.strict_yaml import one_line_errors
 from reproduce.errors import InputError
 from results.spec.conditions import TrainingSettings
 from results.spec.experiment_spec import Experiment, Variant
 from results.spec.hyperparameters import HyperparameterError, method_at
 from results.spec.recipe import Recipe
+from results.spec.search_settings import ChangedRange
 from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import EmbedderSpec
 
@@ -156,18 +157,30 @@ def _with_ranges(
     searched = f"searched are {', '.join(known) or 'none'}"
     faults = [f"there is no searched {target!r}; {searched}" for target in ranges if target not in known]
     for parameter in parameters:
-        low, high = parameter.low, parameter.high
-        if parameter.target not in ranges and low is not None and high is not None and low >= high:
-            faults.append(f"{parameter.target}: with this batch size the card's range is {low:g} to {high:g}; give one")
-            continue
-        bounds = dict(ranges.get(parameter.target, {}))
         try:
-            replaced.append(SearchParameter.model_validate({**parameter.model_dump(), **bounds}))
-        except ValidationError as error:
-            faults.append(f"{parameter.target}: {describe(error)}")
+            with one_line_errors(parameter.target, ValueError):
+                replaced.append(_changed(parameter, ranges.get(parameter.target)))
+        except InputError as error:
+            faults.append(str(error))
     if faults:
         raise InputError(f"search.ranges of method {card.key!r}: {'; '.join(faults)}")
     return replaced
+
+
+def _changed(parameter: SearchParameter, change: ChangedRange | None) -> SearchParameter:
+    changed = parameter
+    if change is not None:
+        whole = {"target": parameter.target, "scale": "choice"} if change.choices else parameter.model_dump()
+        if change.scale is not None:
+            whole["choices"] = None  # A scale of numbers takes their place.
+        whole |= change.model_dump()
+        whole["exhaustive"] = parameter.exhaustive and whole["scale"] == "int" and change.step is None
+        changed = SearchParameter.model_validate(whole)
+    low, high = changed.low, changed.high
+    if changed.choices is None and (low is None or high is None or low >= high):
+        batch = "" if change else "with this batch size "
+        raise ValueError(f"{batch}the range is {low} to {high}; give low < high")
+    return changed
 
 
 def given_hyperparameters(experiment: Experiment, card: MethodCard) -> dict[str, JsonValue]:

@@ -58,7 +58,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 def validated(model: type[M], content: Any, where: str) -> M:
     """Validate the content of a file; raise InputError with the place `where` and the keys that are wrong."""
-    with one_line_errors(where):
+    with one_line_errors(where, model=model):
         read = model.model_validate(content)
     for key, value in flat(read.model_dump()):
         try:
@@ -78,29 +78,33 @@ def merged(common: dict[str, Any], panel: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def one_line_errors(where: str, *kinds: type[ValueError]) -> Iterator[None]:
-    """Raise errors of pydantic, and those of other kinds, as InputErrors that begin with the place `where`."""
+def one_line_errors(where: str, *kinds: type[ValueError], model: type[BaseModel] | None = None) -> Iterator[None]:
+    """Raise errors of pydantic, and those of other kinds, as InputErrors that begin with the place `where`.
+
+    The fields of `model` are proposed in place of misspelt ones.
+    """
     try:
         yield
     except ValidationError as error:
-        raise InputError(f"{where}: {describe(error)}") from error
+        raise InputError(f"{where}: {_in_one_line(error, model)}") from error
     except kinds as error:
         raise InputError(f"{where}: {error}") from error
 
 
-def describe(error: ValidationError) -> str:
-    """Describe the errors of a validation with their keys in one line; behind the fifth they are only counted."""
+def _in_one_line(error: ValidationError, model: type[BaseModel] | None) -> str:
+    """Describe the errors of a validation with their keys; behind the fifth they are only counted."""
     errors = error.errors()
     more = f" (and {len(errors) - _MOST_ERRORS} more)" if len(errors) > _MOST_ERRORS else ""
-    return "; ".join(map(_described, errors[:_MOST_ERRORS])) + more
+    return "; ".join(_described(one, model) for one in errors[:_MOST_ERRORS]) + more
 
 
-def _described(error: Any) -> str:
+def _described(error: Any, model: type[BaseModel] | None) -> str:
     # Files have the conditions of an experiment beside its other settings.
     place = error["loc"][1:] if error["loc"][:1] == ("conditions",) else error["loc"]
     key = ".".join(str(part) for part in place)
     if error["type"] == "extra_forbidden":
-        return f"unknown key {key!r}; remove it or correct its spelling"
+        near = get_close_matches(str(place[-1]), _keys(model) - {place[-1]}, 1, cutoff=0.7)
+        return f"unknown key {key!r}; {f'did you mean {near[0]}?' if near else 'remove it or correct its spelling'}"
     if error["type"] == "missing":
         return f"key {key!r} is missing"
     if not key:
@@ -108,7 +112,20 @@ def _described(error: Any) -> str:
         return str(error["msg"]).removeprefix("Value error, ")
     found = repr(error["input"])
     shown = found if len(found) <= _LONGEST_VALUE else f"{found[:_LONGEST_VALUE]}..."
-    return f"key {key!r}: {error['msg'][0].lower()}{error['msg'][1:]}, found {shown}"
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] in ("model_type", "dict_type"):
+        is_name = "name" in _keys(model, error.get("ctx", {}).get("class_name", ""))
+        message = f"needs keys and values, as in {{{f'name: {shown}' if is_name else 'key: value'}}}"
+    elif error["type"] in ("tuple_type", "list_type"):
+        message = "needs a list, as in [first, second]"
+    return f"key {key!r}: {message[0].lower()}{message[1:]}, found {shown}"
+
+
+def _keys(model: type[BaseModel] | None, kind: str | None = None) -> set[str]:
+    """Return the keys that a file of a model can have, or those of one kind of its parts."""
+    schema = {} if model is None else model.model_json_schema()
+    parts = {"": schema, **schema.get("$defs", {})}
+    return {key for name, part in parts.items() if kind in (None, name) for key in part.get("properties", ())}
 
 
 def named_file(name: str, folder: Path, what: str) -> Path:

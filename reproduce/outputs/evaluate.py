@@ -11,6 +11,7 @@ from torch.export.passes import move_to_device_pass
 
 from protocols.datasets.dataset import Dataset
 from protocols.evaluation.test_data import TestData, test_data
+from protocols.images.packing import Progress
 from protocols.images.samples import evaluation_batches_of
 from protocols.machine.torch_state import use_precision
 from protocols.metrics.retrieval import normalized, query_scores
@@ -86,7 +87,7 @@ def raw_rows(data: TestData) -> Tensor:
     return normalized(torch.cat(list(rows)))
 
 
-def scores(embeddings: Tensor, data: TestData) -> dict[str, Interval]:
+def scores(embeddings: Tensor, data: TestData, progress: Progress | None = None) -> dict[str, Interval]:
     """Compute the metrics of MLRC, means over the queries, with 95 % intervals over the classes.
 
     A mean over queries is a ratio of sums over classes. Its deviation is that of M + n_c (m_c - M) / mean of n, for
@@ -94,7 +95,8 @@ def scores(embeddings: Tensor, data: TestData) -> dict[str, Interval]:
     """
     use_precision("float32")
     labels = torch.from_numpy(data.images.labels)
-    counts, means = query_scores(embeddings, labels, data.is_query).of_classes(labels.unique())
+    found = query_scores(embeddings, labels, data.is_query, progress=progress)
+    counts, means = found.of_classes(labels.unique())
     asked = counts > 0
     counts, means = counts[asked].double()[:, None], means[asked].double()
     mean = (counts * means).sum(0) / counts.sum()

@@ -1,10 +1,13 @@
 """An objective for a study of Optuna of your own: its trials train the folds through the suite's store."""
 
+import logging
 import math
 import multiprocessing
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,8 @@ from pydantic import JsonValue
 
 from protocols.jobs import Lab, TrainJob
 from protocols.search.space import SearchParameter
-from protocols.training.build_method import RefusedError
+from protocols.training.build_method import MethodError, RefusedError
+from protocols.training.check_method import check_method
 from reproduce.config.experiment_file import load_experiments
 from reproduce.errors import InputError
 from reproduce.run.devices import check_device, default_workers
@@ -22,8 +26,11 @@ from reproduce.run.lab import MethodSearch, SharedLab
 from reproduce.run.local import LocalProcesses
 from reproduce.run.session import Session, open_session
 from reproduce.storage import storage_paths
-from results.records.records import FoldResult
+from results.records.records import FoldResult, RunRecord
 from results.records.trials import Trial, mean_of
+from results.spec.hyperparameters import HyperparameterError, values_at
+
+_LOG = logging.getLogger(__name__)
 
 Suggest = Callable[[optuna.Trial], dict[str, JsonValue]]
 
@@ -35,12 +42,14 @@ class Objective:
     a trial before its last fold. The fingerprints of the trainings are the attribute `trainings` of the trial. A
     training that the store has is not repeated. A fold that diverges counts 0. The search cannot see the test classes.
 
+    A suggested setting that the method refuses fails the trial, and the reason is logged.
+
     The worker processes live as long as the objective. Trials may run in threads of Optuna's (`n_jobs`); their
     trainings share the workers, one trial after another.
 
     Args:
         experiment: Name of an experiment that comes with the suite, or path of a file; `/panel` selects a panel.
-        method: Name of a method, or path of a card.
+        method: Name of a row of the file, of a method, or path of a card.
         settings: Settings that replace those of the file, by dotted key, such as `training.max_epochs`.
         data: Folder of the dataset's images, if it needs one.
         suggest: Function that suggests the setting, by target such as `loss.margin`; by default the ranges of the card
@@ -70,18 +79,22 @@ class Objective:
     ) -> None:
         if multiprocessing.current_process().daemon:
             raise InputError("a daemonic process may start no processes for trainings; start yours with daemon=False")
-        overrides = {"methods": [method], **({"dataset.root": str(data)} if data else {}), **(settings or {})}
+        overrides = {**({"dataset.root": str(data)} if data else {}), **(settings or {})}
         loaded = load_experiments(experiment, overrides)
         if len(loaded) > 1:
             raise InputError(f"{experiment}: has several panels; use one of {', '.join(loaded)}")
         ((name, opened),) = loaded.items()
+        opened = opened.only(method)
+        if suggest is None and opened.search.trials == 0:  # The file takes published values; a study searches.
+            opened = opened.with_search(trials=1)
         self.device = check_device(device)
         self.workers = workers or default_workers(self.device)
         self.session: Session = open_session(name, opened, storage_paths(store).absolute(), device=self.device)
-        ((self.key, self.study),) = self.session.studies().items()
+        self.key, self.study = [*self.session.studies().items()][-1]  # A variant comes behind its method.
         if suggest is None and not self.study.space:
             raise InputError(f"{method}: has no search space; give suggest=, a function that suggests a setting")
         self.suggest = suggest or (lambda trial: {p.target: suggested(trial, p) for p in self.study.space})
+        self._known: set[str] = {parameter.target for parameter in self.study.space}
         self._executor, self._lock = LocalProcesses(self.device, self.workers), threading.Lock()
         weakref.finalize(self, self._executor.close)
 
@@ -89,10 +102,19 @@ class Objective:
         """Train the folds of a trial's setting. NaN, which fails the trial, if the method refuses the setting.
 
         Raises:
+            InputError: The study minimises or has several objectives, or the method has no such hyperparameter.
             optuna.TrialPruned: The study's pruner ends the trial.
             WorkFailedError: A training failed too often for another reason.
         """
+        directions = [direction.name.lower() for direction in trial.study.directions]
+        if directions != ["maximize"]:
+            raise InputError(
+                f"the study's directions are {', '.join(directions)}; MAP@R is one value to maximise: "
+                'optuna.create_study(direction="maximize")'
+            )
         setting = self.suggest(trial)
+        self._check_names(setting)
+        trial.set_user_attr("setting", setting)
         asked = Trial(number=trial.number, setting={**self.study.method.given, **setting})
         jobs = [TrainJob(spec) for spec in self.study.specs(asked)]
         folds: list[FoldResult] = []
@@ -102,6 +124,7 @@ class Objective:
                 made = self._train(jobs[start : start + self.workers])
             except RefusedError as error:
                 trial.set_user_attr("reason", str(error))
+                _LOG.warning("trial %d fails: %s", trial.number, error)
                 return math.nan
             for fold in made:
                 folds.append(fold)
@@ -111,18 +134,62 @@ class Objective:
                     raise optuna.TrialPruned(f"pruned after {len(folds)} of {len(jobs)} folds")
         return mean_of([fold.objective for fold in folds])
 
+    def test(self, setting: Mapping[str, JsonValue], name: str) -> list[RunRecord]:
+        """Train a setting from fresh seeds, test these runs, and keep them in the store as an experiment of one row.
+
+        `table`, `report`, `export model` and `fit` take the experiment by its name. Test a setting that validation
+        scores have chosen; a choice among tested ones would be a choice by luck.
+
+        Args:
+            setting: Hyperparameters by target, such as `study.best_params`, or with a `suggest` of your own the
+                attribute `setting` of the best trial.
+            name: Name of the experiment in the store.
+
+        Returns:
+            The tested runs, as many as the experiment's file has reproductions.
+
+        Raises:
+            InputError: The method has no such hyperparameter.
+            RefusedError: The method refuses the setting.
+            WorkFailedError: A training failed too often for another reason.
+        """
+        self._check_names(setting)
+        template, targets = self.study.method, [parameter.target for parameter in self.study.space]
+        own = zip(targets, values_at(template.method, targets), strict=True)
+        given = {target: value for target, value in own if value is not None} | template.given | dict(setting)
+        fixed = template.model_copy(update={"method": template.at(given), "space": (), "given": given})
+        planned = replace(self.study, method=fixed, budget=replace(self.study.budget, trials=0))
+        experiment = self.session.experiment.with_search(trials=0, searches=1)
+        experiment = experiment.model_copy(update={"settings": {self.key: given}})
+        titles = {self.key: self.session.titles[self.key]}
+        session = replace(self.session, name=name, experiment=experiment, titles=titles, planned={self.key: planned})
+        session.store.put_experiment(session.fingerprint, name, session.summary())
+        self._run(partial(session.protocol.run, session.studies()[self.key]), session.fingerprint)
+        return session.store.experiment_runs(session.fingerprint)
+
+    def _check_names(self, setting: Mapping[str, JsonValue]) -> None:
+        """Build the method once with hyperparameters that are not among those of the card's search."""
+        if setting.keys() <= self._known:
+            return
+        try:
+            check_method(self.study.method.at(setting))
+        except RefusedError:  # A value that the method does not take fails its trial.
+            return
+        except (MethodError, HyperparameterError) as error:
+            raise InputError(f"{error}; the card searches {', '.join(p.target for p in self.study.space)}") from None
+        self._known |= setting.keys()
+
     def _train(self, jobs: list[TrainJob]) -> list[FoldResult]:
         made: list[FoldResult] = []
+        self._run(lambda lab: made.extend(lab.train(jobs)))
+        return made
 
-        def train(lab: Lab) -> None:
-            made.extend(lab.train(jobs))
-
-        lab = SharedLab(self.session.store, self._executor)  # Optuna shows the progress.
+    def _run(self, follow: Callable[[Lab], object], experiment: str | None = None) -> None:
+        lab = SharedLab(self.session.store, self._executor, experiment=experiment)  # Optuna shows the progress.
         with self._lock:
-            failed = lab.run([MethodSearch(self.key, self.study.setup, train)])
+            failed = lab.run([MethodSearch(self.key, self.study.setup, follow)])
         if failed:
             raise failed[self.key]
-        return made
 
 
 def suggested(trial: optuna.Trial, parameter: SearchParameter) -> JsonValue:
@@ -131,6 +198,6 @@ def suggested(trial: optuna.Trial, parameter: SearchParameter) -> JsonValue:
     if isinstance(range_, CategoricalDistribution):
         return trial.suggest_categorical(target, range_.choices)
     if isinstance(range_, IntDistribution):
-        return trial.suggest_int(target, range_.low, range_.high, log=range_.log)
+        return trial.suggest_int(target, range_.low, range_.high, log=range_.log, step=range_.step)
     assert isinstance(range_, FloatDistribution)
-    return trial.suggest_float(target, range_.low, range_.high, log=range_.log)
+    return trial.suggest_float(target, range_.low, range_.high, log=range_.log, step=range_.step)

@@ -82,7 +82,7 @@ class Session:
             yield self
             return
         for searches in LOOKS:
-            yield replace(self, experiment=self.experiment.with_searches(searches))
+            yield replace(self, experiment=self.experiment.with_search(searches=searches))
 
     def studies(self, log: Searches | None = None) -> dict[str, Study]:
         """Return one study per method, by key. The log has the trials; None if there are none yet."""
@@ -200,20 +200,23 @@ def _check_depths(setup: Setup, experiment: Experiment) -> None:
 def _check_search(search: SearchSettings, methods: Mapping[str, MethodTemplate]) -> None:
     """Let the sampler propose settings of every space, and check that enqueued values are within them."""
     spaces = [within_budget(method.space, search.trials)[0] for method in methods.values() if method.space]
-    if search.sampler.name != "GPSampler":
-        for space in spaces:
-            try_sampler(space, search.sampler, search.trials)
     known = {parameter.target for space in spaces for parameter in space}
-    for setting in search.enqueue if spaces else ():
+    given = [("search.enqueue", setting) for setting in search.enqueue]
+    if isinstance(fixed := search.sampler.arguments.get("fixed_params"), dict):  # Of Optuna's PartialFixedSampler.
+        given += [("search.sampler: fixed_params", {target: value}) for target, value in fixed.items()]
+    for place, setting in given if spaces else ():
         if not any(setting.keys() <= {parameter.target for parameter in space} for space in spaces):
             unknown = [target for target in setting if target not in known]
             fault = f"there is no searched {unknown[0]!r}" if unknown else f"no method searches {listed([*setting])}"
             near = nearest_first(unknown[0] if unknown else "", known)
-            raise InputError(f"search.enqueue: {fault}; searched here are {near}; correct it or take it out")
+            raise InputError(f"{place}: {fault}; searched here are {near}; correct it or take it out")
         for parameter in (parameter for space in spaces for parameter in space if parameter.target in setting):
             if not parameter.holds(value := setting[parameter.target]):
-                place = f"search.enqueue: {parameter.target} {value}"
-                raise InputError(f"{place} is outside its range; set search.ranges, or take it out")
+                what = f"{place}: {parameter.target} {value}"
+                raise InputError(f"{what} is outside its range; set search.ranges, or take it out")
+    if search.sampler.name != "GPSampler":
+        for space in spaces:
+            try_sampler(space, search.sampler, search.trials)
 
 
 def _with_width(experiment: Experiment, dataset: Dataset) -> Experiment:

@@ -184,9 +184,21 @@ class Experiment(Record):
             set_at(settings, key, value)
         return self._with(proxies=settings.pop("proxies"), conditions=settings, changes={})
 
-    def with_searches(self, searches: int) -> Self:
-        """Return the experiment with another number of searches of each method."""
-        return self._with(search=self.search.model_copy(update={"searches": searches}))
+    def only(self, row: str) -> Self:
+        """Return the experiment with one of its rows, or with the method of this name, and with nothing to compare."""
+        methods = {PurePath(method).stem: method for method in self.methods if method.endswith(CARD_FILES)}
+        variants = tuple(variant for variant in self.variants if variant.key == row)
+        return self._with(
+            methods=tuple(variant.of for variant in variants) or (methods.get(row, row),),
+            variants=variants,
+            changes={key: change for key, change in self.changes.items() if key == row},
+            search=self.search.model_copy(update={"default": False, "until_decided": False}),
+            primary=None,
+        )
+
+    def with_search(self, **changes: Any) -> Self:
+        """Return the experiment with other settings of the search, by name."""
+        return self._with(search=self.search.model_copy(update=changes))
 
     def with_conditions(self, **changes: Any) -> Self:
         """Return a copy with other conditions, by name of the condition."""

@@ -1,6 +1,7 @@
 """The hyperparameter search of an experiment: its budget, its sampler and its ranges."""
 
 import math
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, JsonValue, model_validator
@@ -10,6 +11,9 @@ from results.values import AMOUNT, FREE, Record
 
 MOST_TRIALS, MOST_SEARCHES = 10_000, 100
 """Largest budgets. A larger number is a slip of the keyboard, and its trainings could not even be listed."""
+
+MOST_VALUES = 1000
+"""Values of a range with a step, at most: a grid lists them all."""
 
 LOOKS = (3, 4, 5, 6, 8)
 """Numbers of searches after which a run until decided tests; the level of a look is its share of their sum."""
@@ -40,16 +44,26 @@ class SearchedRange(Record):
         return "lowest" if place <= low + margin else "highest" if place >= high - margin else None
 
 
-def check_bounds(scale: Scale, low: float, high: float) -> None:
-    """Refuse bounds that a scale cannot have."""
+def check_bounds(scale: Scale, low: float, high: float, step: float | None = None) -> None:
+    """Refuse bounds, or a step between them, that a scale cannot have."""
     if "log" in scale and low <= 0:
         raise ValueError("a log scale needs low > 0")
-    if scale in ("int", "int_log") and not (float(low).is_integer() and float(high).is_integer()):
-        raise ValueError(f"scale {scale} needs whole numbers as low and high")
+    if scale in ("int", "int_log") and not all(float(value).is_integer() for value in (low, high, step or 1)):
+        raise ValueError(f"scale {scale} needs whole numbers as low, high and step")
+    if step is not None:
+        if "log" in scale:
+            raise ValueError("a log scale has no step; use scale linear or int, or choices")
+        steps = (Decimal(str(high)) - Decimal(str(low))) / Decimal(str(step))
+        if steps % 1 or not 0 < steps < MOST_VALUES:
+            raise ValueError(f"high must be low and 1 to {MOST_VALUES - 1} whole steps of {step:g}")
+
+
+def _is_none(value: object) -> bool:
+    return value is None
 
 
 class Bounds(Record):
-    """A search range that replaces the range of the method card."""
+    """A search range on a scale that stands elsewhere."""
 
     low: FiniteFloat
     high: FiniteFloat
@@ -59,6 +73,24 @@ class Bounds(Record):
         if self.low >= self.high:
             raise ValueError("needs low < high")
         return self
+
+
+class ChangedRange(Record):
+    """What an experiment changes about the search of a hyperparameter. What it leaves out is as in the method's card.
+
+    Attributes:
+        low: Lowest value.
+        high: Highest value.
+        scale: The scale; `choice` if there are choices.
+        step: Distance of the values from `low` on, for the scales `linear` and `int`.
+        choices: The values, in place of a range.
+    """
+
+    low: FiniteFloat | None = Field(default=None, exclude_if=_is_none)
+    high: FiniteFloat | None = Field(default=None, exclude_if=_is_none)
+    scale: Scale | None = Field(default=None, exclude_if=_is_none)
+    step: FiniteFloat | None = Field(default=None, gt=0, exclude_if=_is_none)
+    choices: tuple[JsonValue, ...] | None = Field(default=None, min_length=1, exclude_if=_is_none)
 
 
 class SamplerSettings(Record):
@@ -104,7 +136,7 @@ class SearchSettings(Record):
     trials: int = Field(default=TRIALS, ge=0, le=MOST_TRIALS)
     bounds: Literal["widened", "initial"] = "widened"
     sampler: Annotated[SamplerSettings, FREE] = SamplerSettings()
-    ranges: dict[str, dict[str, Bounds]] = Field(default={})
+    ranges: dict[str, dict[str, ChangedRange]] = Field(default={})
     published: str | None = None
     searches: Annotated[int, FREE, AMOUNT] = Field(default=1, ge=1, le=MOST_SEARCHES)
     racing: bool = False

@@ -14,6 +14,10 @@ from results.store.store import Store
 from tests.support.command_line import ask
 
 
+def interrupted(done, total):
+    raise KeyboardInterrupt
+
+
 def test_an_exported_study_has_our_trials_for_optuna(tiny_run, tmp_path, capsys, monkeypatch):
     url = f"sqlite:///{tiny_run}/runs/store.sqlite"
     file = tmp_path / "studies.sqlite"
@@ -36,6 +40,9 @@ def test_an_exported_study_has_our_trials_for_optuna(tiny_run, tmp_path, capsys,
         assert trial.datetime_start.timestamp() == pytest.approx(min(starts), abs=1e-3)
     assert set(optuna.importance.get_param_importances(study)) == {"loss.pos_margin", "loss.neg_margin"}
     assert study.direction.name == "MAXIMIZE"
+    with pytest.raises(KeyboardInterrupt):
+        export_studies.export_studies(store, find_experiment(store, "tiny"), tmp_path / "other.sqlite", interrupted)
+    assert [*tmp_path.iterdir()] == [file], "an interrupted export leaves nothing"
     again = ask("export", "study", "tiny", "--to", str(file), "--store", url, capsys=capsys, monkeypatch=monkeypatch)
     assert (again.code, again.err.count("\n")) == (2, 1)
 

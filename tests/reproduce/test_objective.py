@@ -1,6 +1,7 @@
 """The objective for a study of one's own: its trials are trainings of the suite, kept in the store."""
 
 import multiprocessing
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ import optuna
 import pytest
 
 from reproduce.errors import InputError
+from reproduce.outputs.find_runs import find_runs
 from reproduce.run.objective import Objective
 from results.store.store import Store
 from tests.support.command_line import environment
@@ -16,12 +18,38 @@ from tests.support.command_line import environment
 SMALL = {"training.max_epochs": 1, "training.iterations_per_epoch": 2, "folds": 2}
 
 
+FILE = """\
+title: All that a file can have
+dataset: {name: glyphs}
+methods: [untrained, contrastive, triplet]
+trunk: {name: small_conv, weights: random}
+images: {resize: null, crop: 24, area: [0.6, 1.0], ratio: [0.9, 1.1], flip: false}
+training: {optimizer: {name: Adam, lr: 1.0e-3, arguments: {}}}
+variants: [{of: contrastive, key: held, title: Held, set: {loss.pos_margin: 0.0}}]
+with: {held: {training.batch_size: 16}, triplet: {training.batch_size: 8}}
+search: {default: true, searches: 3, until_decided: true, ranges: {triplet: {loss.margin: {low: 0.1, high: 0.2}}}}
+primary: {compare: untrained}
+reproductions: 2
+"""
+
+
 @pytest.fixture
 def objective(tmp_path):
-    def make(method="contrastive", **options):
-        return Objective("quickstart", method, SMALL, store=str(tmp_path / "store.sqlite"), workers=1, **options)
+    (tmp_path / "file.yaml").write_text(FILE)
+    (tmp_path / "published.yaml").write_text(re.sub("search: .*", "search: {trials: 0}", FILE))
+
+    def make(method="contrastive", experiment="quickstart", **options):
+        file = f"{tmp_path}/{experiment}" if experiment.endswith(".yaml") else experiment
+        return Objective(file, method, SMALL, store=str(tmp_path / "store.sqlite"), workers=1, **options)
 
     return make
+
+
+def once(objective, **study):
+    """A study of one trial."""
+    made = optuna.create_study(**{"direction": "maximize", **study})
+    made.optimize(objective, n_trials=1)
+    return made
 
 
 def test_a_study_of_ones_own_trains_the_folds_through_the_store(objective, tmp_path):
@@ -42,13 +70,76 @@ def test_a_study_of_ones_own_trains_the_folds_through_the_store(objective, tmp_p
 
 
 def test_a_space_of_ones_own_takes_the_place_of_the_cards(objective, tmp_path):
-    study = optuna.create_study(direction="maximize")
-    study.optimize(objective(suggest=lambda trial: {"loss.neg_margin": 0.5, "loss.pos_margin": 0.1}), n_trials=1)
-    (trial,) = study.trials
-    assert trial.params == {}
+    setting = {"loss.neg_margin": 0.5, "optimizer.lr": 0.01, "batch.samples_per_class": 2}
+    (trial,) = once(objective(suggest=lambda trial: setting)).trials
+    assert (trial.params, trial.user_attrs["setting"]) == ({}, setting)
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
-    specs = [made.spec for made in store.fold_results(trial.user_attrs["trainings"]).values()]
-    assert [spec.method.loss.arguments["neg_margin"] for spec in specs] == [0.5, 0.5]
+    methods = [made.spec.method for made in store.fold_results(trial.user_attrs["trainings"]).values()]
+    assert [(one.loss.arguments["neg_margin"], one.lr, one.samples_per_class) for one in methods] == [
+        (0.5, 0.01, 2)
+    ] * 2
+
+
+def test_a_setting_is_tested_as_an_experiment_of_its_own(objective, tmp_path):
+    setting = {"loss.neg_margin": 0.5, "optimizer.lr": 0.01}
+    own = objective("held", "file.yaml", suggest=lambda trial: setting)
+    once(own)
+    runs = own.test(setting, "my setting")
+    store = Store(tmp_path / "store.sqlite", tmp_path / "artifacts")
+    (start,) = store.starts()
+    assert (start.name, start.runs, start.summary.methods) == ("my setting", 2, {"held": "Held"})
+    assert [run.hyperparameters for run in runs] == [setting] * 2
+    specs = [spec for run in runs for spec in run.specs]
+    assert {(spec.conditions.training.batch_size, spec.method.lr) for spec in specs} == {(16, 0.01)}
+    assert {spec.method.loss.arguments["pos_margin"] for spec in specs} == {0.0}
+    assert len({spec.seed for spec in specs}) == len(store.table("folds")) - 2 == 4
+    assert [run.fingerprint for run in own.test(setting, "my setting")] == [run.fingerprint for run in runs]
+    (stored,) = find_runs(store, "my setting", "held", run=1)
+    assert len(stored.trainings) == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "file", "batch", "searched"),
+    [
+        ("triplet", "file.yaml", 8, {"loss.margin": (0.1, 0.2)}),
+        ("held", "file.yaml", 16, {"loss.neg_margin": (-0.2, 2.0)}),
+        (
+            "cosface",
+            "file.yaml",
+            32,
+            {"loss_optimizer.lr": (1e-6, 1.0), "loss.margin": (0, 1), "loss.scale": (0.01, 100)},
+        ),
+        ("contrastive", "published.yaml", 32, {"loss.pos_margin": (-0.2, 2.0), "loss.neg_margin": (-0.2, 2.0)}),
+    ],
+)
+def test_an_objective_opens_any_row_of_any_file_and_further_methods(objective, row, file, batch, searched):
+    study = objective(row, file).study
+    assert study.method.method.name == row
+    assert study.setup.conditions.training.batch_size == batch
+    assert {parameter.target: parameter.ends for parameter in study.space} == searched
+    assert not study.enqueue
+
+
+@pytest.mark.parametrize(
+    ("study", "setting", "said"),
+    [
+        ({"direction": "minimize"}, {}, "the study's directions are minimize; MAP@R is one value to maximise: optuna"),
+        ({"direction": None, "directions": ["maximize"] * 2}, {}, "the study's directions are maximize, maximize; "),
+        ({}, {"loss.neg_margn": 0.5}, "takes no argument 'neg_margn'; it takes .*; the card searches loss.pos_margin"),
+        ({}, {"optimizer.lrr": 0.5}, "has no hyperparameter 'optimizer.lrr'; the card searches loss.pos_margin"),
+    ],
+)
+def test_what_no_trial_can_do_is_said_by_the_first(objective, tmp_path, study, setting, said):
+    asked = objective(suggest=lambda trial: setting)
+    with pytest.raises(InputError, match=said):
+        once(asked, **study)
+    assert not (tmp_path / "store.sqlite").exists()
+
+
+def test_the_reason_of_a_refused_setting_is_logged(objective, caplog):
+    (trial,) = once(objective(suggest=lambda trial: {"batch.samples_per_class": 5})).trials
+    assert trial.state.name == "FAIL"
+    assert f"trial 0 fails: {trial.user_attrs['reason']}" in caplog.text
 
 
 def test_a_method_without_a_search_space_needs_a_function(objective):

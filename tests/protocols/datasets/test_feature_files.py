@@ -119,6 +119,7 @@ def test_features_of_a_wrong_form_are_refused(folder, features, words):
         (LABELS % 7, ("7 classes found, the protocol needs at least 8",)),
         (LABELS / 2, ("float64", "whole numbers or texts")),
         (LABELS[:, None], ("shape (64, 1)", "one label per row")),
+        (LABELS.astype(str).astype(object), ("labels.npy", "Python objects, as pandas keeps texts", "astype(str)")),
     ],
 )
 def test_labels_that_cannot_be_used_are_refused(folder, labels, words):

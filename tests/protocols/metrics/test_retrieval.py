@@ -277,7 +277,11 @@ def test_parts_of_queries_do_not_matter(
     monkeypatch.setattr(neighbours, "CHUNK_ELEMENTS", elements)
     monkeypatch.setattr(neighbours, "LEAST_ROWS", 1)
     monkeypatch.setattr(retrieval, "SCORED_ELEMENTS", elements)
-    parts = query_scores(embeddings, labels, is_query, recall_at=(2,), map_at=(9,))
+    done: list[tuple[int, int | None]] = []
+    parts = query_scores(
+        embeddings, labels, is_query, recall_at=(2,), map_at=(9,), progress=lambda *now: done.append(now)
+    )
+    assert done[-1] == (len(parts.labels), len(parts.labels))
     assert torch.equal(parts.labels, whole.labels)
     assert torch.allclose(parts.mlrc, whole.mlrc, atol=1e-12, rtol=0)
     assert torch.equal(parts.recall_at[2], whole.recall_at[2])

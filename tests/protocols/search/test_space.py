@@ -1,7 +1,9 @@
 """Ranges of hyperparameters, as Optuna gets them."""
 
+from contextlib import suppress
 from typing import Any
 
+import optuna
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +48,25 @@ def test_a_range_holds_its_ends_and_a_grid_has_them() -> None:
     assert [bins.grid(points) for points in (1, 2, 3, 9)] == [[1], [1, 5], [1, 3, 5], [1, 2, 3, 4, 5]]
 
 
+@pytest.mark.parametrize(
+    ("scale", "low", "high", "step", "values"),
+    [
+        ("linear", 0.2, 0.8, 0.2, [0.2, 0.4, 0.6, 0.8]),
+        ("linear", -0.1, 0.1, 0.1, [-0.1, 0.0, 0.1]),
+        ("int", 1, 7, 3, [1, 4, 7]),
+    ],
+)
+def test_a_step_allows_no_values_between(scale: Any, low: float, high: float, step: float, values: list[Any]) -> None:
+    parameter = SearchParameter(target="loss.x", scale=scale, low=low, high=high, step=step)
+    assert parameter.grid(2) == [parameter.at((n + 0.5) / len(values)) for n in range(len(values))] == values
+    assert [parameter.holds(value) for value in (*values, low + step / 2, True)] == [True] * len(values) + [False] * 2
+    study = optuna.create_study(sampler=optuna.samplers.BruteForceSampler())
+    for _ in values:
+        with suppress(RuntimeError):  # It stops the study at the last value.
+            study.tell(study.ask({"loss.x": parameter.distribution()}), 0.5)
+    assert sorted(trial.params["loss.x"] for trial in study.trials) == values
+
+
 def test_ranges_are_recorded_and_choices_are_not() -> None:
     margin = SearchParameter(target="loss.margin", scale="log", low=0.1, high=1.0)
     kind = SearchParameter(target="loss.kind", scale="choice", choices=("soft", "hard"))
@@ -87,19 +108,25 @@ def test_whole_numbers_have_equal_shares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scale", "low", "high", "said"),
+    ("scale", "low", "high", "step", "said"),
     [
-        ("log", 0, 1, "a log scale needs low > 0"),
-        ("int_log", 0, 8, "a log scale needs low > 0"),
-        ("int", 1.5, 8, "needs whole numbers"),
-        ("int", 1, 8.5, "needs whole numbers"),
-        ("choice", 1, 8, "has choices to search, not a range"),
+        ("log", 0, 1, None, "a log scale needs low > 0"),
+        ("int_log", 0, 8, None, "a log scale needs low > 0"),
+        ("int", 1.5, 8, None, "needs whole numbers"),
+        ("int", 1, 8.5, None, "needs whole numbers"),
+        ("int", 1, 8, 0.5, "needs whole numbers"),
+        ("log", 1, 8, 1, "a log scale has no step"),
+        ("linear", 0, 1, 0.3, "whole steps of 0.3"),
+        ("linear", 0, 1, 1e-6, "high must be low and 1 to 999 whole steps of 1e-06"),
+        ("choice", 1, 8, None, "needs either choices or a scale"),
     ],
 )
-def test_a_range_that_its_scale_cannot_have_is_refused(scale: Any, low: float, high: float, said: str) -> None:
+def test_a_range_that_its_scale_cannot_have_is_refused(
+    scale: Any, low: float, high: float, step: float | None, said: str
+) -> None:
     choices = ("soft", "hard") if scale == "choice" else None
     with pytest.raises(ValidationError, match=said):
-        SearchParameter(target="loss.x", scale=scale, low=low, high=high, choices=choices)
+        SearchParameter(target="loss.x", scale=scale, low=low, high=high, step=step, choices=choices)
 
 
 BINS = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8, exhaustive=True)

@@ -94,13 +94,15 @@ def test_check_of_other_datasets(say, tmp_path):
     )
 
 
-def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, tmp_path):
+def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, tmp_path, monkeypatch):
+    monkeypatch.setattr("reproduce.commands.data._MANY_ROWS", 32)
     features = some_features()
     features[3] = 1
     write_features(tmp_path / "rows", features, [number // 4 for number in range(64)])
     checked = say("data", "check", "features", "--data", "rows")
     assert (checked.code, checked.err) == (0, "")
     assert "a run tests 8 classes (32 samples); a fold trains on 6 classes and validates on 2" in checked.out
+    assert "\ncomparing 32 test rows with one another, which can take minutes\nthe features as given" in checked.out
     assert "24 training samples at least, which have at most 23 principal components" in checked.out
     assert "1 rows of a single value (row 3)" in checked.out
     given = re.search(r"have P@1 ([\d.]+) % and MAP@R ([\d.]+) % on these test classes", checked.out)

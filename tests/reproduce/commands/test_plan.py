@@ -1,17 +1,20 @@
 """What `plan` prints: trainings, the time if it is known, and the differences that the runs can show."""
 
 import io
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from reproduce.commands.plan import show_plan
+from reproduce.commands.run import say_what_is_to_do
 from reproduce.run.forecast import MethodPlan, plan
 from reproduce.run.session import open_session
 from reproduce.storage import open_store, storage_paths
 from results.wording import in_words
-from tests.support.command_line import TINY, ask, refused
+from tests.support.command_line import TINY, ask, environment, refused
 from tests.support.experiment_files import load_experiment
 from tests.support.sample_records import changed_spec, some_result
 
@@ -59,32 +62,35 @@ def test_durations_are_written_for_people(seconds, words):
 
 
 @pytest.fixture
-def planned(tmp_path):
-    """A function that plans two methods on glyphs, with what a store has."""
-    overrides = {"methods": ["contrastive", "triplet"], "dataset.root": None}
-    experiment = load_experiment("quickstart", overrides)
-    session = open_session("q", experiment, storage_paths(str(tmp_path / "s.sqlite")), None)
-    store = open_store(session.paths)
-    specs = {
-        key: session.setup.fold_specs(study.method.method, "reproduction", 0)[0]
-        for key, study in session.planned.items()
-    }
-
-    def seconds(*timings):
-        for timing in timings:
-            store.put_fold(timing(specs))
-        return [one.seconds_each for one in plan(session, store, store.timings)]
-
-    return seconds
+def session(tmp_path):
+    """Two methods on glyphs."""
+    experiment = load_experiment("quickstart", {"methods": ["contrastive", "triplet"]})
+    return open_session("q", experiment, storage_paths(str(tmp_path / "s.sqlite")), None)
 
 
-def test_only_trainings_under_the_same_conditions_are_measurements_and_own_ones_come_first(planned):
-    def timing(key, seconds, **changes):
-        return lambda specs: some_result(changed_spec(specs[key], **changes), wall_time=seconds)
+def test_only_trainings_under_the_same_conditions_are_measurements_and_own_ones_come_first(session):
+    def measured(key, seconds, **changes):
+        spec = session.setup.fold_specs(session.planned[key].method.method, "calibration", 0)[0]
+        session.store.put_fold(some_result(changed_spec(spec, **changes), wall_time=seconds))
 
-    assert planned(timing("triplet", 9.0, embedding_size=3), timing("triplet", 9.0, dataset="other")) == [None, None]
-    assert planned(timing("triplet", 3.0, fold=2), timing("triplet", 5.0, seed=9)) == [4.0, 4.0]
-    assert planned(timing("contrastive", 5.0)) == [5.0, 4.0]
+    def seconds():
+        return [one.seconds_each for one in plan(session, session.store, session.store.timings)]
+
+    def said():
+        text = io.StringIO()
+        say_what_is_to_do(session, 2, Console(file=text, width=300))
+        return text.getvalue()
+
+    measured("triplet", 9.0, embedding_size=3)
+    measured("triplet", 9.0, dataset="other")
+    assert seconds() == [None, None]
+    assert said().startswith("at most 384 trainings, 0 in the store; how long they take is not known; `plan")
+    measured("triplet", 3.0, fold=2)
+    measured("triplet", 5.0, seed=9)
+    assert seconds() == [4.0, 4.0]
+    assert said().startswith("at most 384 trainings, 0 in the store; about 12 min left, 2 at a time, by")
+    measured("contrastive", 5.0)
+    assert seconds() == [5.0, 4.0]
 
 
 @pytest.fixture
@@ -116,6 +122,17 @@ def test_an_experiment_gets_the_name_that_is_asked_for_with_its_panels(say, tmp_
     assert "a_1/other: A tiny" in both
     for name, said in (("quickstart", "is an experiment or a table of the suite"), ("a/b", "use letters, digits and")):
         refused(ask("plan", "tiny.yaml", "--name", name, capsys=capsys, monkeypatch=monkeypatch), said)
+
+
+def test_a_plan_does_not_import_torchs_compiler_which_takes_seconds(tmp_path):
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    code = (
+        "import sys, contextlib; from reproduce.commands.cli import main; sys.argv[1:] = ['plan', 'tiny.yaml']\n"
+        "with contextlib.suppress(SystemExit): main()\n"
+        "print([name for name in ('torch._dynamo', 'torch._inductor', 'matplotlib') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.stdout.endswith("\n[]\n"), done
 
 
 def test_a_plan_names_what_a_run_needs(say):

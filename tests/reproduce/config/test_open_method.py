@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from optuna.distributions import FloatDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
+from protocols.search.space import within_budget
 from reproduce.commands.new import write_method
 from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.errors import InputError
@@ -47,9 +48,43 @@ def test_ranges_replace_the_cards_bounds(tmp_path):
     space = {p.target: p for p in open_method(written(tmp_path, search=search), load_card("cosface")).space}
     assert (space["loss.scale"].low, space["loss.scale"].high) == (1.0, 2.0)
     assert (space["loss.margin"].low, space["loss.margin"].high) == (0.0, 1.0)
-    search["ranges"] = {"cosface": {"loss_optimizer.lr": {"low": 1e-4, "high": 1e-2}}}
-    space = {p.target: p for p in open_method(written(tmp_path, search=search), load_card("cosface")).space}
-    assert space["loss_optimizer.lr"].distribution() == FloatDistribution(1e-4, 1e-2, log=True), "the card's scale"
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "change", "distribution"),
+    [
+        ("cosface", "loss_optimizer.lr", {"low": 1e-4, "high": 1e-2}, FloatDistribution(1e-4, 1e-2, log=True)),
+        ("cosface", "loss_optimizer.lr", {"low": 1e-4}, FloatDistribution(1e-4, 1.0, log=True)),
+        ("cosface", "loss.margin", {"step": 0.25}, FloatDistribution(0, 1, step=0.25)),
+        ("cosface", "loss.margin", {"scale": "log", "low": 0.1}, FloatDistribution(0.1, 1.0, log=True)),
+        ("cosface", "loss.scale", {"scale": "int", "low": 1, "high": 9, "step": 2}, IntDistribution(1, 9, step=2)),
+        ("cosface", "loss.margin", {"choices": [0.1, "x"]}, CategoricalDistribution([0.1, "x"])),
+        ("fastap", "loss.num_bins", {"choices": [5, 10]}, CategoricalDistribution([5, 10])),
+        ("fastap", "loss.num_bins", {"low": 2, "high": 8, "step": 3}, IntDistribution(2, 8, step=3)),
+    ],
+)
+def test_ranges_change_what_they_name_and_leave_the_rest_to_the_card(tmp_path, method, target, change, distribution):
+    experiment = written(tmp_path, search={"trials": 50, "ranges": {method: {target: change}}})
+    space = open_method(experiment, load_card(method)).space
+    (found,) = (parameter for parameter in space if parameter.target == target)
+    assert found.distribution() == distribution
+    assert not within_budget((found,), 50)[0][0].exhaustive
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"scale": "linear", "low": 2.0}, "loss.margin: the range is 2.0 to 1.0; give low < high"),
+        ({"scale": "log"}, "loss.margin: a log scale needs low > 0"),
+        ({"choices": [0.1], "high": 0.2}, "loss.margin: needs either choices or a scale of numbers with low and high"),
+        ({"scale": "choice"}, "loss.margin: needs either choices or a scale of numbers with low and high"),
+        ({"step": 0.3}, "loss.margin: high must be low and 1 to 999 whole steps of 0.3"),
+    ],
+)
+def test_a_changed_range_that_does_not_fit_the_card_gives_one_line(tmp_path, change, said):
+    experiment = written(tmp_path, search={"trials": 2, "ranges": {"cosface": {"loss.margin": change}}})
+    with pytest.raises(InputError, match=f"^search.ranges of method 'cosface': {said}"):
+        open_method(experiment, load_card("cosface"))
 
 
 def test_the_networks_learning_rate_is_searched_for_every_method_with_a_loss(tmp_path):

@@ -36,7 +36,9 @@ def complaint(path: Path) -> str:
     ("content", "said"),
     [
         ("title: a\nspeed: 3\n", "unknown key 'speed'; remove it or correct its spelling"),
-        ("title: a\ninner: {count: 2, cuont: 3}\n", "unknown key 'inner.cuont'"),
+        ("title: a\ninner: {count: 2, cuont: 3}\n", "unknown key 'inner.cuont'; did you mean count?"),
+        ("title: a\ninner: count\n", "key 'inner': needs keys and values, as in {key: value}, found 'count'"),
+        ("title: a\nvalues: 3\n", "key 'values': needs a list, as in [first, second], found 3"),
         ("inner: {count: 2}\n", "key 'title' is missing"),
         ("title: a\ninner: {count: 0}\n", "key 'inner.count': input should be greater than or equal to 1, found 0"),
         ("title: a\ninner: {count: many}\n", "key 'inner.count'"),

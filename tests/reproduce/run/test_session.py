@@ -115,6 +115,11 @@ def test_a_session_has_the_experiments_setup(where):
     assert nothing_searched.ranges == {}
 
 
+def fixed(target, value):
+    arguments = {"fixed_params": {target: value}, "base_sampler": {"name": "RandomSampler"}}
+    return {"search__sampler": {"name": "PartialFixedSampler", "arguments": arguments}}
+
+
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
@@ -141,6 +146,11 @@ def test_a_session_has_the_experiments_setup(where):
         ),
         ({"metrics": ["recall@1000000"]}, "recall@1000000: the test has only 1497 references, so every query would be"),
         ({"search__sampler": {"name": "BruteForceSampler"}}, "search.sampler: BruteForceSampler: "),
+        (
+            fixed("loss.pos_margn", 0.1),
+            "fixed_params: there is no searched 'loss.pos_margn'; searched here are loss.pos",
+        ),
+        (fixed("loss.pos_margin", 9), "search.sampler: fixed_params: loss.pos_margin 9 is outside its range"),
     ],
 )
 def test_an_experiment_that_cannot_be_opened_gives_one_line(where, overrides, said):

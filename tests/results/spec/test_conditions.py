@@ -128,7 +128,7 @@ def test_planned_looks_are_part_of_the_identity_and_the_look_that_was_reached_is
     )
     assert {"until_decided", "default"}.isdisjoint(plain.model_dump(mode="json")["search"])
     assert three.search.searches == 3
-    assert Experiment.model_validate(five.model_dump(mode="json")) == five == three.with_searches(5)
+    assert Experiment.model_validate(five.model_dump(mode="json")) == five == three.with_search(searches=5)
     names = [one.fingerprint("rows", "data") for one in (plain, three, five)]
     assert names[0] != names[1] == names[2]
     for wrong in ({"searches": 7}, {"trials": 0}):
