@@ -69,9 +69,8 @@ class RunProgress(Progress):
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
         """Count a training, or show a test score."""
         if isinstance(outcome, RunRecord):
-            search = f" of search {outcome.search + 1}" if outcome.search else ""
             score = f"separated MAP@R {outcome.separated.map_at_r:.4f}"
-            self._note(method, f"run {outcome.run + 1}{search} tested, {score}", say=not from_store)
+            self._note(method, f"{outcome.name} tested, {score}", say=not from_store)
             return
         assert not isinstance(job, EvaluateJob)
         (self.found if from_store else self.made)[method] += 1

@@ -81,7 +81,7 @@ def fit_model(
     description = {
         "note": UNTESTED,
         **run_description(run),
-        "run": [one.record.run for one in runs],
+        "run": [one.record.run + 1 for one in runs],
         "run_fingerprint": [one.record.fingerprint for one in runs],
         "trained_on": {"data_fingerprint": dataset.fingerprint, "classes": classes, "samples": samples},
         "epochs": epochs,
@@ -93,7 +93,7 @@ def fit_model(
     dataset.contents.save(folder / SEEN)
     difference = write_portable([like], [weights], description, folder, onnx=onnx)
     said = (
-        f"the setting of search {run.record.search}, trained on all {classes} classes ({samples:,} images or rows) for "
+        f"the setting of search {run.record.search + 1}, trained on all {classes} classes ({samples:,} images or rows) for "
         f"{epochs} epochs: the mean of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
     )
     if like.method.loss is not None and (worse := sum(not one.beats_untrained for one in trainings)):

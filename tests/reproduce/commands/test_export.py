@@ -78,7 +78,7 @@ def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_
     assert about["test"] == record.concatenated.model_dump()
     assert [model["fingerprint"] for model in about["models"]] == list(record.fold_fingerprints)
     assert not {"fold", "seed", "train_classes"} & about["spec"].keys()
-    assert about["note"].startswith("The ensemble of the 2 folds' models of tiny, contrastive, run 0")
+    assert about["note"].startswith("The ensemble of the 2 folds' models of tiny, contrastive, run 1")
     assert (tmp_path / "ensemble" / "NOTE.txt").read_text().startswith(about["note"] + "\n")
     assert list(torch.load(tmp_path / "ensemble" / "model.pt", weights_only=True)) == ["fold_0", "fold_1"]
 
@@ -155,8 +155,8 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
     ("asked", "said"),
     [
         (("model", "huge", "--method", "contrastive"), "no experiment 'huge' in runs/store.sqlite; it holds: tiny"),
-        ((*MODEL, "--run", "3"), "tiny: there is no tested run 3 of search 0 of 'contrastive'"),
-        ((*MODEL, "--fold", "2"), "run 0: there is no fold 2; the folds are 0, 1, counted from 0"),
+        ((*MODEL, "--run", "3"), "tiny: there is no tested run 3 of search 1 of 'contrastive'"),
+        ((*MODEL, "--fold", "2"), "run 1: there is no fold 2; the folds are 0, 1, counted from 0"),
         (EMBEDDINGS, "folder: give the folder of its images with --data FOLDER"),
         ((*MODEL, "--artifacts", "elsewhere"), "fold 0: the weights file elsewhere"),
         (("runs", "--format", "xml"), "'xml' is not one of 'parquet', 'csv'"),

@@ -62,13 +62,13 @@ def test_one_experiment_must_be_named_with_its_panel(store):
 def test_a_run_of_a_repeated_search_is_found_by_both_numbers(store):
     runs = [some_run(run=0, search=search, fingerprint="another") for search in range(2)]
     put_experiment(store, "id of quickstart", "quickstart", some_summary(), runs)
-    assert find_runs(store, "quickstart", "triplet", 0, 0)[0].record == runs[0]
-    second = find_runs(store, "quickstart", "triplet", 1, 0)[0]
-    assert (second.record, second.called) == (runs[1], "quickstart, triplet, run 0 of search 1")
+    assert find_runs(store, "quickstart", "triplet", 1, 1)[0].record == runs[0]
+    second = find_runs(store, "quickstart", "triplet", 2, 1)[0]
+    assert (second.record, second.called) == (runs[1], "quickstart, triplet, run 1 of search 2")
     with pytest.raises(
-        InputError, match=r"no tested run 0 of search 2 of 'triplet'; there are .*triplet \(search 1, run 0\)"
+        InputError, match=r"no tested run 1 of search 3 of 'triplet'; there are .*triplet \(search 2, run 1\)"
     ):
-        find_runs(store, "quickstart", "triplet", 2)
+        find_runs(store, "quickstart", "triplet", 3)
 
 
 IDENTITIES = ("abcd1234" + "0" * 24, "abcd5678" + "0" * 24, "e" * 32)
