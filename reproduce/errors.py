@@ -31,10 +31,16 @@ def all_of(items: Iterable[_Item], make: Callable[[_Item], _Made]) -> list[_Made
     return made
 
 
-def nearest_first(name: str, known: Iterable[str]) -> str:
-    """Join known names, sorted, but those that look like a misspelt one first."""
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Ask for those of the known names that look like a misspelt one, as in `did you mean a? `; empty without any."""
+    near = " or ".join(get_close_matches(name, list(known)))
+    return f"did you mean {near}? " if near else ""
+
+
+def known_names(name: str, known: Iterable[str]) -> str:
+    """List known names, sorted, behind those that look like the misspelt one."""
     names = sorted(known)
-    return ", ".join(dict.fromkeys([*get_close_matches(name, names), *names])) or "none"
+    return f"{did_you_mean(name, names)}there are {', '.join(names) or 'none'}"
 
 
 def read_text(path: Path) -> str:

@@ -4,7 +4,6 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from reproduce.errors import InputError, read_text
+from reproduce.errors import InputError, did_you_mean, read_text
 from results.values import flat
 from results.wording import first_line
 
@@ -119,8 +118,7 @@ def named_file(name: str, folder: Path, what: str) -> Path:
         return Path(name)
     if (path := folder / f"{name}.yaml").is_file():
         return path
-    near = ", ".join(get_close_matches(name, names_in(folder)))
-    meant = f"did you mean {near}? " if near else ""
+    meant = did_you_mean(name, names_in(folder))
     raise InputError(f"unknown {what} {name!r}; {meant}`reproduce {what}s` lists all; or give the path of a .yaml file")
 
 

@@ -93,8 +93,8 @@ def fit_model(
     dataset.contents.save(folder / SEEN)
     difference = write_portable([like], [weights], description, folder, onnx=onnx)
     said = (
-        f"the setting of search {run.record.search + 1}, trained on all {classes} classes ({samples:,} images or rows) for "
-        f"{epochs} epochs: the mean of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
+        f"the setting of search {run.record.search + 1}, trained on all {classes} classes ({samples:,} images or rows) "
+        f"for {epochs} epochs: the mean of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
     )
     if like.method.loss is not None and (worse := sum(not one.beats_untrained for one in trainings)):
         said += f"; {worse} of its {len(trainings)} trainings did not beat the untrained network (`--method untrained`)"

@@ -40,11 +40,11 @@ def test_names_panels_and_paths_are_found(store, asked, expected):
 
 
 def test_an_unknown_experiment_gives_one_line_with_the_stored_names(store):
-    held = "quickstart, both/small, both/wide, proxy_gml_table2/cub, quickstart_too"  # The nearest first.
+    held = "both/small, both/wide, proxy_gml_table2/cub, quickstart, quickstart_too"
     for look_up in (lambda: find_experiments(store, ["quickstart", "quick"]), lambda: find_experiment(store, "quick")):
         with pytest.raises(InputError) as error:
             look_up()
-        assert str(error.value) == f"no experiment 'quick' in {store.url}; it holds: {held}"
+        assert str(error.value) == f"no experiment 'quick' in {store.url}; did you mean quickstart? there are {held}"
     with pytest.raises(InputError, match=r"quickstart_too; try another$"):
         find_experiments(store, ["both/none"], "; try another")
 
