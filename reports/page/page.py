@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from reports.headline import headline
 from reports.page.figures import Drawn, page_figures
 from reports.page.material import Material, version
+from reports.page.methods_section import methods_section
 from reports.page.ranking import ranking
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join, published_layout
@@ -91,6 +92,7 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
             for key, value in flat(measured.summary.experiment.without_folder())
             if value not in ([], None)
         },
+        "methods_section": methods_section(measured) if measured.records else "",
         "environments": environments,
         "environment_of": numbers,
         "commits": sorted({run.provenance.commit for run in measured.records} - {"unknown"}),

@@ -125,11 +125,11 @@ def test_a_session_has_the_experiments_setup(where):
         ({"search__enqueue": [{"loss.pos_margin": 3.0}]}, "search.enqueue: loss.pos_margin 3.0 is outside its range"),
         (
             {"search__enqueue": [{"loss.neg_margn": 0.5}]},
-            "search.enqueue: there is no searched 'loss.neg_margn'; searched here are loss.neg_margin, loss",
+            "search.enqueue: there is no searched 'loss.neg_margn'; did you mean loss.neg_margin or loss",
         ),
         (
             {"methods": ["contrastive", "triplet"], "search__enqueue": [{"loss.neg_margin": 0.5, "loss.margin": 0.1}]},
-            "search.enqueue: no method searches loss.neg_margin and loss.margin; searched here are loss.margin",
+            "search.enqueue: no method searches loss.neg_margin and loss.margin; there are loss.margin",
         ),
         ({"metrics": ["recall@1000000"]}, "recall@1000000: the test has only 1497 references, so every query would be"),
         ({"search__sampler": {"name": "BruteForceSampler"}}, "search.sampler: BruteForceSampler: "),
