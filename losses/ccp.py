@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from pytorch_metric_learning import losses as pml_losses
-from pytorch_metric_learning.distances import CosineSimilarity, DotProductSimilarity, LpDistance
+from pytorch_metric_learning.distances import DotProductSimilarity, LpDistance
 from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
 from pytorch_metric_learning.reducers import AvgNonZeroReducer, MultipleReducers
 from torch import Tensor, nn
@@ -292,9 +292,7 @@ def _check_base(base_loss: Any) -> None:
     require_references(CCPLoss, base_loss)
     distance = getattr(base_loss, "distance", None)
     if getattr(distance, "normalize_embeddings", False):
-        # Cosines of other than unit vectors are products, for which the library has a class of its own.
-        remedy = DotProductSimilarity if isinstance(distance, CosineSimilarity) else type(distance)
         raise ValueError(
             f"CCPLoss compares vectors of length 1 or less, but {type(base_loss).__name__} normalises them; "
-            f"give it distance={remedy.__name__}(normalize_embeddings=False)"
+            "give it a distance with normalize_embeddings=False, such as DotProductSimilarity"
         )

@@ -118,8 +118,7 @@ class Schedule:
         seed: int = 0,
     ) -> None:
         self.loss = loss if isinstance(loss, TrainingPlugin) else TrainingPlugin()
-        self.step, self.batch_size = 0, batch_size
-        self.training_images = len(labels)
+        self.step, self.batch_size, self.training_images = 0, batch_size, len(labels)
         self.steps_per_epoch = steps_per_epoch or max(1, self.training_images // batch_size)
         self.warmup_epochs = self.loss.needs.warmup_epochs if warmup_epochs is None else warmup_epochs
         trunk = getattr(model, "trunk", None) if trunk is None else trunk

@@ -37,10 +37,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near}? " if near else ""
 
 
-def known_names(name: str, known: Iterable[str]) -> str:
-    """List known names, sorted, behind those that look like the misspelt one."""
-    names = sorted(known)
-    return f"{did_you_mean(name, names)}there are {', '.join(names) or 'none'}"
+def unknown(fault: str, name: str, known: Iterable[str], command: str, hint: str = "") -> InputError:
+    """Return the error for a name that is not known; the command lists all that are."""
+    return InputError(f"{fault}; {did_you_mean(name, known)}`reproduce {command}` lists all{hint}")
 
 
 def read_text(path: Path) -> str:

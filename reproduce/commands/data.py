@@ -140,18 +140,15 @@ def _say_what_they_are_enough_for(dataset: str, components: int, console: Consol
     """Say which experiments of the suite want more principal components than the training samples of a fold have."""
     from reproduce.config.experiment_file import experiment_names, load_experiments
 
-    panels = (panel for name in experiment_names() for panel in load_experiments(name, {}).items())
-    sizes = {
-        name: one.conditions.embedding_size if one.conditions.embedder.init == "pca" else 0
-        for name, one in panels
-        if one.dataset.name == dataset
-    }
-    if enough := [name for name, size in sizes.items() if size <= components]:
-        say(console, f"enough for the experiments {', '.join(enough)}")
-    for name, size in sizes.items():
-        if size > components:
+    enough, panels = [], (panel for name in experiment_names() for panel in load_experiments(name, {}).items())
+    for name, one in (panel for panel in panels if panel[1].dataset.name == dataset):
+        if one.conditions.embedder.init != "pca" or (size := one.conditions.embedding_size) <= components:
+            enough.append(name)
+        else:
             needed = f"starts from {size} principal components, and so few samples have {components:,}"
             say(console, f"not for {name}, which {needed}; give it --set embedding_size={components} or less")
+    if enough:
+        say(console, f"enough for the experiments {', '.join(enough)}")
 
 
 def _check_features(dataset: Dataset, console: Console) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.options import STORE, StoreAt
-from reproduce.errors import InputError, known_names
+from reproduce.errors import unknown
 from reproduce.terminal import output_console, say, show_rows
 
 _LATEST_FAILURES = 5
@@ -118,7 +118,7 @@ def coverage(
     from results.published.tables import published_tables
 
     if table is not None and table not in published_tables():
-        raise InputError(f"no published table {table!r}; {known_names(table, published_tables())}")
+        raise unknown(f"no published table {table!r}", table, published_tables(), "table")
     rows = covered_rows()
     if table is not None:
         drawn = []

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from reproduce.errors import InputError, did_you_mean, read_text
+from reproduce.errors import InputError, read_text, unknown
 from results.values import flat
 from results.wording import first_line
 
@@ -118,8 +118,8 @@ def named_file(name: str, folder: Path, what: str) -> Path:
         return Path(name)
     if (path := folder / f"{name}.yaml").is_file():
         return path
-    meant = did_you_mean(name, names_in(folder))
-    raise InputError(f"unknown {what} {name!r}; {meant}`reproduce {what}s` lists all; or give the path of a .yaml file")
+    path_too = "; or give the path of a .yaml file"
+    raise unknown(f"unknown {what} {name!r}", name, names_in(folder), f"{what}s", path_too)
 
 
 def names_in(folder: Path) -> list[str]:

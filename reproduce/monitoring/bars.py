@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -21,11 +20,10 @@ _LINE_SECONDS = 30.0
 
 
 class Bars(RichProgress):
-    """Shows one bar per task on a terminal. Use it as a context manager; `clock` is as in `RunProgress`."""
+    """Shows one bar per task on a terminal. Use it as a context manager."""
 
-    def __init__(self, console: Console, clock: Callable[[], float] | None = None) -> None:
-        quiet = not console.is_terminal
-        super().__init__(*_COLUMNS, console=console, transient=True, disable=quiet, get_time=clock)
+    def __init__(self, console: Console) -> None:
+        super().__init__(*_COLUMNS, console=console, transient=True, disable=not console.is_terminal)
 
     def of(self, what: str) -> Progress:
         """Add a task, and return a function that takes the amounts done and in total and moves its bar.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.strict_yaml import short_name
-from reproduce.errors import InputError, known_names
+from reproduce.errors import InputError, unknown
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord
 from results.store.store import Start, Store
@@ -56,7 +56,7 @@ def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list
             of_identity = [start for start in starts if start.fingerprint.startswith(name)]
             matches = of_identity if len(of_identity) == 1 else []
         if not matches:
-            raise InputError(f"no experiment {name!r} in {store.url}; {known_names(name, latest)}{hint}")
+            raise unknown(f"no experiment {name!r} in {store.url}", name, latest, "status", hint)
         found |= {match.fingerprint: match for match in matches}
     return list(found.values())
 

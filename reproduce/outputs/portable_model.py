@@ -137,8 +137,7 @@ def _use_of(spec: FoldSpec) -> str:
     meaning = "`features` are float32 or float16 (n, c), the rows of the features file."
     if spec.conditions.trunk.name != NO_TRUNK:
         inputs, modules = "torch.stack([preprocess(Image.open(file)) for file in files])", _OF_PICTURES
-        meaning = f"`files` are pictures; `preprocess` makes uint8 RGB (3, {spec.conditions.images.crop}, "
-        meaning += f"{spec.conditions.images.crop}) of one. The model normalises the colours itself."
+        meaning = "`files` are pictures, which `preprocess` resizes and crops. The model normalises their colours."
     return (
         f'import {modules}\nmodel = torch.export.load("model.pt2").module()\nembeddings = model({inputs})\n\n'
         f"{meaning} Embeddings are normalised, float32 (n, d).\n"

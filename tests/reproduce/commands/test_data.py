@@ -73,7 +73,8 @@ def test_all_faults_of_a_folder_are_named_at_once(say, tmp_path):
     assert "left out: 1 image(s) that cannot be decoded (class_5/0.png)" in left.out
     assert "left out: 1 class(es) with fewer than 2 images (class_2)" in left.out
     assert left.out.endswith("mine: usable\n")
-    assert "enough for the experiments folder, folder_tiny, reality_check/handwriting\nnot for folder_sm" in left.out
+    assert "\nnot for folder_small, which starts from 128 principal components" in left.out
+    assert "\nenough for the experiments folder, folder_tiny, reality_check/handwriting\n" in left.out
     few = image_folders.make_folder(tmp_path / "few", classes=15, per_class=2)
     refused(say("data", "check", "folder", "--data", str(few)), "15 classes: the MLRC split needs at least 16")
 

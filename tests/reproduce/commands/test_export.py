@@ -91,7 +91,7 @@ def test_the_lines_of_the_note_load_the_model_without_the_suite(export, tiny_run
     note = (tmp_path / "model" / "NOTE.txt").read_text()
     _, lines, meaning = note.rstrip().split("\n\n")
     assert len(lines.splitlines()) == 5
-    assert meaning.startswith("`files` are pictures; `preprocess` makes uint8 RGB (3, 16, 16) of one.")
+    assert meaning.startswith("`files` are pictures, which `preprocess` resizes and crops.")
     files = [str(tiny_run / "images" / file) for file in pd.read_csv(tmp_path / "e" / "labels.csv")["file"]]
     code = f"files = {files}\n{lines}\nimport numpy; numpy.save('found.npy', embeddings.numpy())"
     subprocess.run(
@@ -151,7 +151,10 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (("model", "huge", "--method", "contrastive"), "no experiment 'huge' in runs/store.sqlite; there are tiny"),
+        (
+            ("model", "huge", "--method", "contrastive"),
+            "no experiment 'huge' in runs/store.sqlite; `reproduce status` ",
+        ),
         ((*MODEL, "--run", "3"), "tiny: there is no tested run 3 of search 1 of 'contrastive'"),
         ((*MODEL, "--fold", "2"), "run 1: there is no fold 2; the folds are 0, 1, counted from 0"),
         (EMBEDDINGS, "folder: give the folder of its images with --data FOLDER"),

@@ -129,7 +129,7 @@ def test_a_session_has_the_experiments_setup(where):
         ),
         (
             {"methods": ["contrastive", "triplet"], "search__enqueue": [{"loss.neg_margin": 0.5, "loss.margin": 0.1}]},
-            "search.enqueue: no method searches loss.neg_margin and loss.margin; there are loss.margin",
+            "search.enqueue: no method searches loss.neg_margin and loss.margin; searched here are loss.margin",
         ),
         ({"metrics": ["recall@1000000"]}, "recall@1000000: the test has only 1497 references, so every query would be"),
         ({"search__sampler": {"name": "BruteForceSampler"}}, "search.sampler: BruteForceSampler: "),

@@ -52,9 +52,6 @@ def test_any_number_of_trainings_is_looked_up_at_once(store):
     assert store.fold_results([]) == {}
     assert store.finished_folds([]) == set()
     assert [one.iterations for one in store.trainings()] == [200] * 4
-    store.put_fold(some_result(some_spec(embedding_size=3), wall_time=1.0))
-    timed = [(one.conditions.embedding_size, one.trainings, one.seconds) for one in store.timings()]
-    assert sorted(timed) == [(3, 1, 1.0), (16, 4, 10.0)]
 
 
 def test_trainings_and_curves_are_read_back_as_frames(store):
