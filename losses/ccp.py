@@ -294,5 +294,5 @@ def _check_base(base_loss: Any) -> None:
     if getattr(distance, "normalize_embeddings", False):
         raise ValueError(
             f"CCPLoss compares vectors of length 1 or less, but {type(base_loss).__name__} normalises them; "
-            f"give it distance={type(distance).__name__}(normalize_embeddings=False)"
+            "give it a distance with normalize_embeddings=False, such as DotProductSimilarity"
         )

@@ -86,7 +86,7 @@ class Schedule:
     Make it after model and loss are on their device and before the first step.
 
     Args:
-        loss: the loss with hooks.
+        loss: the loss with hooks; one without, such as those of pytorch-metric-learning, needs none of these calls.
         model: the network without the loss; it maps a batch of inputs to raw embeddings (n, d).
         labels: class of every training image as 0..C-1, (n,). Their number is the length of a pass.
         batch_size: images per step.
@@ -106,7 +106,7 @@ class Schedule:
 
     def __init__(
         self,
-        loss: TrainingPlugin,
+        loss: nn.Module,
         model: nn.Module,
         labels: NDArray[np.int64] | Sequence[int] | Tensor,
         batch_size: int,
@@ -117,10 +117,10 @@ class Schedule:
         warmup_epochs: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.loss, self.step, self.batch_size = loss, 0, batch_size
-        self.training_images = len(labels)
+        self.loss = loss if isinstance(loss, TrainingPlugin) else TrainingPlugin()
+        self.step, self.batch_size, self.training_images = 0, batch_size, len(labels)
         self.steps_per_epoch = steps_per_epoch or max(1, self.training_images // batch_size)
-        self.warmup_epochs = loss.needs.warmup_epochs if warmup_epochs is None else warmup_epochs
+        self.warmup_epochs = self.loss.needs.warmup_epochs if warmup_epochs is None else warmup_epochs
         trunk = getattr(model, "trunk", None) if trunk is None else trunk
         if self.warmup_epochs and trunk is None:
             raise ValueError(
@@ -132,7 +132,7 @@ class Schedule:
         parameters = [p for p in model.parameters() if p.requires_grad]
         n_classes = int(max(labels)) + 1
         pool = self._without_images if images is None else SamplePool(model, images, labels, seed)
-        loss.bind(TrainingContext(parameters, n_classes, torch.Generator().manual_seed(seed), pool))
+        self.loss.bind(TrainingContext(parameters, n_classes, torch.Generator().manual_seed(seed), pool))
 
     def clock(self) -> Clock:
         """The progress of the training, as the hooks get it."""

@@ -16,10 +16,15 @@ def main() -> None:
     if sys.path[:1] == [os.getcwd()]:
         # `python -m` puts the current folder first, and half of all repositories have a module called `losses`.
         sys.path += [str(Path(__file__).resolve().parent.parent), sys.path.pop(0)]
-    from reproduce.commands.cli import main as run_command
+    try:
+        from reproduce.commands.cli import main as run_command
 
-    interrupts.imports_done()
-    run_command()
+        interrupts.imports_done()
+        run_command()
+    except ModuleNotFoundError as error:
+        remedy = "activate the environment that has it: source .venv/bin/activate (`make quickstart` makes it)"
+        print(f"error: this Python, {sys.executable}, has no package {error.name}; {remedy}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -31,10 +31,15 @@ def all_of(items: Iterable[_Item], make: Callable[[_Item], _Made]) -> list[_Made
     return made
 
 
-def nearest_first(name: str, known: Iterable[str]) -> str:
-    """Join known names, sorted, but those that look like a misspelt one first."""
-    names = sorted(known)
-    return ", ".join(dict.fromkeys([*get_close_matches(name, names), *names])) or "none"
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Ask for those of the known names that look like a misspelt one, as in `did you mean a? `; empty without any."""
+    near = " or ".join(get_close_matches(name, list(known)))
+    return f"did you mean {near}? " if near else ""
+
+
+def unknown(fault: str, name: str, known: Iterable[str], command: str, hint: str = "") -> InputError:
+    """Return the error for a name that is not known; the command lists all that are."""
+    return InputError(f"{fault}; {did_you_mean(name, known)}`reproduce {command}` lists all{hint}")
 
 
 def read_text(path: Path) -> str:

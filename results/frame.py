@@ -56,6 +56,11 @@ def _headline(kind: str, scores: Scores) -> Iterator[tuple[str, str, float]]:
     yield from ((kind, metric, getattr(scores, metric)) for metric in HEADLINE_METRICS)
 
 
+def _numbers(run: RunRecord) -> dict[str, int]:
+    """Numbers of run and search as people count them, from 1."""
+    return {"run": run.run + 1, "search": run.search + 1}
+
+
 class ExportedRun(NamedTuple):
     """A run with name and fingerprint of its experiment, which are empty, as all that follows, for a run in none."""
 
@@ -72,10 +77,10 @@ def runs_table(runs: Sequence[ExportedRun]) -> pd.DataFrame:
 
     The columns are experiment (its name), experiment_fingerprint (of all its settings), title, trials and searches of
     the experiment, settings (the run's hyperparameters as JSON), source_hash (of a user's classes), fingerprint,
-    dataset, method, run, search, seed, dimensions, wall_time (seconds), steps, the scores as `separated_map_at_r`,
-    `concatenated_map_at_r` and so on (fractions of 1), further metrics as `separated_recall@2` and so on, scores after
-    the last epoch as `last_epoch_map_at_r` and so on, commit and device. A metric that a run lacks is empty in its row;
-    one that all runs lack has no column.
+    dataset, method, run and search (counted from 1), seed, dimensions, wall_time (seconds), steps, the scores as
+    `separated_map_at_r`, `concatenated_map_at_r` and so on (fractions of 1), further metrics as `separated_recall@2`
+    and so on, scores after the last epoch as `last_epoch_map_at_r` and so on, commit and device. A metric that a run
+    lacks is empty in its row; one that all runs lack has no column.
     """
     scores = [{f"{kind}_{metric}": value for kind, metric, value in _measured(one.record)} for one in runs]
     rows = []
@@ -84,7 +89,7 @@ def runs_table(runs: Sequence[ExportedRun]) -> pd.DataFrame:
         names = map(SourceName.parse, sources_of_training(record.specs[0]))
         row["settings"] = json.dumps(record.hyperparameters, sort_keys=True)
         row["source_hash"] = " ".join(name.digest for name in names if name and name.digest)
-        row |= {name: getattr(record, name) for name in _RUN}
+        row |= {name: getattr(record, name) for name in _RUN} | _numbers(record)
         rows.append({**row, **of_run, "commit": record.provenance.commit, "device": record.provenance.device})
     known = dict.fromkeys([*_SCORES, *(name for of_run in scores for name in of_run)])
     ordered = sorted(known, key=lambda name: name.startswith("last_epoch"))
@@ -98,7 +103,7 @@ def class_scores_table(records: Iterable[RunRecord]) -> pd.DataFrame:
     for record in records:
         if (classes := record.class_scores) is None:
             continue
-        run = {name: getattr(record, name) for name in ("fingerprint", *_PLACE)}
+        run = {name: getattr(record, name) for name in ("fingerprint", *_PLACE)} | _numbers(record)
         for rank, queries in enumerate(classes.queries):
             scores = [*_headline("separated", classes.separated[rank])]
             scores += _headline("concatenated", classes.concatenated[rank])

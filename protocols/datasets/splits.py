@@ -25,6 +25,8 @@ LEAST = 2
 MIN_CLASSES = 8 * LEAST
 """With fewer classes, floor(n / 8) is too small."""
 
+_REMEDY = "add classes, or check that --data names the folder that holds them"
+
 
 class SplitError(ValueError):
     """The split is not possible or not allowed: too few classes, unknown name, or a class with two uses."""
@@ -79,7 +81,7 @@ def mlrc_split(n_classes: int, trainval: int | None = None) -> ClassSplit:
         if n_classes < MIN_CLASSES:
             raise SplitError(
                 f"{n_classes} classes: the MLRC split needs at least {MIN_CLASSES}, or folds validate on only one "
-                "class, where every neighbour is right; add classes"
+                f"class, where every neighbour is right; {_REMEDY}"
             )
         name, n_trainval, n_validation = "mlrc", n_classes - n_classes // 2, n_classes // 8
     else:
@@ -87,7 +89,7 @@ def mlrc_split(n_classes: int, trainval: int | None = None) -> ClassSplit:
             raise SplitError(
                 f"{trainval} of {n_classes} classes for training and validation: the split needs at least "
                 f"{FOLDS * LEAST} of them, so that every fold has {LEAST} for validation, and {LEAST} others for the "
-                "test; add classes"
+                f"test; {_REMEDY}"
             )
         name, n_trainval, n_validation = "mlrc_conventional", trainval, trainval // FOLDS
     n_train = n_trainval - n_validation

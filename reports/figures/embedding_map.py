@@ -23,7 +23,7 @@ IMAGES_PER_CLASS = 30
 """Largest number of images of a test class in a map of test images on the page."""
 
 CAPTION_OF_TEST_IMAGES = (
-    f"Model of the first fold of run 0, up to {IMAGES_PER_CLASS} images of some test classes. Distances between groups "
+    f"Model of the first fold of run 1, up to {IMAGES_PER_CLASS} images of some test classes. Distances between groups "
     "have no meaning in t-SNE."
 )
 TSNE_NOTE = "t-SNE of cosine distances: only small distances have a meaning"

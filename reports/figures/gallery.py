@@ -12,7 +12,7 @@ from results.records.artifacts import FigureData
 
 CAPTION = (
     "Each row: an image of a class with a low MAP@R, then its nearest test images by the concatenated embeddings of "
-    "run 0. Only the hardest classes are shown; they are not typical."
+    "run 1. Only the hardest classes are shown; they are not typical."
 )
 _KEY = "nearest neighbours first, hardest classes first\n✓ solid: class of the query   ✗ dashed: another class"
 # From one image to the next; images have unit size.

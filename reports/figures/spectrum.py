@@ -8,7 +8,7 @@ from matplotlib.ticker import NullFormatter
 
 from reports.figures.style import GREY, FigureError, UndrawableError, legend_keys, new_figure, sign, styled
 
-CAPTION = "Model of the first fold of run 0, all test images."
+CAPTION = "Model of the first fold of run 1, all test images."
 
 
 @styled

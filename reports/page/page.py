@@ -19,6 +19,7 @@ from reports.tables.formats import WRITERS, to_html
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
+from results.findings.search import cut_offs
 from results.published.tables import published_table, published_tables
 from results.records.provenance import Provenance
 from results.values import flat
@@ -91,9 +92,9 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
             for key, value in flat(measured.summary.experiment.without_folder())
             if value not in ([], None)
         },
+        "cut_off": [sum(numbers) for numbers in zip((0, 0), *cut_offs(measured).values(), strict=True)],
         "environments": environments,
         "environment_of": numbers,
-        "commits": sorted({run.provenance.commit for run in measured.records} - {"unknown"}),
         "version": version(),
     }
 

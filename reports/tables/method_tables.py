@@ -43,7 +43,7 @@ def hyperparameters(found: Answer, published: PublishedSettings | None = None) -
         theirs = (published or {}).get(key, {})
         for search in sorted({run.search for run in all_runs}):
             runs = [run for run in all_runs if run.search == search]
-            title = f"{titles[key]}, search {search}" if measured.repeats_searches else titles[key]
+            title = f"{titles[key]}, search {search + 1}" if measured.repeats_searches else titles[key]
             means = validation_scores(measured, runs)
             score = student_t_interval(means) if means else None
             for index, (name, setting) in enumerate(runs[0].hyperparameters.items()):

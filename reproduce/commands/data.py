@@ -131,11 +131,27 @@ def _say_split(listing: ImageListing, console: Console) -> ClassSplit:
         console,
         f"a run tests {len(split.test):,} classes ({int(counts[list(split.test)].sum()):,} samples); a fold trains on "
         f"{len(fold.train):,} classes and validates on {len(fold.validation):,}, with {fewest:,} training samples at "
-        f"least, which have at most {fewest - 1:,} principal components",
+        "least",
     )
     if queries := note_on_queries(listing, split.test):
         say(console, queries)
+    _say_what_they_are_enough_for(listing.name, fewest - 1, console)
     return split
+
+
+def _say_what_they_are_enough_for(dataset: str, components: int, console: Console) -> None:
+    """Say which experiments of the suite want more principal components than the training samples of a fold have."""
+    from reproduce.config.experiment_file import experiment_names, load_experiments
+
+    enough, panels = [], (panel for name in experiment_names() for panel in load_experiments(name, {}).items())
+    for name, one in (panel for panel in panels if panel[1].dataset.name == dataset):
+        if one.conditions.embedder.init != "pca" or (size := one.conditions.embedding_size) <= components:
+            enough.append(name)
+        else:
+            needed = f"starts from {size} principal components, and so few samples have {components:,}"
+            say(console, f"not for {name}, which {needed}; give it --set embedding_size={components} or less")
+    if enough:
+        say(console, f"enough for the experiments {', '.join(enough)}")
 
 
 def _check_features(dataset: Dataset, console: Console, scoring: Progress) -> None:

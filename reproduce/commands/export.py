@@ -27,13 +27,13 @@ app = typer.Typer(
 )
 
 MethodKey = Annotated[str, typer.Option("--method", help="Name of the method, as `reproduce methods` lists it.")]
-RunNumber = Annotated[int, typer.Option("--run", help="Number of the reproduction, counted from 0.")]
+RunNumber = Annotated[int, typer.Option("--run", min=1, help="Number of the reproduction, from 1.")]
 SearchNumber = Annotated[
     int | None,
     typer.Option(
         "--search",
-        help="Number of the search that the run belongs to, counted from 0. Default: the one that found the best "
-        "validation score.",
+        min=1,
+        help="Number of the search that the run belongs to, from 1. Default: the one with the best validation score.",
     ),
 ]
 FoldNumber = Annotated[
@@ -48,7 +48,7 @@ def model(
     name: StoredName,
     method: MethodKey,
     to: NewFolder,
-    run: RunNumber = 0,
+    run: RunNumber = 1,
     search: SearchNumber = None,
     fold: FoldNumber = None,
     store: StoreAt = STORE,
@@ -106,7 +106,7 @@ def embeddings(
     name: StoredName,
     method: MethodKey,
     to: NewFolder,
-    run: RunNumber = 0,
+    run: RunNumber = 1,
     search: SearchNumber = None,
     fold: FoldNumber = None,
     data: DataFolder = None,

@@ -8,7 +8,7 @@ from typing import Annotated, get_args
 import typer
 
 from reproduce.commands.options import STORE, StoreAt
-from reproduce.errors import InputError, nearest_first
+from reproduce.errors import unknown
 from reproduce.terminal import output_console, say, show_rows
 
 _LATEST_FAILURES = 5
@@ -117,7 +117,7 @@ def coverage(
     from results.published.tables import Reproducibility, covered_rows, published_tables
 
     if table is not None and table not in published_tables():
-        raise InputError(f"no published table {table!r}; there are {nearest_first(table, published_tables())}")
+        raise unknown(f"no published table {table!r}", table, published_tables(), "table")
     if table is not None:
         lines = []
         for row in covered_rows(table):

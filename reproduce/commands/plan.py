@@ -1,8 +1,7 @@
-"""`plan`: shows the trainings of an experiment, and how long they take if that is known."""
+"""`plan`: shows the trainings of an experiment, and how long they take at a given rate."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,7 +47,7 @@ def plan(
 ) -> None:
     """Show the trainings of an experiment, how many of them are in the store, and what differences it can show.
 
-    The time comes from trainings in the store under the same conditions, or from --rate; else it is not known. Without
+    With --rate it says how long the others take at most; a run shows the time left from its own trainings. Without
     --data the plan uses the dataset's published counts.
     """
     from reproduce.run import forecast
@@ -60,10 +59,9 @@ def plan(
     at_a_time = workers or default_workers(check_device(device))
     where = storage_paths(store, artifacts, cache)
     opened = existing_store(store, artifacts)
-    timings = functools.cache(opened.timings) if opened else tuple
     for opened_session in open_sessions(choices.experiments(experiment), where, console, choices.weights, plan=True):
         *_, session = opened_session.looks()
-        show_plan(forecast.plan(session, opened, timings), rate, at_a_time, session, console)
+        show_plan(forecast.plan(session, opened), rate, at_a_time, session, console)
         show_needs(session, console)
         show_budget(session, opened, console)
 
@@ -71,7 +69,7 @@ def plan(
 def show_plan(
     plans: Sequence[MethodPlan], rate: float | None, workers: int, session: Session, console: Console
 ) -> None:
-    """Print the number of trainings, how many of them are in the store, and the time left if it is known."""
+    """Print the number of trainings, how many of them are in the store, and the time left at the rate."""
     from reproduce.run.forecast import expectation
 
     counts = ("trainings", "in store", "to do", "steps each, at most")
@@ -80,7 +78,7 @@ def show_plan(
     ]
     title = f"{session.name}: {session.experiment.title}"
     show_rows(title, ("method", *counts), rows, right=counts, console=console)
-    say(console, expectation(plans, workers, session.experiment.search, rate))
+    say(console, expectation(plans, session.experiment.search, rate, workers))
 
 
 def show_needs(session: Session, console: Console) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -43,13 +42,13 @@ def say_what_is_replaced(session: Session, console: Console) -> None:
         say(console, f"note: `table {session.name}` will show this run; {told}. --name NAME keeps names apart")
 
 
-def say_what_is_to_do(session: Session, workers: int, console: Console) -> None:
-    """Say how many trainings there are, and how long they take if the store tells. Nothing is said if none is left."""
+def say_what_is_to_do(session: Session, console: Console) -> None:
+    """Say how many trainings there are; nothing is said if none is left."""
     from reproduce.run.forecast import expectation, plan
 
-    plans = plan(session, session.store, functools.cache(session.store.timings))
+    plans = plan(session, session.store)
     if any(method.to_do for method in plans):
-        say(console, expectation(plans, workers, session.experiment.search))
+        say(console, expectation(plans, session.experiment.search))
 
 
 @with_choices
@@ -75,7 +74,7 @@ def run(
         start_importing()  # On a GPU machine the imports of processes take seconds, as those of this one do.
     from reproduce.monitoring.trackers import tensorboard_folder
     from reproduce.run import run_experiment
-    from reproduce.run.devices import check_device, default_workers
+    from reproduce.run.devices import check_device
     from reproduce.run.open_sessions import open_sessions
     from reproduce.storage import storage_paths
 
@@ -91,9 +90,7 @@ def run(
         say_what_is_replaced(opened, console)
         started, made = time.perf_counter(), 0
         for session in opened.looks():
-            # A cluster's number of workers and their speed are not known before it is open.
-            if ray is None:
-                say_what_is_to_do(session, workers or default_workers(features_on), console)
+            say_what_is_to_do(session, console)
             finished = run_experiment.run(session, start_executor, console, tracked)
             made += finished.made
             if finished.answer.decided or finished.failed:

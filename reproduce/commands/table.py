@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from reproduce.commands.options import STORE, Format, StoreAt
-from reproduce.errors import InputError, nearest_first, read_text
+from reproduce.errors import InputError, read_text, unknown
 from reproduce.storage import existing_store, opened_store
 from reproduce.terminal import output_console, print_table, say
 
@@ -98,7 +98,7 @@ def _published(name: str, store_location: str) -> Table:
     from results.published.tables import published_table, published_tables
 
     if name not in published_tables():
-        raise InputError(f"no published table {name!r}; there are {nearest_first(name, published_tables())}")
+        raise unknown(f"no published table {name!r}", name, published_tables(), "table")
     table, store = published_table(name), existing_store(store_location)
     if store is None:
         typer.echo(f"{store_location}: there is no store yet, so the table has no runs", err=True)

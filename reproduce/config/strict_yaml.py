@@ -4,7 +4,6 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from reproduce.errors import InputError, read_text
+from reproduce.errors import InputError, read_text, unknown
 from results.values import flat
 from results.wording import first_line
 
@@ -136,9 +135,8 @@ def named_file(name: str, folder: Path, what: str) -> Path:
         return Path(name)
     if (path := folder / f"{name}.yaml").is_file():
         return path
-    near = ", ".join(get_close_matches(name, names_in(folder)))
-    meant = f"did you mean {near}? " if near else ""
-    raise InputError(f"unknown {what} {name!r}; {meant}`reproduce {what}s` lists all; or give the path of a .yaml file")
+    path_too = "; or give the path of a .yaml file"
+    raise unknown(f"unknown {what} {name!r}", name, names_in(folder), f"{what}s", path_too)
 
 
 def names_in(folder: Path) -> list[str]:

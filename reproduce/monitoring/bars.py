@@ -1,4 +1,4 @@
-"""Progress of reading images, before a run begins, on a terminal; a log gets no lines of it."""
+"""Progress of reading images and the like, before a run begins: bars on a terminal, a line now and then in a log."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
+from results.wording import in_words
+
 if TYPE_CHECKING:
     from protocols.images.packing import Progress
 
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+
+_LINE_SECONDS = 30.0
+"""Time between two lines of a task in a log."""
 
 
 class Bars(RichProgress):
@@ -25,5 +30,14 @@ class Bars(RichProgress):
 
         The bar appears with the first progress.
         """
-        task = self.add_task(what, visible=False, total=None)
-        return lambda done, total: self.update(task, completed=done, total=total, visible=True)
+        task, last = self.add_task(what, visible=False, total=None), self.get_time()
+
+        def moved(done: int, total: int | None) -> None:
+            nonlocal last
+            self.update(task, completed=done, total=total, visible=True)
+            if not self.console.is_terminal and self.get_time() - last >= _LINE_SECONDS:
+                last, left = self.get_time(), in_words(self.tasks[task].time_remaining)
+                of_all = f" of {total:,}, time left {left}" if total else ""
+                self.console.print(f"{what}: {done:,}{of_all}", highlight=False)
+
+        return moved

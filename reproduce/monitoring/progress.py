@@ -27,7 +27,6 @@ class RunProgress(Progress):
         trainings: Returns how many trainings a method has at most, as far as its trials are known, given its key.
         titles: Titles of the methods.
         folds: Number of trainings of a trial.
-        clock: Returns the time in seconds; None takes the console's.
 
     Attributes:
         made: Number of trainings made in this run, by method.
@@ -35,12 +34,7 @@ class RunProgress(Progress):
     """
 
     def __init__(
-        self,
-        console: Console,
-        trainings: Callable[[str], int],
-        titles: Mapping[str, str],
-        folds: int,
-        clock: Callable[[], float] | None = None,
+        self, console: Console, trainings: Callable[[str], int], titles: Mapping[str, str], folds: int
     ) -> None:
         whole = Column(no_wrap=True)  # On a narrow terminal only the notes are broken over lines.
         super().__init__(
@@ -53,7 +47,6 @@ class RunProgress(Progress):
             transient=True,
             disable=not console.is_terminal,
             speed_estimate_period=_SPEED_FROM_SECONDS,
-            get_time=clock,
         )
         self._trainings, self.folds = trainings, folds
         self.totals = {key: trainings(key) for key in titles}
@@ -69,9 +62,8 @@ class RunProgress(Progress):
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
         """Count a training, or show a test score."""
         if isinstance(outcome, RunRecord):
-            search = f" of search {outcome.search + 1}" if outcome.search else ""
             score = f"separated MAP@R {outcome.separated.map_at_r:.4f}"
-            self._note(method, f"run {outcome.run + 1}{search} tested, {score}", say=not from_store)
+            self._note(method, f"{outcome.name} tested, {score}", say=not from_store)
             return
         assert not isinstance(job, EvaluateJob)
         (self.found if from_store else self.made)[method] += 1

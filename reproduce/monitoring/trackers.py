@@ -63,9 +63,9 @@ def write_training(folder: Path, job: TrainJob, result: FoldResult) -> None:
 def write_test(folder: Path, record: RunRecord) -> None:
     """Write the scores of a run to `test/`."""
     scores = {f"test/{kind}_{metric}": value for kind, metric, value in scores_of(record)}
-    of_run = {"protocol", "run", "search", "seed", "hyperparameters"}
-    settings = {"dataset": record.dataset, **record.model_dump(mode="json", include=of_run)}
-    _write(folder / "test" / f"run-{record.run}-{record.fingerprint[:8]}", settings, {}, scores)
+    of_run, numbers = {"protocol", "seed", "hyperparameters"}, {"run": record.run + 1, "search": record.search + 1}
+    settings = {"dataset": record.dataset, **numbers, **record.model_dump(mode="json", include=of_run)}
+    _write(folder / "test" / f"run-{record.run + 1}-{record.fingerprint[:8]}", settings, {}, scores)
 
 
 def _write(

@@ -78,13 +78,13 @@ def kept_weights(store: Store, run: StoredRun, spec: FoldSpec) -> dict[str, Tens
 
 
 def run_description(run: StoredRun) -> dict[str, Any]:
-    """Return from which run something was exported, for its description."""
+    """Return from which run something was exported, for its description; run and search are counted from 1."""
     record = run.record
     return {
         "experiment": run.experiment,
         "method": record.method,
-        "run": record.run,
-        "search": record.search,
+        "run": record.run + 1,
+        "search": record.search + 1,
         "run_fingerprint": record.fingerprint,
         "hyperparameters": record.hyperparameters,
     }

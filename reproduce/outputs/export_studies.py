@@ -55,7 +55,7 @@ def export_studies(
     names = []
     with writing_to(file), atomic_file(file.absolute()) as partial, _storage(partial) as storage:
         for (method, search), stored in finished.items():
-            names.append(f"{experiment.name} {method}" + (f" search {search}" if search else ""))
+            names.append(f"{experiment.name} {method}" + (f" search {search + 1}" if search else ""))
             study = optuna.create_study(storage=storage, study_name=names[-1], direction="maximize")
             study.set_user_attr("study", stored.fingerprint)
             study.add_trials(_trials(stored, store))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.strict_yaml import short_name
-from reproduce.errors import InputError, nearest_first
+from reproduce.errors import InputError, unknown
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord
 from results.store.store import Start, Store
@@ -56,7 +56,7 @@ def find_experiments(store: Store, names: Sequence[str], hint: str = "") -> list
             of_identity = [start for start in starts if start.fingerprint.startswith(name)]
             matches = of_identity if len(of_identity) == 1 else []
         if not matches:
-            raise InputError(f"no experiment {name!r} in {store.url}; it holds: {nearest_first(name, latest)}{hint}")
+            raise unknown(f"no experiment {name!r} in {store.url}", name, latest, "status", hint)
         found |= {match.fingerprint: match for match in matches}
     return list(found.values())
 
@@ -77,7 +77,7 @@ def find_experiment(store: Store, name: str) -> Start:
 def find_runs(
     store: Store, name: str, method: str, search: int | None = None, run: int | None = None
 ) -> list[StoredRun]:
-    """Find the tested runs of a search of a method, or one of them; runs are counted from 0 in every search.
+    """Find the tested runs of a search of a method, or one of them; both are counted from 1, runs in every search.
 
     Without a number of a search it is the best validated one.
 
@@ -89,14 +89,13 @@ def find_runs(
         raise InputError(
             f"{experiment.name}: there is no tested run in {store.url} yet; continue with `reproduce run {name}`"
         )
-    search = best_search(store, experiment, method) if search is None else search
-    found = [
-        record for record in records if (record.method, record.search) == (method, search) and run in (None, record.run)
-    ]
+    search = best_search(store, experiment, method) + 1 if search is None else search
+    of_search = [record for record in records if (record.method, record.search) == (method, search - 1)]
+    found = [record for record in of_search if run in (None, record.run + 1)]
     if not found:
-        runs = ", ".join(dict.fromkeys(f"{one.method} (search {one.search}, run {one.run})" for one in records))
+        runs = ", ".join(dict.fromkeys(f"{one.method} (search {one.search + 1}, run {one.run + 1})" for one in records))
         raise InputError(
-            f"{experiment.name}: there is no tested run {run or 0} of search {search} of {method!r}; there are {runs}"
+            f"{experiment.name}: there is no tested run {run or 1} of search {search} of {method!r}; there are {runs}"
         )
     return [
         StoredRun(

@@ -78,7 +78,7 @@ def fit_model(
     description = {
         "note": UNTESTED,
         **run_description(run),
-        "run": [one.record.run for one in runs],
+        "run": [one.record.run + 1 for one in runs],
         "run_fingerprint": [one.record.fingerprint for one in runs],
         "trained_on": {"data_fingerprint": dataset.fingerprint, "classes": classes, "samples": samples},
         "epochs": epochs,
@@ -90,8 +90,8 @@ def fit_model(
     dataset.contents.to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
     difference = write_portable([like], [weights], description, folder)
     said = (
-        f"the setting of search {run.record.search}, trained on all {classes} classes ({samples:,} images or rows) for "
-        f"{epochs} epochs: the mean of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
+        f"the setting of search {run.record.search + 1}, trained on all {classes} classes ({samples:,} images or rows) "
+        f"for {epochs} epochs: the mean of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
     )
     if like.method.loss is not None and (worse := sum(not one.beats_untrained for one in trainings)):
         said += f"; {worse} of its {len(trainings)} trainings did not beat the untrained network (`--method untrained`)"

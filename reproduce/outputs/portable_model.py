@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from losses.plugin import Normalization
+from protocols.datasets.dataset import reads_as_mlrc
 from protocols.evaluation.evaluate_run import concatenated
 from protocols.metrics.retrieval import normalized
 from protocols.trunks.embedding_model import (
@@ -25,6 +28,8 @@ from results.spec.trunk_spec import NO_TRUNK
 
 TOLERANCE = 1e-5
 """Largest difference between an entry of the suite's embeddings and the same entry of an exported model's."""
+
+_OF_PICTURES = "torch\nfrom PIL import Image\nfrom preprocess import preprocess"
 
 _CHANNELS = 3
 """Exported models take RGB images; a trunk for grey images averages their channels."""
@@ -98,8 +103,8 @@ def write_portable(
     """Write models as one, which `description` describes, and return the largest difference to the suite's embeddings.
 
     The files are `model.pt2`, the model as torch's exported program, with normalization; `model.pt`, its state dict, or
-    those of an ensemble by `fold_0` and so on; `model.json`, its description; and `NOTE.txt`, what it is and how it is
-    used.
+    those of an ensemble by `fold_0` and so on; `model.json`, its description; `NOTE.txt`, what it is and how it is
+    used; and for images `preprocess.py`, what makes its input from a picture.
     """
     with as_input_errors():
         model = portable_model(specs, weights, description["normalization"])
@@ -107,6 +112,8 @@ def write_portable(
     write_tensors(folder / "model.pt", states if len(specs) > 1 else weights[0])
     write_json(folder / "model.json", description)
     (folder / "NOTE.txt").write_text(f"{description['note']}\n\n{_use_of(specs[0])}", encoding="utf-8")
+    if specs[0].conditions.trunk.name != NO_TRUNK:
+        _write_preprocessing(specs[0], folder / "preprocess.py")
     return write_program(model, folder / "model.pt2")
 
 
@@ -117,20 +124,27 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 def _use_of(spec: FoldSpec) -> str:
     """Return the lines that load and use a model, and what its inputs are."""
-    images, inputs = spec.conditions.images, "features"
+    inputs, modules = "features", "torch"
     meaning = "`features` are float32 or float16 (n, c), the rows of the features file."
     if spec.conditions.trunk.name != NO_TRUNK:
-        sides = [str(side) for side in (images.resize, images.evaluation_resize) if side is not None]
-        resized = f"resized to a shorter side of {', then '.join(sides)} pixels (bilinear), and " if sides else ""
-        inputs = "images"
-        meaning = (
-            f"`images` are uint8 RGB (n, 3, {images.crop}, {images.crop}): {resized}cropped in the centre. The model "
-            "normalises the colours itself."
-        )
+        inputs, modules = "torch.stack([preprocess(Image.open(file)) for file in files])", _OF_PICTURES
+        meaning = "`files` are pictures, which `preprocess` resizes and crops. The model normalises their colours."
     return (
-        f'import torch\nmodel = torch.export.load("model.pt2").module()\nembeddings = model({inputs})\n\n'
+        f'import {modules}\nmodel = torch.export.load("model.pt2").module()\nembeddings = model({inputs})\n\n'
         f"{meaning} Embeddings are normalised, float32 (n, d).\n"
     )
+
+
+def _write_preprocessing(spec: FoldSpec, path: Path) -> None:
+    """Write what makes a model's input from a picture as a Python file that needs none of the suite."""
+    images = spec.conditions.images
+    values = {
+        "resize": tuple(side for side in (images.resize, images.evaluation_resize) if side is not None),
+        "crop": images.crop,
+        "as_seen": not reads_as_mlrc(spec.dataset),
+    }
+    template = resources.files("reproduce").joinpath("templates", "preprocess.txt").read_text(encoding="utf-8")
+    path.write_text(Template(template).substitute(values), encoding="utf-8")
 
 
 def write_program(model: NormalizedModel, path: Path) -> float:

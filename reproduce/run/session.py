@@ -22,7 +22,7 @@ from protocols.trunks.trunk_entry import RANDOM
 from protocols.trunks.trunk_registry import identified_trunk
 from reproduce.config.method_card import MethodCard
 from reproduce.config.open_method import load_card, load_variant, open_method
-from reproduce.errors import InputError, all_of, as_input_errors, nearest_first
+from reproduce.errors import InputError, all_of, as_input_errors, did_you_mean
 from reproduce.monitoring.bars import Bars
 from reproduce.run.open_data import OpenedData, needs_folder
 from reproduce.storage import StoragePaths, open_store
@@ -208,8 +208,9 @@ def _check_search(search: SearchSettings, methods: Mapping[str, MethodTemplate])
         if not any(setting.keys() <= {parameter.target for parameter in space} for space in spaces):
             unknown = [target for target in setting if target not in known]
             fault = f"there is no searched {unknown[0]!r}" if unknown else f"no method searches {listed([*setting])}"
-            near = nearest_first(unknown[0] if unknown else "", known)
-            raise InputError(f"{place}: {fault}; searched here are {near}; correct it or take it out")
+            meant = did_you_mean(unknown[0], known) if unknown else ""
+            searched = f"{meant}searched here are {', '.join(sorted(known))}"
+            raise InputError(f"{place}: {fault}; {searched}; correct it or take it out")
         for parameter in (parameter for space in spaces for parameter in space if parameter.target in setting):
             if not parameter.holds(value := setting[parameter.target]):
                 what = f"{place}: {parameter.target} {value}"

@@ -102,15 +102,14 @@ def _range_ends(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iter
 def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
     """Say which trainings were cut off or went wrong, and what was trained."""
     titles, counts = measured.summary.methods, cut_offs(measured)
-    if counts:
-        cut, trained = map(sum, zip(*counts.values(), strict=True))
-        share = f"all {cut}" if cut == trained else f"{cut} of {trained}"
-        by_method = joined(_shares(titles, counts))
+    cut, trained = (sum(numbers) for numbers in zip((0, 0), *counts.values(), strict=True))
+    if cut:
+        share, by_method = (f"all {cut}", "") if cut == trained else (f"{cut} of {trained}", _shares(titles, counts))
         yield Finding(
             "limit",
             f"Cut off while the validation score still rose: {share} trainings.",
             "training",
-            f"{by_method}. More epochs could raise these scores, so the speed of learning is compared as well.",
+            f"{by_method}More epochs could raise these scores, so the speed of learning is compared as well.",
         )
     for key, title in titles.items():
         runs = [run for run in measured.records if run.method == key]
@@ -119,14 +118,11 @@ def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
     yield from _of_what_was_trained(measured.summary.experiment)
 
 
-def _shares(titles: Mapping[str, str], counts: Mapping[str, tuple[int, int]]) -> list[str]:
-    whole = [titles[method] for method, (cut_off, trainings) in counts.items() if cut_off == trainings]
-    parts = [
-        f"{titles[method]} {cut_off} of {trainings}"
-        for method, (cut_off, trainings) in counts.items()
-        if cut_off < trainings
-    ]
-    return [*parts, *(whole if len(whole) <= NAMED else [f"all trainings of {len(whole)} methods"])]
+def _shares(titles: Mapping[str, str], counts: Mapping[str, tuple[int, int]]) -> str:
+    whole = [titles[method] for method, (cut, trained) in counts.items() if cut == trained]
+    parts = [f"{titles[method]} {cut} of {trained}" for method, (cut, trained) in counts.items() if 0 < cut < trained]
+    all_of = [f"all of {listed(whole) if len(whole) <= NAMED else f'{len(whole)} methods'}"] if whole else []
+    return f"{joined([*parts, *all_of])}. "
 
 
 _EVENTS = {
@@ -169,17 +165,17 @@ def _of_what_was_trained(experiment: Experiment) -> Iterator[Finding]:
 
 
 def cut_offs(measured: MeasuredExperiment) -> dict[str, tuple[int, int]]:
-    """Count the trainings that were cut off, and all trainings, by method, for the methods that have one.
+    """Count the trainings that were cut off, and all trainings, by method with a loss.
 
     Runs of which neither the trainings nor their count were read are not counted.
     """
-    counts = {}
-    for method in measured.summary.methods:
-        runs = [(run, measured.cut_off_trainings(run)) for run in measured.records if run.method == method]
-        trainings = sum(len(run.fold_fingerprints) for run, count in runs if count is not None)
-        if cut_off := sum(count or 0 for _, count in runs):
-            counts[method] = (cut_off, trainings)
-    return counts
+    counts: dict[str, tuple[int, int]] = {}
+    for run in measured.records:
+        count = measured.cut_off_trainings(run)
+        if run.specs[0].method.loss is not None and count is not None:
+            cut, trained = counts.get(run.method, (0, 0))
+            counts[run.method] = cut + count, trained + len(run.specs)
+    return {method: counts[method] for method in measured.summary.methods if method in counts}
 
 
 class RangeEnd(NamedTuple):

@@ -287,8 +287,8 @@ def mean_scores(scores: Sequence[Scores]) -> Scores:
 
 
 def run_name(run: int, search: int) -> str:
-    """Return the name of a run in messages: `run 2`, or `run 2 of search 1`."""
-    return f"run {run}" if search == 0 else f"run {run} of search {search}"
+    """Return the name of a run for people, who count from 1: `run 2`, or `run 2 of search 3`."""
+    return f"run {run + 1}" if search == 0 else f"run {run + 1} of search {search + 1}"
 
 
 def run_fingerprint(

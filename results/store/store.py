@@ -6,16 +6,14 @@ crash loses no finished training. Threads and processes can use one store at the
 
 import json
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import pandas as pd
-from pydantic import ValidationError
 
 from results.frame import (
     ExportedRun,
@@ -28,7 +26,6 @@ from results.frame import (
 from results.records.artifacts import figure_data_path
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
-from results.spec.conditions import Conditions
 from results.store import StoreError
 from results.store.database import AnyRecord, Database
 from results.store.searches import Searches
@@ -52,21 +49,6 @@ _STATE = (
     "SELECT method, search, study, number, sha256 FROM experiment_studies JOIN trials USING (study) "
     "WHERE experiment = ? ORDER BY method, search, number",
 )
-_TIMED = """
-    SELECT json_extract(content, '$.spec.dataset', '$.spec.method.name', '$.spec.conditions') AS kind,
-        count(*) AS trainings, sum(json_extract(content, '$.wall_time')) AS seconds
-    FROM trainings WHERE CASE WHEN json_valid(content) THEN json_extract(content, '$.iterations') > 0 END GROUP BY kind
-"""
-
-
-class Timing(NamedTuple):
-    """How many trainings of a method there are under the same conditions, and their seconds, summed."""
-
-    dataset: str
-    method: str
-    conditions: Conditions
-    trainings: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -136,19 +118,6 @@ class Store:
     def trainings(self) -> Iterator[FoldResult]:
         """Yield the results of all finished trainings, one at a time: a store can have more than fit in memory."""
         return (result for _, result in self.database.records(FoldResult, "trainings"))
-
-    def timings(self) -> list[Timing]:
-        """Return how long the stored trainings took, together those of one method under the same conditions.
-
-        Records are not checked for it: a forecast reads ten thousand of them in a second.
-        """
-        found = []
-        for row in self.database.rows(_TIMED):
-            dataset, method, conditions = json.loads(row["kind"])
-            with suppress(ValidationError):  # Conditions of another release.
-                shared = Conditions.model_validate(conditions)
-                found.append(Timing(dataset, method, shared, row["trainings"], row["seconds"]))
-        return found
 
     def put_fold(self, result: FoldResult) -> None:
         """Store the result of a finished training. If the training has a stored result, that one stays."""

@@ -17,7 +17,9 @@ PAIRS = (torch.tensor([0]),) * 4
 ROWS, LABELS = torch.randn(4, 3), torch.arange(4) % 2
 
 REFUSED: dict[str, Callable[[], object]] = {
-    "normalises them; give it distance=CosineSimilarity": lambda: losses.CCPLoss(losses.CosineContrastiveLoss(), 3, 4),
+    "normalises them; give it a distance with normalize_embeddings=False, such as Dot": lambda: losses.CCPLoss(
+        losses.CosineContrastiveLoss(), 3, 4
+    ),
     "base_loss must be one of c1, c2, ms, triplet": lambda: losses.CCPLoss.from_card(base="c3", num_classes=3),
     "k must be at least 2": lambda: losses.ContextualLoss(1),
     "must not be negative": lambda: losses.ContextualLoss(eps=-0.1),

@@ -26,6 +26,14 @@ def imported(*arguments: str) -> tuple[str, str]:
     return done.stdout, done.stderr.strip()
 
 
+def test_a_python_without_the_packages_is_told_which_environment_has_them():
+    code = "import sys; sys.modules['typer'] = None; from reproduce.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "has no package typer; activate the environment that has it: source .venv/bin/activate" in line
+
+
 def test_windows_is_told_in_one_line(monkeypatch, capsys):
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(SystemExit) as ended:

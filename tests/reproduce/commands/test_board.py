@@ -80,7 +80,7 @@ def test_unlike_boards_have_folders_of_their_own(say, tmp_path):
     [
         (("--format", "xml"), "Invalid value for '--format': 'xml' is not one of 'terminal'"),
         (("--compare", "arcface"), "--compare arcface: is not on all datasets; use all, best, or one of cosface"),
-        (("nothing",), "no experiment 'nothing' in runs/store.sqlite; it holds: mine/cub200, mine/sop"),
+        (("nothing",), "no experiment 'nothing' in runs/store.sqlite; `reproduce status` lists all"),
         (("mine", "none.json"), "none.json: cannot be read"),
         (("mine", "bad.json"), "bad.json: is no record; write one with `reproduce table NAME --format json`"),
         (("mine/sop",), "no two datasets can stand on one board; run an experiment on a second one"),

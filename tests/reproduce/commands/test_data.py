@@ -73,6 +73,8 @@ def test_all_faults_of_a_folder_are_named_at_once(say, tmp_path):
     assert "left out: 1 image(s) that cannot be decoded (class_5/0.png)" in left.out
     assert "left out: 1 class(es) with fewer than 2 images (class_2)" in left.out
     assert left.out.endswith("mine: usable\n")
+    assert "\nnot for folder_small, which starts from 128 principal components" in left.out
+    assert "\nenough for the experiments folder, folder_tiny, reality_check/handwriting\n" in left.out
     few = image_folders.make_folder(tmp_path / "few", classes=15, per_class=2)
     refused(say("data", "check", "folder", "--data", str(few)), "15 classes: the MLRC split needs at least 16")
 
@@ -82,7 +84,9 @@ def test_check_of_other_datasets(say, tmp_path):
     for c in range(8):
         for i in range(2):
             image_folders.paint(tmp_path / "mine" / str(c) / f"{i}.png", seed=c)
-    assert "16 images of 8 classes" in say("data", "check", "folder", "--data", "mine").out
+    few = say("data", "check", "folder", "--data", "mine")
+    refused(few, "8 classes: the MLRC split needs at least 16")
+    assert "16 images of 8 classes" in few.out
     refused(say("data", "check", "folder"), "--data FOLDER")
     refused(say("data", "check", "birds"), "unknown dataset 'birds'")
     refused(say("data", "check", "sop", "--data", "mine"), "no Ebay_train.txt and no")
@@ -103,7 +107,8 @@ def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, tmp_path
     assert (checked.code, checked.err) == (0, "")
     assert "a run tests 8 classes (32 samples); a fold trains on 6 classes and validates on 2" in checked.out
     assert "\ncomparing 32 test rows with one another, which can take minutes\nthe features as given" in checked.out
-    assert "24 training samples at least, which have at most 23 principal components" in checked.out
+    assert "on 2, with 24 training samples at least\nnot for vit_features/dimensions_128, which starts" in checked.out
+    assert "from 384 principal components, and so few samples have 23; give it --set embedding_size=23" in checked.out
     assert "1 rows of a single value (row 3)" in checked.out
     given = re.search(r"have P@1 ([\d.]+) % and MAP@R ([\d.]+) % on these test classes", checked.out)
     assert 50 < float(given[2]) < float(given[1]) < 100

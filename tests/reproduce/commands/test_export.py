@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from PIL import Image
 
 from protocols.metrics.retrieval import query_scores
 from reproduce.outputs.find_runs import find_runs
@@ -45,10 +44,10 @@ def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_
     answer = export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
     assert answer.code == 0, answer.err
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == [
-        *("NOTE.txt", "model.json", "model.pt", "model.pt2", "seen.csv"),
+        *("NOTE.txt", "model.json", "model.pt", "model.pt2", "preprocess.py", "seen.csv"),
     ]
     about = json.loads((tmp_path / "model" / "model.json").read_text())
-    record = find_runs(store_of(tiny_run), "tiny", "contrastive", 0, 0)[0].record
+    record = find_runs(store_of(tiny_run), "tiny", "contrastive", 1, 1)[0].record
     (fold,) = about["models"]
     assert fold["fingerprint"] == record.fold_fingerprints[1]
     assert about["spec"]["fold"] == fold["fold"] == 1
@@ -66,25 +65,23 @@ def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_
     assert about["test"] == record.concatenated.model_dump()
     assert [model["fingerprint"] for model in about["models"]] == list(record.fold_fingerprints)
     assert not {"fold", "seed", "train_classes"} & about["spec"].keys()
-    assert about["note"].startswith("The ensemble of the 2 folds' models of tiny, contrastive, run 0")
+    assert about["note"].startswith("The ensemble of the 2 folds' models of tiny, contrastive, run 1")
     assert (tmp_path / "ensemble" / "NOTE.txt").read_text().startswith(about["note"] + "\n")
     assert list(torch.load(tmp_path / "ensemble" / "model.pt", weights_only=True)) == ["fold_0", "fold_1"]
 
 
 def test_the_lines_of_the_note_load_the_model_without_the_suite(export, tiny_run, tmp_path):
-    """The lines read test images as arrays and the export reads packed ones; both must give the same numbers."""
+    """The lines read test images from files and the export reads packed ones; both must give the same numbers."""
     export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
     answer = export(*(*CPU, "tiny", "--method", "contrastive", "--fold", 1, "--data", "images", "--to", tmp_path / "e"))
     assert answer.code == 0, answer.err
     assert sorted(path.name for path in (tmp_path / "e").glob("*.npy")) == ["features.npy"]
     note = (tmp_path / "model" / "NOTE.txt").read_text()
     _, lines, meaning = note.rstrip().split("\n\n")
-    assert len(lines.splitlines()) == 3
-    assert meaning.startswith("`images` are uint8 RGB (n, 3, 16, 16): ")
-    files = [tiny_run / "images" / file for file in pd.read_csv(tmp_path / "e" / "labels.csv")["file"]]
-    np.save(tmp_path / "model" / "images.npy", np.stack([np.asarray(Image.open(file))[1:17, 1:17] for file in files]))
-    read = "import numpy, torch\nimages = torch.from_numpy(numpy.load('images.npy')).permute(0, 3, 1, 2)\n"
-    code = f"{read}{lines}\nnumpy.save('found.npy', embeddings.numpy())"
+    assert len(lines.splitlines()) == 5
+    assert meaning.startswith("`files` are pictures, which `preprocess` resizes and crops.")
+    files = [str(tiny_run / "images" / file) for file in pd.read_csv(tmp_path / "e" / "labels.csv")["file"]]
+    code = f"files = {files}\n{lines}\nimport numpy; numpy.save('found.npy', embeddings.numpy())"
     subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path / "model",
@@ -98,10 +95,9 @@ def test_the_lines_of_the_note_load_the_model_without_the_suite(export, tiny_run
 def test_exported_embeddings_have_the_stored_scores(export, tiny_run, tmp_path):
     answer = export(*CPU, "tiny.yaml", "--method", "contrastive", "--data", "images", "--to", tmp_path / "e")
     assert answer.code == 0, answer.err
-    record = find_runs(store_of(tiny_run), "tiny", "contrastive", 0, 0)[0].record
-    assert pd.read_csv(tmp_path / "e" / "labels.csv")["label"].tolist() == [
-        f"class_{label:02}" for label in range(8, 16) for _ in range(4)
-    ]
+    record = find_runs(store_of(tiny_run), "tiny", "contrastive", 1, 1)[0].record
+    labels = pd.read_csv(tmp_path / "e" / "labels.csv")["label"].to_numpy()
+    assert labels.tolist() == [f"class_{label:02}" for label in range(8, 16) for _ in range(4)]
     models = {"features": record.concatenated, "fold_0": record.fold_scores[0], "fold_1": record.fold_scores[1]}
     for name, scores in models.items():
         embeddings = np.load(tmp_path / "e" / f"{name}.npy")
@@ -142,9 +138,12 @@ EMBEDDINGS = (*CPU, "tiny", "--method", "contrastive")
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (("model", "huge", "--method", "contrastive"), "no experiment 'huge' in runs/store.sqlite; it holds: tiny"),
-        ((*MODEL, "--run", "3"), "tiny: there is no tested run 3 of search 0 of 'contrastive'"),
-        ((*MODEL, "--fold", "2"), "run 0: there is no fold 2; the folds are 0, 1, counted from 0"),
+        (
+            ("model", "huge", "--method", "contrastive"),
+            "no experiment 'huge' in runs/store.sqlite; `reproduce status` ",
+        ),
+        ((*MODEL, "--run", "3"), "tiny: there is no tested run 3 of search 1 of 'contrastive'"),
+        ((*MODEL, "--fold", "2"), "run 1: there is no fold 2; the folds are 0, 1, counted from 0"),
         (EMBEDDINGS, "folder: give the folder of its images with --data FOLDER"),
         ((*MODEL, "--artifacts", "elsewhere"), "fold 0: the weights file elsewhere"),
         (("runs", "--format", "xml"), "'xml' is not one of 'parquet', 'csv'"),

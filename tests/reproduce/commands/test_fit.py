@@ -110,11 +110,11 @@ def test_the_setting_is_that_of_the_search_with_the_best_validation_score(finish
     best = best_search(store, find_experiment(store, "mine"), "proxy_anchor")
     assert scores[best] == max(scores.values())
     assert say("export", "model", "mine", "--method", "proxy_anchor", "--to", tmp_path / "fold").code == 0
-    assert json.loads((tmp_path / "fold" / "model.json").read_text())["search"] == best
-    other = min(scores, key=scores.get)
+    assert json.loads((tmp_path / "fold" / "model.json").read_text())["search"] == best + 1
+    other = min(scores, key=scores.get) + 1
     assert say("fit", "mine", *ROOM, "--search", other, "--to", tmp_path / "other").code == 0
     about = json.loads((tmp_path / "other" / "model.json").read_text())
-    assert about["hyperparameters"] == find_runs(store, "mine", "proxy_anchor", other, 0)[0].record.hyperparameters
+    assert about["hyperparameters"] == find_runs(store, "mine", "proxy_anchor", other, 1)[0].record.hyperparameters
 
 
 def test_the_training_gets_every_class_and_no_test_takes_its_model(finished, say, tmp_path, monkeypatch):

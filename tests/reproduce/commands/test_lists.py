@@ -70,4 +70,4 @@ def test_the_coverage_of_one_table_names_files_sources_and_our_readings(say):
     assert "our reading: the leading principal components of the test images" in text
     text = say("coverage", "proxy_isa_table1").out
     assert all(words in text for words in ("runnable", "Qian et al., ICCV 2019"))
-    refused(say("coverage", "table9"), "no published table 'table9'; there are ")
+    refused(say("coverage", "table9"), "no published table 'table9'; `reproduce table` lists all")

@@ -1,4 +1,4 @@
-"""What `plan` prints: trainings, the time if it is known, and the differences that the runs can show."""
+"""What `plan` prints: trainings, the time at a rate, and the differences that the runs can show."""
 
 import io
 import subprocess
@@ -9,41 +9,25 @@ import pytest
 from rich.console import Console
 
 from reproduce.commands.plan import show_plan
-from reproduce.commands.run import say_what_is_to_do
-from reproduce.run.forecast import MethodPlan, plan
-from reproduce.run.session import open_session
 from reproduce.storage import open_store, storage_paths
 from results.wording import in_words
 from tests.support.command_line import TINY, ask, environment, refused
 from tests.support.experiment_files import load_experiment
-from tests.support.sample_records import changed_spec, some_result
 
 
-def method(in_store=0, seconds_each=None, trainings=5):
-    return MethodPlan("Triplet", trainings, in_store, steps=100, images=1000, seconds_each=seconds_each)
-
-
-def shown(plans, rate=None, workers=1, racing=False):
-    experiment = load_experiment("quickstart", {"search.racing": racing})
-    text = io.StringIO()
-    session = SimpleNamespace(name="n", experiment=experiment)
-    show_plan(plans, rate, workers, session, Console(file=text, width=300))
+def shown(*in_store, rate=None, workers=1, racing=False):
+    plans = [MethodPlan("Triplet", 5, number, steps=100, images=1000) for number in in_store]
+    session = SimpleNamespace(name="n", experiment=load_experiment("quickstart", {"search.racing": racing}))
+    show_plan(plans, rate, workers, session, Console(file=(text := io.StringIO()), width=300))
     return text.getvalue()
 
 
-def test_the_time_comes_from_the_store_or_from_the_rate_or_is_not_known():
-    assert method().seconds() is None
-    assert method(seconds_each=30.0).seconds() == pytest.approx(150)
-    assert method(seconds_each=20.0).seconds(rate=10.0) == pytest.approx(500)
-    assert method(in_store=5).seconds() == 0.0
-    assert "5 trainings, 0 in the store; how long they take is not known; `plan --rate" in shown([method()])
-    assert "about 2 min left, 1 at a time, by the trainings in the store" in shown([method(seconds_each=30.0)])
-    assert "at most 8 min of training at 10 a second, 1 at a time" in shown([method()], rate=10.0)
-    assert "5 trainings, 5 in the store; nothing is left to do" in shown([method(in_store=5)])
-    assert "is not known" in shown([method(), method(seconds_each=20.0)])
-    assert "about 2 min left" in shown([method(in_store=5), method(seconds_each=20.0)])
-    assert "about 20 s left, 5 at a time" in shown([method(seconds_each=20.0)], workers=5)
-    assert "at most 5 trainings, 0 in the store" in shown([method()], racing=True)
+def test_the_time_comes_from_the_rate_and_else_from_the_run():
+    assert "\n5 trainings, 0 in the store, 5 to do" in shown(0)
+    assert "at most 8 min of training at 10 a second, 1 at a time" in shown(0, rate=10.0)
+    assert "at most 12 min of training at 5 a second, 2 at a time" in shown(0, 3, rate=5.0, workers=2)
+    assert "5 trainings, 5 in the store; nothing is left to do" in shown(5, rate=10.0)
+    assert "at most 10 trainings, 3 in the store; " in shown(0, 3, racing=True)
 
 
 @pytest.mark.parametrize(
@@ -59,38 +43,6 @@ def test_the_time_comes_from_the_store_or_from_the_rate_or_is_not_known():
 )
 def test_durations_are_written_for_people(seconds, words):
     assert in_words(seconds) == words
-
-
-@pytest.fixture
-def session(tmp_path):
-    """Two methods on glyphs."""
-    experiment = load_experiment("quickstart", {"methods": ["contrastive", "triplet"]})
-    return open_session("q", experiment, storage_paths(str(tmp_path / "s.sqlite")), None)
-
-
-def test_only_trainings_under_the_same_conditions_are_measurements_and_own_ones_come_first(session):
-    def measured(key, seconds, **changes):
-        spec = session.setup.fold_specs(session.planned[key].method.method, "calibration", 0)[0]
-        session.store.put_fold(some_result(changed_spec(spec, **changes), wall_time=seconds))
-
-    def seconds():
-        return [one.seconds_each for one in plan(session, session.store, session.store.timings)]
-
-    def said():
-        text = io.StringIO()
-        say_what_is_to_do(session, 2, Console(file=text, width=300))
-        return text.getvalue()
-
-    measured("triplet", 9.0, embedding_size=3)
-    measured("triplet", 9.0, dataset="other")
-    assert seconds() == [None, None]
-    assert said().startswith("at most 384 trainings, 0 in the store; how long they take is not known; `plan")
-    measured("triplet", 3.0, fold=2)
-    measured("triplet", 5.0, seed=9)
-    assert seconds() == [4.0, 4.0]
-    assert said().startswith("at most 384 trainings, 0 in the store; about 12 min left, 2 at a time, by")
-    measured("contrastive", 5.0)
-    assert seconds() == [5.0, 4.0]
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def test_a_damaged_store_makes_a_page_that_says_so(here, say):
 
 
 def test_impossible_reports_give_one_line(here, say):
-    assert "no experiment 'tine' in runs/store.sqlite; it holds: tiny" in refused(say("report", "tine"))
+    refused(say("report", "tine"), "no experiment 'tine' in runs/store.sqlite; did you mean tiny? `reproduce status`")
     assert "there is no store yet" in refused(say("report", "--store", "nowhere.sqlite"))
     (here / "file").write_text("")
     assert "choose another folder with --to" in refused(say("report", "--to", "file"))

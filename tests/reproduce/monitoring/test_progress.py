@@ -1,4 +1,4 @@
-"""The live progress of a run."""
+"""The live progress of a run, and of long reading before it."""
 
 import io
 
@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from protocols.jobs import TrainJob
+from reproduce.monitoring.bars import Bars
 from reproduce.monitoring.progress import RunProgress
 from tests.support.sample_records import evaluation_of, some_result, some_run
 from tests.support.small_setup import TRIPLET, small_setup
@@ -17,9 +18,9 @@ def shown(progress):
     return console.file.getvalue()
 
 
-def progress_of(trainings, folds, file=None, clock=None):
+def progress_of(trainings, folds, file=None):
     console = Console(file=file or io.StringIO(), width=200)
-    return RunProgress(console, lambda _: trainings, {"triplet": "Triplet"}, folds, clock)
+    return RunProgress(console, lambda _: trainings, {"triplet": "Triplet"}, folds)
 
 
 def test_the_best_fold_stands_beside_the_untrained_value(tmp_path):
@@ -36,8 +37,8 @@ def test_the_time_left_is_that_of_what_is_still_to_do(tmp_path):
     setup, now = small_setup(tmp_path), [0.0]
     specs = [spec for trial in range(4) for spec in setup.fold_specs(TRIPLET, f"trial {trial}", trial)]
     assert len(specs) == 8
-    console, left = Console(file=io.StringIO(), width=200), [len(specs)]
-    progress = RunProgress(console, lambda _: left[0], {"triplet": "Triplet"}, setup.folds, lambda: now[0])
+    console, left = Console(file=io.StringIO(), width=200, get_time=lambda: now[0]), [len(specs)]
+    progress = RunProgress(console, lambda _: left[0], {"triplet": "Triplet"}, setup.folds)
     for number, spec in enumerate(specs[:6]):
         now[0] += 0 if number < 3 else 100
         left[0] = 8 if number < 5 else 7
@@ -70,3 +71,16 @@ def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):
     alone.job_done("triplet", TrainJob(final, "run"), some_result(final), from_store=False)
     assert "reproductions, 1 of 1 trainings" in shown(alone)
     assert "validation" not in shown(alone)
+
+
+def test_long_reading_shows_a_line_with_the_time_left_twice_a_minute_without_a_terminal():
+    now = [0.0]
+    console = Console(file=io.StringIO(), width=200, get_time=lambda: now[0])
+    with Bars(console) as bars:
+        moved = bars.of("computing features")
+        for done in range(0, 130, 10):
+            now[0] = done
+            moved(done, 1200)
+    left = {30: 20, 60: 19, 90: 18, 120: 18}
+    lines = [f"computing features: {done} of 1,200, time left {minutes} min" for done, minutes in left.items()]
+    assert console.file.getvalue().splitlines() == lines

@@ -68,7 +68,7 @@ def test_tensorboard_has_the_curve_of_every_training_and_the_scores_of_every_run
             assert [value for _, value in found] == pytest.approx(known[column].tolist(), rel=1e-6)
         assert series(accumulator, "best/map_at_r") == [(0, pytest.approx(row.best_map_at_r, rel=1e-6))]
     record = find_runs(store, "tiny", "contrastive")[0].record
-    accumulator = read(only(logs, f"contrastive/test/run-0-{record.fingerprint[:8]}"))
+    accumulator = read(only(logs, f"contrastive/test/run-1-{record.fingerprint[:8]}"))
     for metric, value in record.concatenated.model_dump().items():
         assert series(accumulator, f"test/concatenated_{metric}") == [(0, pytest.approx(value, rel=1e-6))]
     settings = settings_of(accumulator)

@@ -2,11 +2,16 @@
 
 import warnings
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import Tensor, nn
 
 from losses.plugin import Normalization
+from protocols.images.crops import evaluation_batch
+from protocols.images.packed_images import LabelledImages
+from protocols.images.packing import pack_files
 from protocols.metrics.retrieval import normalized
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel, trained_model
@@ -16,7 +21,7 @@ from reproduce.outputs.portable_model import TOLERANCE, NormalizedModel, portabl
 from results.spec.conditions import ImageSettings
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
-from tests.support.sample_records import some_spec
+from tests.support.sample_records import changed_spec, some_spec
 from tests.support.toys import pattern_dataset, toy_fold
 
 
@@ -57,6 +62,28 @@ def test_an_export_of_channels_last_weights_prints_no_warning(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         assert write_program(model_of(spec, weights), tmp_path / "model.pt2") <= TOLERANCE
+
+
+@pytest.mark.parametrize("images", [{"resize": 20, "crop": 16, "evaluation_resize": 18}, {"resize": None, "crop": 24}])
+@pytest.mark.parametrize("published", [False, True])
+def test_the_written_preprocessing_is_that_of_the_suite(tmp_path, trained, images, published):
+    """Upright and lying, larger and smaller than the crop, turned by a tag, transparent, grey."""
+    dataset, settings = "cub200" if published else "folder", ImageSettings(**images)
+    spec = changed_spec(trained[0], dataset=dataset, images=settings)
+    exporting._write_preprocessing(spec, tmp_path / "preprocess.py")
+    exec((tmp_path / "preprocess.py").read_text(), names := {})
+    pixels = np.random.default_rng(0).integers(0, 256, (37, 22, 4), dtype=np.uint8)
+    pictures = [Image.fromarray(pixels[..., :3]), Image.fromarray(pixels[:9, :30, :3]), Image.fromarray(pixels)]
+    pictures += [Image.fromarray(pixels[:, :20, 0]), Image.fromarray(pixels[..., :3])]
+    pictures[-1].getexif()[274] = 6
+    for number, picture in enumerate(pictures):
+        picture.save(tmp_path / f"{number}.png", exif=picture.getexif())
+    files = [f"{number}.png" for number in range(len(pictures))]
+    packed = pack_files(tmp_path, files, settings.resize, tmp_path / "packed", as_mlrc=published)
+    rows = np.arange(len(files))
+    ours = evaluation_batch(LabelledImages(rows, rows, packed), rows, settings)
+    found = torch.stack([names["preprocess"](Image.open(tmp_path / file)) for file in files])
+    assert torch.equal(found, ours)
 
 
 @pytest.mark.parametrize("error", [2 * TOLERANCE, float("nan")])

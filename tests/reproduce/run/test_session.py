@@ -130,7 +130,7 @@ def fixed(target, value):
         ({"search__enqueue": [{"loss.pos_margin": 3.0}]}, "search.enqueue: loss.pos_margin 3.0 is outside its range"),
         (
             {"search__enqueue": [{"loss.neg_margn": 0.5}]},
-            "search.enqueue: there is no searched 'loss.neg_margn'; searched here are loss.neg_margin, loss",
+            "search.enqueue: there is no searched 'loss.neg_margn'; did you mean loss.neg_margin or loss",
         ),
         (
             {"methods": ["contrastive", "triplet"], "search__enqueue": [{"loss.neg_margin": 0.5, "loss.margin": 0.1}]},

@@ -54,7 +54,11 @@ def test_trainings_are_counted_by_method():
         spec = result.spec
         if spec.method.name == "triplet" or spec == specs_of(world, "cosface")[2]:
             stopped[name] = some_result(spec, best_iteration=100)
-    assert cut_offs(replace(world, trainings=stopped)) == {"contrastive": (12, 12), "cosface": (11, 12)}
+    assert cut_offs(replace(world, trainings=stopped)) == {
+        "contrastive": (12, 12),
+        "triplet": (0, 12),
+        "cosface": (11, 12),
+    }
     assert cut_offs(measured()) == {}, "of runs without trainings nothing is known"
 
 

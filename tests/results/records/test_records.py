@@ -113,7 +113,7 @@ def test_a_training_that_no_epoch_improved_is_flagged_unless_it_was_never_traine
 
 def test_what_follows_from_a_runs_measurements():
     run = some_run("margin", fold_scores=(scores(0.2), scores(0.4)), dataset="cub200", training_version=2)
-    assert (run.name, run.method, run.dataset, run.training_version) == ("run 0", "margin", "cub200", 2)
+    assert (run.name, run.method, run.dataset, run.training_version) == ("run 1", "margin", "cub200", 2)
     assert run.separated == mean_scores(run.fold_scores)
     assert run.separated.precision_at_1 == pytest.approx(0.3)
     assert run.fold_fingerprints == tuple(spec.fingerprint for spec in run.specs)

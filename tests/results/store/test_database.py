@@ -254,7 +254,6 @@ def test_a_damaged_row_is_named_with_the_remedy_whenever_it_is_read(file, values
     store, fingerprint = opened(file), some_spec().fingerprint
     assert store.table("folds").empty
     assert [*store.trainings()] == [*store.trainings()] == []
-    assert len(store.timings()) < 2, "a forecast needs no whole records"
     (left_out,) = caplog.messages
     for text in (refusal(store.fold_result, fingerprint), left_out):
         assert f"store {file}: row {fingerprint} of trainings is damaged" in text

