@@ -13,8 +13,8 @@ from .sub_losses import already_reduced
 FieldReduction = Literal["sum", "mean"]
 
 _SMALLEST_SQUARE = 1e-8
-_ENTRIES = 2**18
-"""Entries of a block of pairs: 2 MiB in float64."""
+_ROWS = 256
+"""Points whose pairs are one block: 3 MiB of distances with 1,500 points, 46 MiB with 22,700."""
 
 
 class _Potential(torch.autograd.Function):
@@ -31,9 +31,8 @@ class _Potential(torch.autograd.Function):
     def forward(ctx: Any, points: Tensor, labels: Tensor, alpha: float, delta: float, dtype: torch.dtype) -> Tensor:
         total, unit = points.new_zeros(()), points.to(dtype)
         gradient = torch.zeros_like(unit)
-        size = max(1, _ENTRIES // len(points))
-        for start in range(0, len(points), size):
-            rows, rest = slice(start, start + size), slice(start, None)
+        for start in range(0, len(points), _ROWS):
+            rows, rest = slice(start, start + _ROWS), slice(start, None)
             squares = torch.mm(points[rows], points[rest].t()).mul_(-2).add_(2).clamp_(min=_SMALLEST_SQUARE).to(dtype)
             same = labels[rows].unsqueeze(1) == labels[rest]
             held = same == (squares < delta**2)

@@ -19,7 +19,7 @@ from results.answer.answer_question import answer_on
 from results.answer.intervals import Interval
 from results.answer.question import Question
 from results.answer.values import Answer, place_words
-from results.findings.readings import readings_of
+from results.findings.readings import readings_of, span
 from results.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.records.experiment_summary import LeftOut
 from results.records.records import RunRecord
@@ -183,9 +183,8 @@ def _score_cell(found: Answer, scores: _Scores, own: Sequence[RunRecord]) -> Cel
     if is_primary and (places := found.final_ranks.get(key)):
         note = f"rank {place_words(places)}"
     if is_primary:
-        means = {row: interval.mean for row, interval in scores.intervals.items()}
-        families = readings_of(of_experiment(found).summary.experiment.variants, means)
-        note = ", ".join([*filter(None, [note]), *(f"readings {own.range}" for own in families if key in own.rows)])
+        ranges = [f"readings {span(rows.values())}" for rows in readings_of(found).values() if key in rows]
+        note = ", ".join([*filter(None, [note]), *ranges])
     if scores.variant == "last_epoch":
         known = sum(run.last_epoch is not None for run in own)
         note = f"({known} of {len(own)} runs)" if 0 < known < len(own) else ""

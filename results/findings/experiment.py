@@ -13,7 +13,7 @@ from results.answer.question import question_of
 from results.answer.values import Answer
 from results.findings.handicaps import handicaps
 from results.findings.origin import origin_findings
-from results.findings.readings import reading_findings, readings_of
+from results.findings.readings import reading_findings
 from results.findings.search import search_findings, training_findings
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.spec import mlrc_constants
@@ -44,9 +44,7 @@ def _findings(found: Answer) -> Iterator[Finding]:
     yield from caveats(found)
     yield from _part_of_the_budget(summary)
     yield from _below_untrained(found, summary)
-    means = {key: interval.mean for key, interval in found.intervals.items()}
-    families = readings_of(summary.experiment.variants, means)
-    yield from reading_findings(families, means, found.titles, found.pairs)
+    yield from reading_findings(found)
     yield from _looked_before(summary)
     yield from _printed(summary)
     yield from data_findings(summary.experiment, summary.data, split_file=_has_split_file(measured))
