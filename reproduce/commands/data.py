@@ -145,7 +145,8 @@ def _say_what_they_are_enough_for(dataset: str, components: int, console: Consol
 
     enough, panels = [], (panel for name in experiment_names() for panel in load_experiments(name, {}).items())
     for name, one in (panel for panel in panels if panel[1].dataset.name == dataset):
-        if one.conditions.embedder.init != "pca" or (size := one.conditions.embedding_size) <= components:
+        size = one.conditions.embedding_size
+        if one.conditions.embedder.init != "pca" or size is None or size <= components:
             enough.append(name)
         else:
             needed = f"starts from {size} principal components, and so few samples have {components:,}"

@@ -4,7 +4,7 @@ Every class and argument in a card is checked by building it.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
@@ -170,7 +170,9 @@ def _with_ranges(
 def _changed(parameter: SearchParameter, change: ChangedRange | None) -> SearchParameter:
     changed = parameter
     if change is not None:
-        whole = {"target": parameter.target, "scale": "choice"} if change.choices else parameter.model_dump()
+        whole: dict[str, Any] = (
+            {"target": parameter.target, "scale": "choice"} if change.choices else parameter.model_dump()
+        )
         if change.scale is not None:
             whole["choices"] = None  # A scale of numbers takes their place.
         whole |= change.model_dump()

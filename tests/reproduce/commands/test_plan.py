@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from reproduce.commands.plan import show_plan
+from reproduce.run.forecast import MethodPlan
 from reproduce.storage import open_store, storage_paths
 from results.wording import in_words
 from tests.support.command_line import TINY, ask, environment, refused
