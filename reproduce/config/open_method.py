@@ -181,7 +181,8 @@ def _changed(parameter: SearchParameter, change: ChangedRange | None) -> SearchP
     low, high = changed.low, changed.high
     if changed.choices is None and (low is None or high is None or low >= high):
         batch = "" if change else "with this batch size "
-        raise ValueError(f"{batch}the range is {low} to {high}; give low < high")
+        ends = " to ".join("nothing" if end is None else f"{end:g}" for end in (low, high))
+        raise ValueError(f"{batch}the range is {ends}; give low < high")
     return changed
 
 

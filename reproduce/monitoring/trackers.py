@@ -15,7 +15,7 @@ from results.values import flat
 def tensorboard_folder(folder: Path) -> Path:
     """Return the folder of TensorBoard's files, once it is known that the package is there."""
     try:
-        from torch.utils import tensorboard  # noqa: F401 - needs the package of this name.
+        import tensorboard  # noqa: F401 - torch's writer needs it.
     except ImportError as error:
         raise InputError(f"--track tensorboard: not installed ({error}); run `pip install tensorboard`") from error
     return folder

@@ -73,12 +73,12 @@ def test_a_second_run_trains_nothing(here, say):
 
 def test_plan_and_status_count_stored_trainings(say):
     before = say("plan", "tiny.yaml", "--workers", "2", "--store", "none.sqlite")
-    assert f"{TRAININGS} trainings, 0 in the store; how long they take is not known" in before.out
+    assert f"{TRAININGS} trainings, 0 in the store, {TRAININGS} to do" in before.out
     after = say("plan", "tiny.yaml", "--workers", "2")
     assert f"{TRAININGS} trainings, {TRAININGS} in the store; nothing is left to do" in after.out
     more = say("plan", "tiny.yaml", "--trials", "4", "--reproductions", "3", "--workers", "1")
     # An unfinished search has no best setting yet, so the stored reproductions may not belong to the plan.
-    assert f"{2 * 2 * (4 + 3)} trainings, {2 * 2 * 2} in the store; about " in more.out
+    assert f"{2 * 2 * (4 + 3)} trainings, {2 * 2 * 2} in the store, {2 * 2 * 5} to do" in more.out
     status = say("status").out
     assert re.search(rf"{TRAININGS} training\(s\), 4 test evaluation\(s\), 0 failure\(s\)", status)
 

@@ -159,7 +159,9 @@ def test_the_batch_size_can_be_a_bound_of_a_cards_range(tmp_path):
     space = {parameter.target: parameter for parameter in session.planned["c1_xbm"].method.space}
     assert (space["loss.memory_size"].low, space["loss.memory_size"].high) == (128, 8192)
     check_settings([session])
-    with pytest.raises(InputError, match=r"c1_xbm.*range is 9000 to 8192; .*c2_xbm.*range is 9000 to 8192; give one"):
+    with pytest.raises(
+        InputError, match=r"c1_xbm.*range is 9000 to 8192; .*c2_xbm.*range is 9000 to 8192; give low < high"
+    ):
         opened(tmp_path, "c1_xbm, c2_xbm", 9000)
 
 

@@ -87,7 +87,7 @@ def test_the_setting_is_trained_on_all_classes_and_the_store_does_not_change(fin
     assert UNTESTED in " ".join(answer.out.split())
     assert "test" not in about
     search = best_search(store, find_experiment(store, "mine"), "proxy_anchor")
-    runs = [find_runs(store, "mine", "proxy_anchor", search, run)[0] for run in range(2)]
+    runs = [find_runs(store, "mine", "proxy_anchor", search + 1, run)[0] for run in (1, 2)]
     kept = [result.best_iteration // 4 for run in runs for result in run.trainings.values()]
     assert sorted(about["epochs_are_the_mean_of"]) == sorted(kept)
     assert len(kept) == 8
@@ -129,7 +129,7 @@ def test_the_training_gets_every_class_and_no_test_takes_its_model(finished, say
     assert say("fit", "mine", *ROOM, "--to", tmp_path / "all").code == 0
     ((spec, classes, validation),) = seen
     assert (classes, validation) == (set(range(16)), 0)
-    stored = find_runs(store_of(finished), "mine", "proxy_anchor", 0, 0)[0].trainings[0].spec
+    stored = find_runs(store_of(finished), "mine", "proxy_anchor", 1, 1)[0].trainings[0].spec
     assert stored.train_classes != spec.train_classes
     dataset = open_dataset(DataRequest(DataChoice(name="features", root=finished / "rows"), ImageSettings(), tmp_path))
     tested = data_for_testing(dataset, named_split("mlrc", 16, None))

@@ -70,4 +70,7 @@ def test_the_coverage_of_one_table_names_files_sources_and_our_readings(say):
     assert "our reading: the leading principal components of the test images" in text
     text = say("coverage", "proxy_isa_table1").out
     assert all(words in text for words in ("runnable", "Qian et al., ICCV 2019"))
-    refused(say("coverage", "table9"), "no published table 'table9'; `reproduce table` lists all")
+    refused(
+        say("coverage", "table9"),
+        "no published table 'table9'; did you mean nir_table5 or nir_table4 or nir_table3? `reproduce table` lists",
+    )

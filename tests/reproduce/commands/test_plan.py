@@ -28,7 +28,7 @@ def test_the_time_comes_from_the_rate_and_else_from_the_run():
     assert "at most 8 min of training at 10 a second, 1 at a time" in shown(0, rate=10.0)
     assert "at most 12 min of training at 5 a second, 2 at a time" in shown(0, 3, rate=5.0, workers=2)
     assert "5 trainings, 5 in the store; nothing is left to do" in shown(5, rate=10.0)
-    assert "at most 10 trainings, 3 in the store; " in shown(0, 3, racing=True)
+    assert "at most 10 trainings, 3 in the store, 7 to do" in shown(0, 3, racing=True)
 
 
 @pytest.mark.parametrize(

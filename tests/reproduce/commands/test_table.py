@@ -234,8 +234,8 @@ def test_unknown_names_give_one_line_with_the_known_names(say, store):
     assert "experiments in the store: quickstart" in say("table").out
     line = refused(say("table", "nonsense"))
     assert "no experiment 'nonsense'" in line
-    for known in ("quickstart", *published_tables()):
-        assert known in line
+    assert all(known in line for known in ("`reproduce status` lists all", *published_tables()))
+    assert "did you mean quickstart?" in refused(say("table", "quickstrat"))
     line = refused(say("table", "quickstart", "--what", "published"))
     assert "no published table 'quickstart'" in line
     assert "nir_table5" in line

@@ -53,12 +53,14 @@ def test_a_program_gives_the_normalized_embeddings_of_any_batch(tmp_path, traine
 
 def test_a_model_of_mixed_precision_can_be_exported(tmp_path, trained):
     spec, weights = trained
-    assert write_program(model_of(spec, weights, precision="amp"), tmp_path / "model.pt2") <= TOLERANCE
+    training = spec.conditions.training.model_copy(update={"precision": "amp"})
+    model = model_of(spec.with_conditions(training=training), weights)
+    assert write_program(model, tmp_path / "model.pt2") <= TOLERANCE
 
 
 def test_an_export_of_channels_last_weights_prints_no_warning(tmp_path):
     spec = some_spec(trunk=TrunkSpec(name="efficientnet_lite0", weights="random"), images=ImageSettings(crop=32))
-    weights = EmbeddingModel(spec.conditions.trunk, spec.embedding_size).state_dict()
+    weights = EmbeddingModel(spec.conditions.trunk, 8).state_dict()
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         assert write_program(model_of(spec, weights), tmp_path / "model.pt2") <= TOLERANCE

@@ -148,7 +148,7 @@ def fixed(target, value):
         ({"search__sampler": {"name": "BruteForceSampler"}}, "search.sampler: BruteForceSampler: "),
         (
             fixed("loss.pos_margn", 0.1),
-            "fixed_params: there is no searched 'loss.pos_margn'; searched here are loss.pos",
+            "fixed_params: there is no searched 'loss.pos_margn'; did you mean loss.pos_margin or loss",
         ),
         (fixed("loss.pos_margin", 9), "search.sampler: fixed_params: loss.pos_margin 9 is outside its range"),
     ],
