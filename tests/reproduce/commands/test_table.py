@@ -238,7 +238,7 @@ def test_unknown_names_give_one_line_with_the_known_names(say, store):
     assert "did you mean quickstart?" in refused(say("table", "quickstrat"))
     line = refused(say("table", "quickstart", "--what", "published"))
     assert "no published table 'quickstart'" in line
-    assert "nir_table5" in line
+    assert "`reproduce table` lists all" in line
     line = refused(say("table", "quickstart", "--what", "everything"))
     assert "is not one of 'published', 'results', 'differences'" in line
     assert "'html', 'json'" in refused(say("table", "quickstart", "--format", "word"))

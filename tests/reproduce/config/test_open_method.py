@@ -74,7 +74,7 @@ def test_ranges_change_what_they_name_and_leave_the_rest_to_the_card(tmp_path, m
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"scale": "linear", "low": 2.0}, "loss.margin: the range is 2.0 to 1.0; give low < high"),
+        ({"scale": "linear", "low": 2.0}, "loss.margin: the range is 2 to 1; give low < high"),
         ({"scale": "log"}, "loss.margin: a log scale needs low > 0"),
         ({"choices": [0.1], "high": 0.2}, "loss.margin: needs either choices or a scale of numbers with low and high"),
         ({"scale": "choice"}, "loss.margin: needs either choices or a scale of numbers with low and high"),

@@ -111,7 +111,7 @@ def test_a_missing_package_and_an_unknown_tracker_are_reported_before_any_work(c
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     for name, said in (
         ("tensorboard", "--track tensorboard: not installed"),
-        ("mlflow", "'mlflow' is not 'tensorboard'"),
+        ("mlflow", "'mlflow' is not one of 'tensorboard'"),
     ):
         refused(ask("run", "quickstart", "--track", name, capsys=capsys, monkeypatch=monkeypatch), said)
     assert list(tmp_path.iterdir()) == []

@@ -60,7 +60,7 @@ def test_a_model_of_mixed_precision_can_be_exported(tmp_path, trained):
 
 def test_an_export_of_channels_last_weights_prints_no_warning(tmp_path):
     spec = some_spec(trunk=TrunkSpec(name="efficientnet_lite0", weights="random"), images=ImageSettings(crop=32))
-    weights = EmbeddingModel(spec.conditions.trunk, 8).state_dict()
+    weights = EmbeddingModel(spec.conditions.trunk, 16).state_dict()
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         assert write_program(model_of(spec, weights), tmp_path / "model.pt2") <= TOLERANCE
