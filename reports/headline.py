@@ -27,6 +27,8 @@ def headline(found: Answer) -> str:
     if not found.compared:
         interim = found.runs.keys() & set(found.question.compared)
         return "Interim: no search is complete yet." if interim else "No method has runs under the common conditions."
+    if len(found.question.compared) == 1 and found.gains:
+        return f"{_line(found.gains[0], found)}."
     if len(found.question.compared) == 1:
         return f"{_means(found)}: there is no other method to compare it with."
     if found.interim:
@@ -41,13 +43,16 @@ def headline(found: Answer) -> str:
 
 
 def comparison_lines(found: Answer) -> list[str]:
-    """Say what each comparison that was asked for shows, in a line; of many pairs, a few with the highest mean."""
+    """Say what each comparison that was asked for shows, in a line; of many pairs, a few with the highest mean.
+
+    The gains over default settings come last, the largest first.
+    """
     if found.interim:
         return []
     pairs = winners_first(found)
     if found.reference is None and len(pairs) > MOST_LINES:
         pairs = [pair for pair in pairs if found.highest in (pair.a, pair.b)][:MOST_LINES]
-    return [_line(pair, found) for pair in pairs]
+    return [_line(pair, found) for pair in (*pairs, *found.gains[:MOST_LINES])]
 
 
 def short_table(found: Answer) -> Table:
@@ -72,7 +77,8 @@ def _line(pair: Pair, found: Answer) -> str:
     way = "above" if pair.difference >= 0 else "below"
     # The interval is that of this pair alone.
     alone = pair.half_width is not None and abs(pair.difference) > pair.half_width
-    corrected = f", corrected for {len(found.pairs)} comparisons" if alone else ""
+    family = found.gains if pair in found.gains else found.pairs
+    corrected = f", corrected for {len(family)} comparisons" if alone else ""
     verdict = pair.untested or f"cannot tell{corrected}; {_seen([pair])}"
     return f"{titles[pair.a]} is{_by([pair]).removeprefix(' by')} {way} {titles[pair.b]}: {verdict}"
 

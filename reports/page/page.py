@@ -113,7 +113,8 @@ def _table(material: Material, table: Table, name: str) -> PageTable:
 
 
 def _pairs(material: Material) -> PageTable | None:
-    return _table(material, differences(material.answer), "differences") if material.answer.pairs else None
+    found = material.answer
+    return _table(material, differences(found), "differences") if found.pairs or found.gains else None
 
 
 def _details(material: Material) -> list[PageTable]:

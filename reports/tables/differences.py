@@ -1,5 +1,7 @@
 """Table of the differences between methods: every pair that was asked for, with the verdicts of the one comparison.
 
+Where default settings were trained, each method's gain over its own follows.
+
 Two things stand apart: which method is better, and whether the difference is beyond the margin.
 """
 
@@ -23,14 +25,14 @@ P_VALUE = NumberFormat(digits=3, smallest=0.001)
 def differences(found: Answer) -> Table:
     """Build the table that compares pairs of methods on the asked score."""
     titles, title = found.titles, f"{found.title}: is the difference real?"
-    if not found.pairs:
+    if not found.pairs and not found.gains:
         return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_HEADER, ()), first="Methods")
     shown = [one for one in found.findings if one.where in ("comparison", "origin") and one.level != "note"]
-    pairs = winners_first(found)
+    pairs = [*winners_first(found), *found.gains]
     return Table(
         title=title,
         caption=f"{'Interim. ' if found.interim else ''}Differences of {found.question.score_name}, the primary score, "
-        f"in percentage points: {asked_pairs(found)}, over {_UNITS[found.question.unit]}.",
+        f"in percentage points: {_asked(found)}, over {_UNITS[found.question.unit]}.",
         columns=_columns(found),
         rows=tuple(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(found, pair)) for pair in pairs),
         own_sheet=Sheet(_HEADER, tuple(_values(found, pair) for pair in pairs)),
@@ -67,9 +69,15 @@ def settings_words(pair: Pair, titles: Mapping[str, str]) -> str:
     return f"{titles[pair.better]}'s setting better" if pair.better else pair.untested or pair.direction
 
 
+def _asked(found: Answer) -> str:
+    """What is compared, with the gains."""
+    asked = [asked_pairs(found)] if found.pairs else []
+    return " and ".join([*asked, "each method with its card's own setting"] if found.gains else asked)
+
+
 def size_words(pair: Pair, margin: float) -> str:
     """Write the size of a difference against the margin: `beyond 0.5`, `within 0.5`, `cannot tell`, or nothing."""
-    if pair.untested:
+    if pair.untested or pair.p_equal is None:
         return ""
     return pair.size if pair.size == "cannot tell" else f"{pair.size} {100 * margin:g}"
 
@@ -82,7 +90,7 @@ def _reading(found: Answer) -> list[str]:
             f"The deviation between searches is assumed to be twice the {100 * assumed.deviation:.2f} points of "
             f"{assumed.record} ({assumed.setting})."
         )
-    if found.tested:
+    if found.tested or found.gains:
         in_search = "" if question.unit == "run" else " in a typical search, one that does not fail"
         sentences += [
             f"Verdict: which method is better{in_search}. Size: whether the difference is beyond {margin} or within. "
@@ -92,6 +100,11 @@ def _reading(found: Answer) -> list[str]:
             "Could have seen: the smallest true difference that would be called better with a probability of "
             f"{power_words(question.compare)}, by the deviations found for the two; another experiment finds others.",
         ]
+    if found.gains:
+        sentences.append(
+            "A method and its card's own setting: its searches, and runs of the setting. These tests are a family of "
+            "their own, and say nothing about the margin."
+        )
     if found.settings:
         sentences.append(
             "Settings found: which of the two settings is better by their runs, a family of tests of its own. It says "
@@ -108,7 +121,8 @@ def _columns(found: Answer) -> tuple[Column, ...]:
         counts,
         Column("could have seen"),
     )
-    columns = (Column("difference"), Column("verdict", numeric=False), *(tested if found.tested else [counts]))
+    more = tested if found.tested or found.gains else (counts,)
+    columns = (Column("difference"), Column("verdict", numeric=False), *more)
     return (*columns, Column("settings found", numeric=False)) if found.settings else columns
 
 
@@ -120,7 +134,7 @@ def _cells(found: Answer, pair: Pair) -> list[Cell]:
         Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
         Cell(f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction),
     ]
-    if found.tested:
+    if found.tested or found.gains:
         cells += [
             Cell(size_words(pair, found.question.margin)),
             Cell(pair.p_better, form=P_VALUE),

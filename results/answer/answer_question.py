@@ -6,6 +6,7 @@ import pandas as pd
 
 from results.answer.caveats import caveats
 from results.answer.compare import compare, compare_at_looks
+from results.answer.gains import gains_over
 from results.answer.question import Planned, Question
 from results.answer.typical import intervals_of, method_values
 from results.answer.values import Answer, Runs
@@ -26,6 +27,7 @@ def answer(frame: pd.DataFrame, question: Question) -> Answer:
         raise ValueError(f"compare {question.compare!r}: use all, best, or one of {', '.join(question.compared)}")
     values = method_values(question, runs)
     level, pairs = compare_at_looks(question, runs) if question.looks else (None, compare(question, values))
+    defaults = question.defaults if question.unit == "search" else {}
     settings = replace(question, unit="run") if question.unit == "single search" else None
     return Answer(
         question=question,
@@ -35,6 +37,7 @@ def answer(frame: pd.DataFrame, question: Question) -> Answer:
         intervals=intervals_of(question, runs, values),
         pairs=pairs,
         settings=compare(settings, values) if settings else (),
+        gains=gains_over(values, values, defaults, question.step, question.alpha),
         look_level=level,
         find=caveats,
     )

@@ -163,6 +163,7 @@ def _verdicts(
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """The numbers and verdicts of the tested pairs, by the names of both."""
     compare, methods, margin, alpha = question.compare, len(question.compared), question.margin, question.alpha
+    level = corrected_level(compare, methods, alpha)
     asked = list(_asked(names, compare))
     # Of all pairs, those with the first method, which is the reference, come first.
     error, degrees = differences.error[: len(asked)], differences.degrees[: len(asked)]
@@ -179,10 +180,9 @@ def _verdicts(
         # The data choose the direction, so a one-sided test alone would err twice as often.
         "p_beyond": np.maximum(better, beyond),
         "p_equal": np.minimum(adjust_equal(tested.p_equal(margin), compare, methods) / (1 - SHARE_OF_BETTER), 1),
-        "smallest": smallest_detectable(error, degrees, compare, methods, alpha),
+        "smallest": smallest_detectable(error, degrees, level),
     }
     if question.unit == "run":
-        level = corrected_level(compare, methods, alpha)
         columns["break_even"] = break_even(tested.difference, error, degrees, level)
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     for index, names_of_pair in enumerate(asked):

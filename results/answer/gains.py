@@ -1,68 +1,64 @@
 """What tuning buys: the methods' searches beside runs of their default settings."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from results.answer.pair_tests import holm, pairs_of
+from results.answer.pair_tests import PairDifferences, holm, pairs_of, smallest_detectable
+from results.answer.question import ALPHA
 from results.answer.typical import mean_errors
-from results.answer.values import Answer, MethodValues
+from results.answer.values import MethodValues, Pair
+
+_Values = Mapping[str, MethodValues]
 
 
-@dataclass(frozen=True)
-class Gain:
-    """What a method's search gained over its default setting, in the unit of the values.
+def gains_over(
+    tuned: _Values, default: _Values, rows: Mapping[str, str], step: float = 0.0, alpha: float = ALPHA
+) -> tuple[Pair, ...]:
+    """Compare the searches of methods with runs of their default settings, of methods with two of each or more.
 
-    Attributes:
-        gain: Mean over searches minus mean over runs of the default.
-        half_width: Half the width of its 95 % interval, which is not corrected for other methods.
-        p: Two-sided p value of no gain, adjusted by Holm's method for all methods.
-        below: Number of searches whose setting found is below the mean of the default.
+    Returns:
+        A pair of each method with its row of defaults, the largest gain first. The tests are a family of their own,
+        corrected by Holm's method; nothing is said about the margin. The variances are those of the comparison:
+        searches pool theirs, and so do runs of defaults, or a method takes its own if that is larger. Between the two
+        the degrees of freedom are Satterthwaite's.
+
+    Args:
+        tuned: The searches.
+        default: The runs of the defaults; they may be those of another experiment.
+        rows: The method of each row of defaults, by its key.
+        step: Smallest step of the score.
+        alpha: Bound of the probability that any gain is claimed where there is none.
     """
+    both = [(method, row) for row, method in rows.items() if _whole(tuned.get(method)) and _whole(default.get(row))]
+    if not both:
+        return ()
+    sides = {f"tuned {method}": _as(tuned[method], searched=True) for method, _ in both}
+    sides |= {f"default {row}": _as(default[row], searched=False) for _, row in both}
+    found = mean_errors(sides, list(sides), step).pairs()
+    first, second = pairs_of(len(sides))
+    own = np.flatnonzero(second - first == len(both))
+    found = PairDifferences(found.difference[own], found.error[own], found.degrees[own])
+    columns = {
+        "half_width": found.half_width(),
+        "degrees": found.degrees,
+        "p": found.p,
+        "p_better": holm(found.p),
+        "smallest": smallest_detectable(found.error, found.degrees, alpha / len(both)),
+    }
+    pairs = []
+    for place, (method, row) in enumerate(both):
+        numbers = {key: float(column[place]) for key, column in columns.items()}
+        pair = Pair(method, row, tuned[method], default[row], **numbers)
+        if numbers["p_better"] < alpha:
+            pair = replace(pair, direction="a better" if pair.difference > 0 else "b better")
+        pairs.append(pair)
+    return tuple(sorted(pairs, key=lambda pair: -pair.difference))
 
-    method: str
-    gain: float
-    half_width: float
-    p: float
-    below: int
-    searches: int
 
-
-def gains_over(tuned: Answer, default: Answer, rows: Mapping[str, str]) -> list[Gain]:
-    """Return what searches gained over runs of default settings, of methods with two of each or more.
-
-    The defaults may be those of another experiment. `rows` has the method of each row of defaults, by its key.
-    """
-    own, theirs = tuned.values, default.values
-    both = {method: (own[method], theirs[row]) for row, method in rows.items() if method in own}
-    whole = {key: pair for key, pair in both.items() if not any(one.missing or len(one.units) < 2 for one in pair)}
-    return gains(whole, tuned.question.step) if whole else []
-
-
-def gains(pairs: Mapping[str, tuple[MethodValues, MethodValues]], step: float = 0.0) -> list[Gain]:
-    """Compute the gains of methods from their searches and the runs of their defaults, two each or more.
-
-    The variances are those of the comparison: searches pool theirs, and so do runs of defaults, or a method takes its
-    own if that is larger. Between the two the degrees of freedom are Satterthwaite's.
-    """
-    values = {f"tuned {key}": _as(tuned, searched=True) for key, (tuned, _) in pairs.items()}
-    values |= {f"default {key}": _as(default, searched=False) for key, (_, default) in pairs.items()}
-    differences = mean_errors(values, list(values), step).pairs()
-    first, second = pairs_of(len(values))
-    own = np.flatnonzero(second - first == len(pairs))
-    adjusted, half_widths = holm(differences.p[own]), differences.half_width()[own]
-    return [
-        Gain(
-            key,
-            float(differences.difference[own[place]]),
-            float(half_widths[place]),
-            float(adjusted[place]),
-            sum(one < default.mean for one in tuned.units),
-            len(tuned.units),
-        )
-        for place, (key, (tuned, default)) in enumerate(pairs.items())
-    ]
+def _whole(own: MethodValues | None) -> bool:
+    return own is not None and not own.missing and len(own.units) > 1
 
 
 def _as(own: MethodValues, *, searched: bool) -> MethodValues:

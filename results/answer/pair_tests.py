@@ -219,12 +219,11 @@ def adjusted_in_one_step(p_values: Numbers, compare: str, methods: int) -> Numbe
     return np.asarray(np.minimum(family(compare, methods) * p_values, 1.0))
 
 
-def smallest_detectable(error: Numbers, degrees: Numbers, compare: str, methods: int, alpha: float) -> Numbers:
+def smallest_detectable(error: Numbers, degrees: Numbers, level: float) -> Numbers:
     """Compute the smallest true difference that would be called better with a probability of 80 % (`power_words`).
 
-    It is (t(1 - level / 2) + t(0.8)) times the standard error. The level is corrected as for the smallest p value.
+    It is (t(1 - level / 2) + t(0.8)) times the standard error, for the level of the smallest p value of the family.
     """
-    level = corrected_level(compare, methods, alpha)
     return np.asarray((special.stdtrit(degrees, 1 - level / 2) + special.stdtrit(degrees, POWER)) * error)
 
 

@@ -91,7 +91,8 @@ def _deviation(question: Question, found: Answer | None) -> SearchDeviation | No
 def smallest_of_one_search(assumed: SearchDeviation, methods: int, compare: str = "all") -> float:
     """Return the smallest difference that one search of each method shows, if an assumed deviation is doubled."""
     error = np.array(2**0.5 * WIDENING * assumed.deviation)
-    return float(smallest_detectable(error, np.array(float(assumed.degrees)), compare, methods, ALPHA))
+    level = corrected_level(compare, methods, ALPHA)
+    return float(smallest_detectable(error, np.array(float(assumed.degrees)), level))
 
 
 @cache

@@ -84,6 +84,7 @@ class Question:
         units: Planned searches of each method, or runs.
         assumed: Deviation between the means of single searches. None is not known: there are no verdicts.
         methods: The methods in the order of the rows. Planned ones without runs count in the correction.
+        defaults: The method that each row of default settings belongs to, by the row's key.
         experiment: The experiment that the scores are of, by whose conditions a deviation is assumed.
     """
 
@@ -99,6 +100,7 @@ class Question:
     units: int = 0
     assumed: SearchDeviation | None = None
     methods: Mapping[str, Planned] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
     tested: Tested | None = None
     experiment: Experiment | None = None
 
@@ -180,7 +182,7 @@ def question_of(measured: MeasuredExperiment) -> Question:
         )
         for key, title in summary.methods.items()
     }
-    question = replace(question, methods=methods, tested=tested)
+    question = replace(question, methods=methods, defaults=summary.defaults, tested=tested)
     known = question.compare in ("all", "best", *question.compared)
     step = tested.step(question.score, question.embeddings) if tested else 0.0
     return replace(question, compare=question.compare if known else "all", step=step)

@@ -136,6 +136,7 @@ class Answer:
         intervals: Mean and 95 % interval of every method with runs.
         pairs: For `all` each method with every later one, else the reference with each other one.
         settings: The settings that the only searches found compared by their runs. It says nothing about methods.
+        gains: Methods whose searches are repeated compared with the runs of their default settings (`gains_over`).
         look_level: The level of the last look, if looks were planned.
         find: Finds what a reader must know beside the numbers.
         measured: The experiment that the scores are of, if they are of one.
@@ -148,6 +149,7 @@ class Answer:
     intervals: Mapping[str, Interval]
     pairs: tuple[Pair, ...]
     settings: tuple[Pair, ...] = ()
+    gains: tuple[Pair, ...] = ()
     look_level: float | None = None
     find: Callable[["Answer"], Iterable[Finding]] = lambda _: ()
     measured: MeasuredExperiment | None = None

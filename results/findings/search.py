@@ -11,8 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from results.answer.finding import Finding
-from results.answer.gains import gains_over
-from results.answer.question import ALPHA
 from results.answer.values import Answer
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import Event, RunRecord
@@ -53,23 +51,24 @@ def search_findings(found: Answer, measured: MeasuredExperiment) -> Iterator[Fin
             "MLRC trains every trial on all folds.",
         )
     yield from equal_searches(measured)
-    yield from _tuning(found, summary.defaults)
+    yield from _tuning(found)
     yield from _range_ends(measured, titles)
 
 
-def _tuning(found: Answer, defaults: Mapping[str, str]) -> Iterator[Finding]:
+def _tuning(found: Answer) -> Iterator[Finding]:
     """Say what tuning bought, and where a setting found is below the default."""
-    gains, titles = gains_over(found, found, defaults), found.titles
+    gains, titles = found.gains, found.titles
     if not gains:
-        if defaults:
+        if found.question.defaults:
             detail = "It takes two searches and two runs of the default of a method, or more."
             yield Finding("note", "What tuning gained is not known.", "search", detail)
         return
     named = [
-        f"{titles[one.method]} {100 * one.gain:+.1f} ± {100 * one.half_width:.1f}{'*' if one.p < ALPHA else ''}"
-        for one in sorted(gains, key=lambda one: -one.gain)
+        f"{titles[one.a]} {100 * one.difference:+.1f} ± {100 * (one.half_width or 0.0):.1f}{'*' if one.better else ''}"
+        for one in gains
     ]
-    below = [f"{titles[one.method]} {one.below} of {one.searches}" for one in gains if one.below]
+    counts = {one.a: sum(unit < one.of_b.mean for unit in one.of_a.units) for one in gains}
+    below = [f"{titles[one.a]} {counts[one.a]} of {len(one.of_a.units)}" for one in gains if counts[one.a]]
     detail = "* is shown by a test that is corrected for all methods."
     if below:
         detail += f" Searches whose setting is below the default: {joined(below)}."

@@ -19,7 +19,7 @@ from scipy import special
 
 from results.answer.across_datasets import mean_ranks, over_datasets
 from results.answer.deviations import WIDENING
-from results.answer.gains import gains
+from results.answer.gains import gains_over
 from results.answer.pair_tests import (
     SHARE_OF_BETTER,
     MeanErrors,
@@ -227,8 +227,9 @@ def tuning(number: int, methods: int, searches: int, kind: str, tables: int) -> 
     low, errors, seen = failed(tuned), 0, 0.0
     for own, given, is_low in zip(tuned, default, low, strict=True):
         for gain in (0.0, 4.0):
-            pairs = {str(key): (_values(own[key] + gain, is_low[key]), _values(given[key])) for key in range(methods)}
-            shown = [one.p < ALPHA for one in gains(pairs)]
+            searched = {str(key): _values(own[key] + gain, is_low[key]) for key in range(methods)}
+            defaults = {str(key): _values(given[key]) for key in range(methods)}
+            shown = [bool(one.better) for one in gains_over(searched, defaults, {key: key for key in defaults})]
             errors, seen = errors + (any(shown) if not gain else 0), seen + (float(np.mean(shown)) if gain else 0.0)
     of = {"methods": methods, "searches": searches, "kind": kind}
     return {**of, "wrong": errors / tables, "seen": seen / tables}

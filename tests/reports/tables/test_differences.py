@@ -1,14 +1,18 @@
 """The table of differences between methods."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from reports.headline import comparison_lines, headline
 from reports.tables.differences import differences
 from reports.tables.formats import to_markdown
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.measured_experiment import read
 from tests.support.sample_records import some_run, some_summary
+from tests.support.sample_searches import searched
 
 TITLES = {"a": "Anna", "b": "Bert", "c": "Cora"}
 FROZEN = MeasuredExperiment.kept("mlrc_frozen_cub200_subset")
@@ -134,3 +138,18 @@ def test_fewer_than_two_methods_are_said():
     for records in ((), world({"a": (30.0, 30.1)}).records):
         table = differences(answer_of(MeasuredExperiment(world({"a": (30.0, 30.1)}).summary, records)))
         assert (table.rows, table.caption) == ((), "Fewer than two methods are compared.")
+
+
+@pytest.mark.parametrize(("own", "verdict"), [(0.101, "A better"), (0.195, "cannot tell")])
+def test_one_method_is_compared_with_its_own_default(own, verdict):
+    found = searched({"a": [[0.20, 0.20], [0.21, 0.21], [0.19, 0.19]], "a_default": [[own, 0.2 - own]]}, searches=3)
+    summary = found.summary.model_copy(update={"runs": {"a": 6, "a_default": 2}, "defaults": {"a_default": "a"}})
+    found = answer_of(replace(found, summary=summary))
+    table, (gain,) = differences(found), found.gains
+    (row,) = rows(table).values()
+    assert row[1:3] == [verdict, ""], "the size against the margin is not tested"
+    assert "own setting, over means of complete searches" in table.caption
+    assert dict(read(table).iloc[0])["p_better"] == gain.p_better
+    said = "A beats A Default by 10.0 ±" if gain.better else "A is 10.0 ±"
+    assert headline(found).startswith(said)
+    assert comparison_lines(found) == [headline(found).removesuffix(".")]

@@ -173,9 +173,10 @@ def test_tuning_is_compared_with_the_defaults_of_each_method():
     defaults = {"a_default": "a", "b_default": "b"}
     world = replace(world, summary=world.summary.model_copy(update={"runs": runs, "defaults": defaults}))
     answer = answer_of(world)
-    first, second = gains_over(answer, answer, defaults)
-    assert (first.gain, second.gain, first.below, second.below) == pytest.approx((0.1, 0, 0, 1))
-    assert first.p < 0.05 < second.p
+    first, second = answer.gains
+    assert (first.difference, second.difference) == pytest.approx((0.1, 0))
+    assert (first.better, second.better) == ("a", None)
+    assert 0 < first.smallest < 0.1
     (found,) = (one for one in answer.findings if "Tuning" in one.text)
     assert found.text.startswith("Tuning gained, over the cards' own settings, in points: A +10.0 ± ")
     assert found.detail.endswith("Searches whose setting is below the default: B 1 of 3.")
@@ -190,8 +191,10 @@ def test_what_tuning_bought_on_the_kept_records_is_what_the_docs_say(data):
     tuned, default = (MeasuredExperiment.kept(f"{name}_{data}") for name in ("search_variance", "defaults"))
     assert tuned.summary.experiment.conditions == default.summary.experiment.conditions
     page = (Path(__file__).parents[3] / "docs" / "comparisons.md").read_text(encoding="utf-8")
-    found = gains_over(answer_of(tuned), answer_of(default), {key: key for key in default.summary.methods})
+    rows = {key: key for key in default.summary.methods}
+    found = gains_over(answer_of(tuned).values, answer_of(default).values, rows)
     assert len(found) == 8
-    for one in found:
-        star = "*" if one.p < 0.05 else ""
-        assert f"| {100 * one.gain:+.1f} ± {100 * one.half_width:.1f}{star} | {one.below} of {one.searches} |" in page
+    for gain in found:
+        star, units = "*" if gain.better else "", gain.of_a.units
+        below = f"{sum(one < gain.of_b.mean for one in units)} of {len(units)}"
+        assert f"| {100 * gain.difference:+.1f} ± {100 * gain.half_width:.1f}{star} | {below} |" in page
