@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from protocols.jobs import EvaluateJob, Lab, TrainJob
 from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import Proposals
+from protocols.search.racing import RACING_VERSION, Race
 from protocols.search.space import SearchParameter, within_budget
 from protocols.setup import Setup
 from protocols.training.build_method import RefusedError
@@ -16,7 +17,6 @@ from results.records.records import Event, FoldResult
 from results.records.trials import Trial, best_trial, mean_of
 from results.spec.hyperparameters import HyperparameterError
 from results.spec.mlrc_constants import REPRODUCTIONS, TRIALS
-from results.spec.racing import RACING_VERSION, Race
 from results.spec.search_settings import SamplerSettings
 from results.spec.seeds import search_seed
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
@@ -52,7 +52,7 @@ class Study:
         budget: Number of trials, reproductions and searches.
         sampler: Settings of Optuna's sampler.
         log: Where the trials are kept; None for a study that is only planned.
-        racing: Whether a trial that is clearly behind gets no more folds (`results.spec.racing`).
+        racing: Whether a trial that is clearly behind gets no more folds (`protocols.search.racing`).
         enqueue: Settings that a search tries first, if the method has their hyperparameters.
     """
 

@@ -20,8 +20,8 @@ from results.answer.intervals import Interval
 from results.answer.question import Question
 from results.answer.values import Answer, place_words
 from results.findings.readings import readings_of, span
-from results.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.records.experiment_summary import LeftOut
+from results.records.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.source_names import SourceName

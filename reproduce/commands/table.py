@@ -164,7 +164,7 @@ def claims(
     cannot tell, not compared or not run.
     """
     from reports.published.claim_answers import answer_claims
-    from reports.tables.claims_table import claims_table
+    from reports.published.claims_table import claims_table
     from reproduce.outputs.tables import kept_experiments, stored_experiments
 
     read = _read_claims(file)

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from protocols.jobs import Job, Outcome, TrainJob
 from reproduce.errors import InputError
-from results.frame import scores_of
+from results.records.frame import scores_of
 from results.records.records import FoldResult, RunRecord
 from results.values import flat
 

@@ -13,7 +13,7 @@ from results.answer.values import Answer, Runs
 
 
 def answer(frame: pd.DataFrame, question: Question) -> Answer:
-    """Answer a question about the scores of a frame (`results.frame`).
+    """Answer a question about the scores of a frame (`results.records.frame`).
 
     Without methods the question is about all that the frame has, each with all that it has.
 

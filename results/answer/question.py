@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Self
 
 from results.answer.deviations import SearchDeviation, nearest_search_deviation
-from results.frame import EmbeddingKind
 from results.records.experiment_summary import LeftOut
+from results.records.frame import EmbeddingKind
 from results.records.records import RunRecord
 from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS

@@ -130,7 +130,7 @@ class Answer:
     """The answer to a question about scores: all that is said of methods is said from here.
 
     Attributes:
-        frame: The scores (`results.frame`).
+        frame: The scores (`results.records.frame`).
         runs: The values of the asked score.
         values: The values of every method, also of those that are not tested.
         intervals: Mean and 95 % interval of every method with runs.

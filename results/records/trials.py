@@ -16,7 +16,7 @@ class Trial(Record):
         number: Number of the trial in its search, from 0. Seeds derive from it.
         setting: The hyperparameters, by target.
         state: `running` until it has a score; `complete` with all folds; `raced` if it got no more folds because it was
-            clearly behind (`results.spec.racing`); `failed`, without a score, if the method refused the setting.
+            clearly behind; `failed`, without a score, if the method refused the setting.
         score: What the sampler is told: the mean of `fold_scores`, or for a raced trial the expected score; 0 if a fold
             diverged, as in MLRC's code (specification, 11.13).
         fold_scores: Best validation MAP@R of each trained fold in order, fractions of 1; 0 for a fold that diverged.

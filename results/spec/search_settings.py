@@ -129,8 +129,8 @@ class SearchSettings(Record):
             None takes that of the training settings.
         searches: How often each method is searched, each time from other seeds. The reproductions are made for every
             search.
-        racing: Whether a trial that is clearly behind the best trial on the same folds gets no more folds
-            (`results.spec.racing`). MLRC trains every trial on all folds.
+        racing: Whether a trial that is clearly behind the best trial on the same folds gets no more folds.
+            MLRC trains every trial on all folds.
     """
 
     trials: int = Field(default=TRIALS, ge=0, le=MOST_TRIALS)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
-from results.frame import scores
 from results.records.experiment_summary import ExperimentSummary
+from results.records.frame import scores
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.records.trials import Trial, repeated_settings
 from results.spec.source_names import sources_of
@@ -65,7 +65,7 @@ class MeasuredExperiment:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """The scores of the runs (`results.frame`)."""
+        """The scores of the runs (`results.records.frame`)."""
         return scores(self.records)
 
     def code_of(self, method: str) -> frozenset[str]:

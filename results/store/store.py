@@ -15,7 +15,9 @@ from typing import Literal
 
 import pandas as pd
 
-from results.frame import (
+from results.records.artifacts import figure_data_path
+from results.records.experiment_summary import ExperimentSummary
+from results.records.frame import (
     ExportedRun,
     class_scores_table,
     curves_table,
@@ -23,8 +25,6 @@ from results.frame import (
     runs_table,
     test_points_table,
 )
-from results.records.artifacts import figure_data_path
-from results.records.experiment_summary import ExperimentSummary
 from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
 from results.store import StoreError
 from results.store.database import AnyRecord, Database

@@ -12,8 +12,8 @@ from pathlib import Path
 from reports.board.board_table import pairs_table, ranking_table
 from reports.board.boards import Board, Source, boards_of
 from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, answer_claims
+from reports.published.claims_table import verdict_counts
 from reports.published.eligibility import StoredExperiment
-from reports.tables.claims_table import verdict_counts
 from reports.tables.differences import size_words
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of

@@ -29,7 +29,7 @@ from results.answer.deviations import (
 from results.answer.values import Answer
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
-from results.frame import EMBEDDING_KINDS
+from results.records.frame import EMBEDDING_KINDS
 from results.spec.experiment_spec import Metric
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 

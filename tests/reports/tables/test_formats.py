@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from reports.published.claim_answers import answer_claims
+from reports.published.claims_table import claims_table
 from reports.published.join import join, published_layout
-from reports.tables.claims_table import claims_table
 from reports.tables.differences import differences
 from reports.tables.formats import WRITERS, to_csv, to_html, to_json, to_markdown
 from reports.tables.latex import escape_latex, to_latex

@@ -1,6 +1,6 @@
 """The values of runs by method and search, which statistics take."""
 
-from results.frame import scores_of
+from results.records.frame import scores_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.sample_records import scores, some_run, some_summary
 

@@ -3,7 +3,7 @@
 import pytest
 
 from reports.published.claim_answers import answer_claims
-from reports.tables.claims_table import claims_table
+from reports.published.claims_table import claims_table
 from reports.tables.formats import WRITERS
 from results.published.claims import read_claims, shipped_claims
 from tests.support.published_world import PAPER, changed, experiment, single_runs

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from protocols.search.racing import ASSUMED_DEVIATION, LEVEL, RACING_VERSION, Race
 from results.records.trials import Trial
-from results.spec.racing import ASSUMED_DEVIATION, LEVEL, RACING_VERSION, Race
 from results.store.experiment_results import FOLDER
 
 BEST = (0.50, 0.40, 0.52, 0.42)
