@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -85,6 +86,7 @@ def make_inputs(folder: Path) -> None:
     write_features(folder / "my_features", some_features(per_class=40, width=130), np.repeat(np.arange(16), 40))
     torch.manual_seed(0)
     torch.save(BNInception().state_dict(), folder / "weights.pth")
+    shutil.copy(ROOT / "docs" / "prototree.csv", folder)
     for page in PAGES:
         for name, content in files_to_save(page).items():
             (folder / name).write_text(content)
