@@ -9,7 +9,7 @@ from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer
 from reports.tables.differences import DISTANCE, P_VALUE, size_words
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table
 from results.published.claims import Claim
-from results.published.print_alone import PrintVerdict
+from results.published.print_alone import PrintVerdict, print_answer
 from results.wording import counted, listed, plural
 
 _CAPTION = (
@@ -94,13 +94,18 @@ def _unit(answer: ExperimentAnswer) -> str:
 
 
 def _summary(answered: Sequence[AnsweredClaim]) -> str:
-    prints = Counter(one.printed.verdict for one in answered)
-    parts = [f"{prints[verdict]} {verdict}" for verdict in get_args(PrintVerdict) if prints[verdict]]
+    others = [print_answer(one.claim, "standard deviation").verdict for one in answered]
+    alone, other = (
+        ", ".join(f"{found.count(verdict)} {verdict}" for verdict in get_args(PrintVerdict) if verdict in found)
+        for found in ([one.printed.verdict for one in answered], others)
+    )
+    if other != alone:
+        alone += f" (if a ± of unstated meaning is a deviation, {other})"
     here = [one.runs for one in answered if one.runs is not None]
     without = Counter(one.verdict for one in answered if one.runs is None)
     counts = [verdict_counts(here)] if here else []
     counts += [f"{counted(count, 'claim')} {verdict}" for verdict, count in sorted(without.items())]
-    return f"{counted(len(answered), 'claim')}. Print alone: {', '.join(parts)}. Runs: {'; '.join(counts)}."
+    return f"{counted(len(answered), 'claim')}. Print alone: {alone}. Runs: {'; '.join(counts)}."
 
 
 def verdict_counts(answers: Iterable[ExperimentAnswer]) -> str:

@@ -51,16 +51,18 @@ class Spread:
         """Whether meaning and number of runs are stated."""
         return self.runs is not None and self.kind != "not stated"
 
-    def read(self, unstated: int) -> tuple[float, int]:
+    def read(self, unstated: int, kind: SpreadKind = "not stated") -> tuple[float, int]:
         """Return the standard deviation between runs and its degrees of freedom; there must be two runs or more.
 
         Args:
             unstated: Number of runs if the source does not say.
+            kind: What the ± is if the source does not say; "not stated" reads it as the standard error of the mean.
         """
         runs = self.runs or unstated
-        if self.kind == "95 % interval":
+        read = kind if self.kind == "not stated" else self.kind
+        if read == "95 % interval":
             return deviation_of_interval(self.plus_minus, runs), runs - 1
-        return self.plus_minus * (math.sqrt(runs) if self.kind == "not stated" else 1), runs - 1
+        return self.plus_minus * (math.sqrt(runs) if read == "not stated" else 1), runs - 1
 
 
 @dataclass(frozen=True)
@@ -81,14 +83,14 @@ class PrintAnswer:
     own: bool = False
 
 
-def print_answer(claim: Claim) -> PrintAnswer:
-    """Judge a claim by its printed numbers."""
+def print_answer(claim: Claim, kind: SpreadKind = "not stated") -> PrintAnswer:
+    """Judge a claim by its printed numbers; `kind` says what a ± is that does not say it, as in `Spread.read`."""
     own = _own_spreads(claim)
     printed = printed_spreads(PublishedColumn(claim.dataset, claim.metric, claim.kind))
     for source in (own, printed):
         readings = []
         for unstated in READINGS:
-            if (pooled := pooled_spread(source, unstated)) is not None:
+            if (pooled := pooled_spread(source, unstated, kind)) is not None:
                 # A value without a ± and a stated number of runs is that of one run.
                 assumed = [1 if plus_minus is None else unstated for plus_minus in claim.plus_minus]
                 runs_a, runs_b = (stated or runs for stated, runs in zip(claim.runs, assumed, strict=True))
@@ -106,9 +108,11 @@ def noise_of(deviation: float, degrees: int, runs_a: int, runs_b: int) -> float:
     return t_quantile(0.975, degrees) * deviation * math.sqrt(1 / runs_a + 1 / runs_b)
 
 
-def pooled_spread(spreads: Iterable[Spread], unstated: int) -> tuple[float, int] | None:
+def pooled_spread(
+    spreads: Iterable[Spread], unstated: int, kind: SpreadKind = "not stated"
+) -> tuple[float, int] | None:
     """Pool the deviations between runs; returns deviation and degrees of freedom, None if no ± says anything."""
-    read = [spread.read(unstated) for spread in spreads if spread.runs != 1]
+    read = [spread.read(unstated, kind) for spread in spreads if spread.runs != 1]
     degrees = sum(own for _, own in read)
     squares = sum(own * deviation**2 for deviation, own in read)
     return (math.sqrt(squares / degrees), degrees) if squares else None
