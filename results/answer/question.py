@@ -85,6 +85,7 @@ class Question:
         assumed: Deviation between the means of single searches. None is not known: there are no verdicts.
         methods: The methods in the order of the rows. Planned ones without runs count in the correction.
         experiment: The experiment that the scores are of, by whose conditions a deviation is assumed.
+        scale: What numbers are shown in: percent, or points of a score that is no percentage.
     """
 
     title: str = ""
@@ -101,6 +102,7 @@ class Question:
     methods: Mapping[str, Planned] = field(default_factory=dict)
     tested: Tested | None = None
     experiment: Experiment | None = None
+    scale: Literal["percent", "points"] = "percent"
 
     @property
     def score_name(self) -> str:
