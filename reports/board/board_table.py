@@ -1,5 +1,6 @@
 """The tables and the page of a board: the ranking of the methods, then what is the same on all datasets."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +18,6 @@ from results.answer.across_datasets import (
     PairOverDatasets,
     surviving,
 )
-from results.answer.deviations import WIDENING
 from results.answer.intervals import Interval
 from results.answer.values import place_words
 from results.findings.origin import origin_findings
@@ -58,7 +58,7 @@ def ranking_table(board: Board) -> Table:
         title=f"{counted(count, 'method')} on {len(board.datasets)} datasets: {titles}",
         caption=f"{capitalized(board.score_name)} in percent, the best mean rank first. Rank: "
         "the places that a method can have by the dataset's comparison, for all methods together at 95 %. On all: by "
-        f"what every dataset shows. In common: {common}.",
+        f"what every dataset shows.{f' In common: {common}.' if common else ''}",
         columns=(*columns, *over_columns),
         rows=tuple(rows),
         notes=(headline(board), *_agreement(board)),
@@ -67,7 +67,11 @@ def ranking_table(board: Board) -> Table:
 
 def headline(board: Board) -> str:
     """Name the leaders: the methods that can be the best on each dataset, and the best mean rank."""
-    first, rank = next(iter(board.mean_ranks.items()))
+    best, rank = [board.methods[key] for key in board.best], min(board.mean_ranks.values())
+    named = listed(best) if len(best) <= _NAMED else f"{len(best)} of {len(board.methods)} methods"
+    lead = f"{named} {'has' if len(best) == 1 else 'share'} the best mean rank ({rank:.1f})"
+    if len(best) == len(board.methods):
+        lead = f"The {len(best)} methods are tied: all have the mean rank {rank:.1f}"
     parts = []
     for dataset in board.datasets:
         worse = {loser for _, loser in dataset.answer.claims}
@@ -77,7 +81,7 @@ def headline(board: Board) -> str:
         else:
             named = listed(leaders) if len(leaders) <= _NAMED else f"{len(leaders)} of {len(board.methods)} methods"
             parts.append(f"on {dataset.title} {named} can be the best")
-    return f"{board.methods[first]} has the best mean rank ({rank:.1f}); {'; '.join(parts)}."
+    return f"{lead}; {'; '.join(parts)}."
 
 
 def pairs_table(board: Board, compare: str = "all", *, told: bool = False) -> Table:
@@ -152,7 +156,10 @@ def _failed(board: Board) -> Iterator[str]:
 
 def _agreement(board: Board) -> Iterator[str]:
     """Give the rank correlations, and what they mean for a reader with another dataset."""
-    named = [f"{listed(titles)} {correlation:.2f}" for titles, correlation in board.correlations.items()]
+    named = [
+        f"{listed(titles)} {'none, as all methods of one are tied' if math.isnan(found) else f'{found:.2f}'}"
+        for titles, found in board.correlations.items()
+    ]
     yield (
         f"Rank correlation: {'; '.join(named)}. Of two methods, the one ahead on one of these datasets is also ahead "
         f"on another in {100 * board.same_order:.0f} % of cases. A coin has 50 %."
@@ -177,10 +184,11 @@ def _limits(board: Board) -> Iterator[str]:
         units.setdefault(_unit_words(one), []).append(one.title)
     yield from (f"On {listed(titles)}, {words}" for words, titles in units.items())
     for one in board.datasets:
-        findings = origin_findings(one.source.measured)
+        findings = origin_findings(one.source.measured) if one.source else ()
         yield from (f"On {one.title}: {finding.sentences}" for finding in findings)
     if board.left_out:
-        yield f"Not on all datasets with the same code, so not on the board: {joined(list(board.left_out.values()))}."
+        code = " with the same code" if board.conditions else ""
+        yield f"Not on all datasets{code}, so not on the board: {joined(list(board.left_out.values()))}."
 
 
 def _unit_words(dataset: BoardDataset) -> str:
@@ -191,16 +199,14 @@ def _unit_words(dataset: BoardDataset) -> str:
         return "nothing was searched; the intervals are over runs of the given settings."
     if assumed is None:
         return "one search of each method, and how far two differ is not known, so there are no intervals."
-    return (
-        f"one search of each method; the intervals take {WIDENING:g} times the {100 * assumed.deviation:.2f} "
-        f"points by which searches differ in {assumed.record}."
-    )
+    return f"one search of each method; the intervals take {assumed.words} as the deviation between searches."
 
 
 def _origins(board: Board) -> Iterator[str]:
     """Name experiment, file or store, commits and budget of each dataset."""
     for dataset in board.datasets:
-        source = dataset.source
+        if (source := dataset.source) is None:
+            continue
         found = list(dict.fromkeys(record.provenance.commit[:12] for record in source.measured.records))
         commits = f"commit {listed(found)}" if len(found) < _NAMED else f"{len(found)} commits"
         yield f"{dataset.title}: {source.name} from {source.place}, {commits}, {source.budget}."

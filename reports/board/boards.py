@@ -25,7 +25,7 @@ from results.findings.experiment import answer_of
 from results.spec.data_choice import OWN_DATA
 from results.store.experiment_results import MeasuredExperiment
 from results.values import flat
-from results.wording import counted, distinct
+from results.wording import counted, distinct, listed
 
 _TITLES = {
     "cub200": "CUB-200-2011",
@@ -73,9 +73,10 @@ class Source:
 
     @property
     def data(self) -> tuple[str, str]:
-        """What tells datasets apart. Two parts of one dataset are one."""
-        name = self.measured.summary.dataset
-        return name, self.measured.records[0].data_fingerprint if name in OWN_DATA else ""
+        """What tells datasets apart. Two parts of one dataset are one, and so are equal files under other names."""
+        name, data = self.measured.summary.dataset, self.measured.summary.data
+        content = data.content if data and data.content else self.measured.records[0].data_fingerprint
+        return name, content if name in OWN_DATA else ""
 
     @property
     def conditions(self) -> dict[str, str]:
@@ -117,10 +118,10 @@ def with_all_methods(measured: MeasuredExperiment, titles: Mapping[str, str]) ->
 
 @dataclass(frozen=True)
 class BoardDataset:
-    """A dataset of a board: its experiment, and the answer on all pairs of the methods on the board."""
+    """A dataset of a board: its experiment, if it is of one, and the answer on all pairs of the board's methods."""
 
     title: str
-    source: Source
+    source: Source | None
     answer: Answer
 
 
@@ -163,6 +164,12 @@ class Board:
         ranks = np.mean([mean_ranks(self._means(one)) for one in self.datasets], axis=0)
         return {list(self.methods)[place]: float(ranks[place]) for place in np.argsort(ranks, kind="stable")}
 
+    @property
+    def best(self) -> tuple[str, ...]:
+        """The methods with the best mean rank, several if they are tied."""
+        ranks = self.mean_ranks
+        return tuple(key for key, rank in ranks.items() if rank <= min(ranks.values()) + 1e-9)
+
     def claims_on_all(self) -> set[tuple[str, str]]:
         """The pairs of a better and a worse method that are claimed on every dataset."""
         return set.intersection(*(one.answer.claims for one in self.datasets))
@@ -171,11 +178,15 @@ class Board:
         """Put the differences of `all` pairs together, or those of the `best` mean rank or of a named method.
 
         Of all pairs, the method with the better mean rank comes first.
+
+        Raises:
+            ValueError: Several methods are tied, so none is the best.
         """
-        by_rank = list(self.mean_ranks)
         if compare == "all":
-            return tuple(self._pair(a, b) for a, b in combinations(by_rank, 2))
-        reference = by_rank[0] if compare == "best" else compare
+            return tuple(self._pair(a, b) for a, b in combinations(self.mean_ranks, 2))
+        if compare == "best" and len(self.best) > 1:
+            raise ValueError(f"{listed([self.methods[key] for key in self.best])} are tied, so none is the best")
+        reference = self.best[0] if compare == "best" else compare
         return tuple(self._pair(reference, other) for other in self.methods if other != reference)
 
     def _pair(self, a: str, b: str) -> PairOverDatasets:
@@ -184,6 +195,21 @@ class Board:
 
     def _means(self, dataset: BoardDataset) -> list[float]:
         return [dataset.answer.values[key].mean for key in self.methods]
+
+
+def board_of_answers(answers: Mapping[str, Answer]) -> Board | None:
+    """Put answers about one score on several datasets on a board, by title; None without two methods on two of them."""
+    compared = {title: found for title, found in answers.items() if found.compared}
+    first = next(iter(compared.values()), None)
+    common = [key for key in first.compared if all(key in one.compared for one in compared.values())] if first else []
+    if len(compared) < 2 or len(common) < 2:
+        return None
+    datasets = tuple(
+        BoardDataset(title, None, answer(one.frame, one.question.only(common))) for title, one in compared.items()
+    )
+    titles = {key: title for one in compared.values() for key, title in one.titles.items()}
+    left_out = {key: title for key, title in titles.items() if key not in common}
+    return Board(datasets, distinct({key: titles[key] for key in common}), left_out, {})
 
 
 def boards_of(sources: Sequence[Source]) -> tuple[list[Board], list[str]]:
@@ -197,10 +223,8 @@ def boards_of(sources: Sequence[Source]) -> tuple[list[Board], list[str]]:
         datasets = []
         for first, *others in _grouped(group, lambda one: one.data):
             datasets.append(first)
-            lines += [
-                f"{one.name} ({one.place}) is not drawn: {first.name} is on {first.title} too; name one of them"
-                for one in others
-            ]
+            same = "has the same data" if first.data[1] else f"is on {first.title} too"
+            lines += [f"{one.name} ({one.place}) is not drawn: {first.name} {same}; name one of them" for one in others]
         board = _board(datasets)
         if len(datasets) < 2:
             lines += _alone(group[0], sources)

@@ -32,7 +32,7 @@ MethodRuns = tuple[Sequence[float], Interval]
 
 
 @styled
-def interval_plot(methods: Mapping[str, MethodRuns], metric: str, unit: IntervalUnit = "run") -> Figure:
+def interval_plot(methods: Mapping[str, MethodRuns], score: str, unit: IntervalUnit = "run") -> Figure:
     """Draw mean and 95 % interval of each method by its title, and its searches or runs as points.
 
     A method with one value is a point without interval. The axis is in percent and does not always start at 0.
@@ -50,7 +50,7 @@ def interval_plot(methods: Mapping[str, MethodRuns], metric: str, unit: Interval
     over = "searches" if unit == "search" else "runs of a setting"
     # Beside long names the axis is narrower than its label, which then grows to the left.
     wide = max(len(line) for name in names for line in name.splitlines()) > _WIDE_NAME
-    axes.set_xlabel(f"{metric}, %\n(mean and 95 % interval over n {over})", loc="right" if wide else "center")
+    axes.set_xlabel(f"{score}\n(mean and 95 % interval over n {over})", loc="right" if wide else "center")
     # A key outside the axes hides no point. It has one entry for each kind of marker.
     figure.legend(*legend_keys(axes), loc="outside upper right", ncols=2)
     return figure

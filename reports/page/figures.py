@@ -74,8 +74,9 @@ def _smaller(png: bytes) -> bytes:
 
 def page_figures(material: Material) -> Iterator[Drawn]:
     """Draw all figures for which there are data."""
-    if material.records:
+    if material.answer.intervals:
         yield from _intervals(material)
+    if material.records:
         yield from sweep_figures([material])
         yield from _validation_curves(material)
         yield from _test_curves(material)
@@ -102,8 +103,9 @@ def _drawn(name: str, title: str, draw: Callable[[], Figure], caption: str, fold
 def _intervals(material: Material) -> Iterator[Drawn]:
     unit = material.unit
     found = material.answer
-    rows = {material.titles[key]: (found.values[key].units, found.intervals[key]) for key in material.records}
-    draw = partial(intervals.interval_plot, rows, material.score_name, unit)
+    rows = {material.titles[key]: (found.values[key].units, found.intervals[key]) for key in found.intervals}
+    score = f"{material.score_name}, {material.scale}"
+    draw = partial(intervals.interval_plot, rows, score, unit)
     return _drawn("intervals", f"{capitalized(material.score_name)} by method", draw, intervals.caption(unit))
 
 

@@ -44,7 +44,7 @@ class Material:
     """An experiment with everything that its page shows.
 
     Attributes:
-        answer: What the experiment shows, with its runs and trainings.
+        answer: What the experiment shows, with its runs and trainings; or that of scores which are of no experiment.
         figure_data: Figure data by method, for the methods that have one.
         searches: Search histories by method, for the methods that have one.
         unreadable: Files of figure data that cannot be read.
@@ -78,7 +78,8 @@ class Material:
     @cached_property
     def records(self) -> dict[str, list[RunRecord]]:
         """Runs by method, in the experiment's order. Methods without runs are left out."""
-        ordered = sorted(self.measured.records, key=lambda record: (record.search, record.run))
+        records = self.answer.measured.records if self.answer.measured else ()
+        ordered = sorted(records, key=lambda record: (record.search, record.run))
         by_method = {key: [record for record in ordered if record.method == key] for key in self.titles}
         return {key: runs for key, runs in by_method.items() if runs}
 
@@ -94,6 +95,11 @@ class Material:
         return HEADLINE_METRICS[question.score] if self.folds == 1 else question.score_name
 
     @property
+    def scale(self) -> str:
+        """What stands behind the name of the score: `%`, or `points`."""
+        return "%" if self.answer.question.scale == "percent" else "points"
+
+    @property
     def unit(self) -> IntervalUnit:
         """What the intervals are over: `search` where searches are repeated, else `run`, of the setting found."""
         return "search" if self.answer.question.unit == "search" else "run"
@@ -102,4 +108,4 @@ class Material:
     def best_first(self) -> list[str]:
         """Methods with runs from the highest mean of the primary score; those that are not compared come last."""
         compared = self.answer.best_first
-        return [*compared, *(key for key in self.records if key not in compared)]
+        return [*compared, *(key for key in self.answer.intervals if key not in compared)]

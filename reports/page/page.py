@@ -65,8 +65,8 @@ def build_page(material: Material) -> tuple[str, tuple[Drawn, ...]]:
 
 def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str, Any]:
     """Return the values of the page's template."""
-    measured = material.measured
-    compared = _published(material)
+    measured = material.answer.measured
+    compared = _published(material) if measured else []
     environments, numbers = _environments(material)
     return {
         "material": material,
@@ -82,17 +82,19 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
         ],
         "not_compared": [one for one in compared if not any(row.was_run for row in one.rows)],
         "scores": _table(material, table_of(material.answer), "table"),
-        "details": _details(material),
+        "details": _details(material) if measured else [],
         "figures": {
             fold: [figure for figure in figures if figure.fold == fold]
             for fold in dict.fromkeys(figure.fold for figure in figures)
         },
         "settings": {
             key: ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-            for key, value in flat(measured.summary.experiment.without_folder())
+            for key, value in (flat(measured.summary.experiment.without_folder()) if measured else ())
             if value not in ([], None)
         },
-        "cut_off": [sum(numbers) for numbers in zip((0, 0), *cut_offs(measured).values(), strict=True)],
+        "cut_off": [
+            sum(numbers) for numbers in zip((0, 0), *(cut_offs(measured).values() if measured else ()), strict=True)
+        ],
         "environments": environments,
         "environment_of": numbers,
         "version": version(),
@@ -107,7 +109,7 @@ def _downloads(table: Table, name: str) -> tuple[tuple[str, str], ...]:
 def _table(material: Material, table: Table, name: str) -> PageTable:
     """A table without the title of the experiment, and without the findings, which the page shows once."""
     said = {finding.sentences for finding in material.answer.findings}
-    title = capitalized(table.title.removeprefix(f"{material.measured.summary.title}: "))
+    title = capitalized(table.title.removeprefix(f"{material.answer.title}: "))
     notes, remarks = (tuple(note for note in of if note not in said) for of in (table.notes, table.remarks))
     return PageTable(replace(table, title=title, notes=notes, remarks=remarks), _downloads(table, name))
 

@@ -63,11 +63,11 @@ def ranking(material: Material) -> Ranking | None:
     The points are the single searches where they are repeated. Ranks and leading methods are those of a comparison
     that makes claims, and not of one with missing searches or runs.
     """
-    if not material.records:
-        return None
     found = material.answer
     intervals = found.intervals
-    points = {key: found.values[key].units for key in material.records}
+    if not intervals:
+        return None
+    points = {key: found.values[key].units for key in intervals}
     axis = _axis(list(intervals.values()), [value for own in points.values() for value in own])
     ranks, missing = found.final_ranks, found.missing
     rows = [
@@ -84,7 +84,7 @@ def ranking(material: Material) -> Ranking | None:
         )
         for key in material.best_first
     ]
-    rows += [RankedRow(title) for key, title in material.titles.items() if key not in material.records]
+    rows += [RankedRow(title) for key, title in material.titles.items() if key not in intervals]
     return Ranking(tuple(rows), (f"{100 * axis[0]:.1f}", f"{100 * axis[1]:.1f}"), bool(ranks))
 
 
@@ -105,8 +105,10 @@ def _axis(intervals: Sequence[Interval], values: Sequence[float]) -> tuple[float
         return (0.0, 1.0)
     low, high = min(values), max(values)
     room = (high - low) or 0.01
-    left = max(min(interval.mean - (interval.half_width or 0) for interval in intervals), low - room, 0.0)
-    right = min(max(interval.mean + (interval.half_width or 0) for interval in intervals), high + room, 1.0)
+    left = max(min(low, *(interval.mean - (interval.half_width or 0) for interval in intervals)), low - room)
+    right = min(max(high, *(interval.mean + (interval.half_width or 0) for interval in intervals)), high + room)
+    if low >= 0 and high <= 1:
+        left, right = max(left, 0.0), min(right, 1.0)
     return (left, right) if right > left else (left - room, right + room)
 
 

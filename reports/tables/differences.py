@@ -13,7 +13,9 @@ from results.answer.intervals import Interval
 from results.answer.pair_tests import power_words
 from results.answer.values import Answer, Pair, find_pair
 
-_OF_TEST = ("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "direction", "size", "untested")
+_OF_TEST = (
+    *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
+)
 _HEADER = (
     *("a", "b", "metric", "variant", "unit", "difference", "low", "high", "units_a", "units_b", "runs_a", "runs_b"),
     *(*_OF_TEST, "settings_direction"),
@@ -86,10 +88,7 @@ def _reading(found: Answer) -> list[str]:
     question = found.question
     sentences, margin, assumed = [], f"{100 * question.margin:g} points", question.assumed
     if assumed is not None:
-        sentences.append(
-            f"The deviation between searches is assumed to be twice the {100 * assumed.deviation:.2f} points of "
-            f"{assumed.record} ({assumed.setting})."
-        )
+        sentences.append(f"The deviation between searches is assumed to be {assumed.words}.")
     if found.tested or found.gains:
         in_search = "" if question.unit == "run" else " in a typical search, one that does not fail"
         sentences += [
@@ -100,6 +99,11 @@ def _reading(found: Answer) -> list[str]:
             "Could have seen: the smallest true difference that would be called better with a probability of "
             f"{power_words(question.compare)}, by the deviations found for the two; another experiment finds others.",
         ]
+    if found.tested and question.unit == "run":
+        sentences.append(
+            "Break-even: these verdicts are about the given settings. One about the methods would be gone if their "
+            "searches varied by more than this standard deviation."
+        )
     if found.gains:
         sentences.append(
             "A method and its card's own setting: its searches, and runs of the setting. These tests are a family of "
@@ -115,13 +119,10 @@ def _reading(found: Answer) -> list[str]:
 
 def _columns(found: Answer) -> tuple[Column, ...]:
     counts = Column("searches" if found.question.unit == "search" else "runs")
-    tested = (
-        Column("size", numeric=False),
-        Column("p (adjusted)"),
-        counts,
-        Column("could have seen"),
-    )
-    more = tested if found.tested or found.gains else (counts,)
+    more = [counts]
+    if found.tested or found.gains:
+        more = [Column("size", numeric=False), Column("p (adjusted)"), counts, Column("could have seen")]
+        more += [Column("break-even")] if found.question.unit == "run" else []
     columns = (Column("difference"), Column("verdict", numeric=False), *more)
     return (*columns, Column("settings found", numeric=False)) if found.settings else columns
 
@@ -141,6 +142,8 @@ def _cells(found: Answer, pair: Pair) -> list[Cell]:
             count,
             Cell(pair.smallest, form=DISTANCE),
         ]
+        if found.question.unit == "run":
+            cells.append(Cell(pair.break_even if pair.better else None, form=DISTANCE))
     else:
         cells.append(count)
     if (settings := find_pair(found.settings, pair.a, pair.b)) is not None:

@@ -60,6 +60,8 @@ _TITLES = {
 _STAR = "* A training diverged, skipped steps, made equal embeddings or did not beat the untrained network."
 _IN_PERCENT = ("recall@", "map@", "nmi")
 _AS_COMPUTED = NumberFormat(digits=4, significant=True)
+_MOST_SEARCHES = 100
+"""Largest number of searches whose single values are listed."""
 
 
 class _Scores(NamedTuple):
@@ -84,10 +86,9 @@ def table_of(found: Answer) -> Table:
     after the last epoch or of further metrics, the last columns show them. The sheet has one row per cell, with
     fractions of 1.
     """
-    measured = of_experiment(found)
-    records, titles, findings = measured.records, found.titles, found.findings
+    records, titles, findings = found.measured.records if found.measured else (), found.titles, found.findings
     further = _further_titles(records)
-    scores = [*_headline_scores(found), *_last_epoch_scores(found), *_further_scores(found, further)]
+    scores = list(_scores(found, further))
     ranks = found.final_ranks
     last_epoch = any(one.variant == "last_epoch" for one in scores)
     rows: list[Row] = []
@@ -95,21 +96,22 @@ def table_of(found: Answer) -> Table:
     values: list[tuple[Value, ...]] = []
     for key, planned in found.question.methods.items():
         own = [record for record in records if record.method == key]
-        if not own:
+        if not own and key not in found.intervals:
             continue
-        suffix = "" if own[0].dimensions == _trained_dimensions(records) else f" ({own[0].dimensions}-dim)"
+        usual = not own or own[0].dimensions == _trained_dimensions(records)
+        suffix = "" if usual else f" ({own[0].dimensions}-dim)"
         reason = planned.left_out
         flagged = "*" if any(run.events for run in own) else ""
-        cells = [_score_cell(found, one, own) for one in scores]
+        cells = [_score_cell(found, one, key, own) for one in scores]
         sign = reason.sign if reason else ""
         rows.append(Row(titles[key] + suffix, (_count(found, key), *cells), key, sign + flagged))
         if reason:
             left_out.setdefault(reason, []).append(rows[-1].head)
-        values += _values(found, own, scores, ranks.get(key, (None, None)))
+        values += _values(found, key, own, scores, ranks.get(key, (None, None)))
     count = "searches × runs" if found.question.unit == "search" else "n"
     return Table(
         title=found.title,
-        caption=_caption(found, measured),
+        caption=_caption(found),
         columns=(Column(count), *(one.column for one in scores)),
         rows=tuple(rows),
         own_sheet=Sheet(_HEADER, tuple(values)),
@@ -120,7 +122,7 @@ def table_of(found: Answer) -> Table:
             *_single_searches(found),
         ),
         remarks=(
-            *_reading(found, measured, last_epoch=last_epoch),
+            *_reading(found, last_epoch=last_epoch),
             *_about_further(further),
             *(finding.sentences for finding in findings if finding.level == "note"),
         ),
@@ -138,26 +140,21 @@ def of_experiment(found: Answer) -> MeasuredExperiment:
     return found.measured
 
 
-def _headline_scores(found: Answer) -> Iterator[_Scores]:
-    for kind, metric in RESULT_COLUMNS:
-        intervals = answer_on(found, metric, kind).intervals
-        yield _Scores(kind, metric, Column(HEADLINE_METRICS[metric], group=kind), intervals)
+def _scores(found: Answer, further: Mapping[str, str]) -> Iterator[_Scores]:
+    """The columns of an experiment: headline scores, those after the last epoch, further ones; else all of the frame.
 
-
-def _last_epoch_scores(found: Answer) -> Iterator[_Scores]:
-    for metric, title in HEADLINE_METRICS.items():
-        if intervals := answer_on(found, metric, "last_epoch").intervals:
-            yield _Scores("last_epoch", metric, Column(title, group="last epoch"), intervals)
-
-
-def _further_scores(found: Answer, titles: Mapping[str, str]) -> Iterator[_Scores]:
-    """The columns of `recall@2`, `nmi` and the like, and of functions of the user."""
-    for kind in EMBEDDING_KINDS:
-        for name, title in titles.items():
-            intervals = answer_on(found, name, kind).intervals
-            form = PERCENT if name.startswith(_IN_PERCENT) else _AS_COMPUTED
-            metric = title if SourceName.parse(name) else name
-            yield _Scores(kind, metric, Column(title, group=f"further, {kind}"), intervals, form)
+    Further ones are `recall@2`, `nmi` and the like, and functions of the user.
+    """
+    there = dict.fromkeys(zip(found.frame["embeddings"], found.frame["metric"], strict=True))
+    last = (("last_epoch", metric) for metric in HEADLINE_METRICS)
+    names = [*RESULT_COLUMNS, *last, *((kind, name) for kind in EMBEDDING_KINDS for name in further)]
+    for kind, metric in names if found.measured else there:
+        if (kind, metric) not in there and (kind, metric) not in RESULT_COLUMNS:
+            continue
+        intervals, title = answer_on(found, metric, kind).intervals, further.get(metric, metric_title(metric))
+        group = f"further, {kind}" if metric in further else kind.replace("_", " ")
+        form = PERCENT if metric not in further or metric.startswith(_IN_PERCENT) else _AS_COMPUTED
+        yield _Scores(kind, title if SourceName.parse(metric) else metric, Column(title, group), intervals, form)
 
 
 def _further_titles(records: Sequence[RunRecord]) -> dict[str, str]:
@@ -177,9 +174,9 @@ def _about_further(titles: Mapping[str, str]) -> Iterator[str]:
         yield f"Metrics of the user: {'; '.join(own)}."
 
 
-def _score_cell(found: Answer, scores: _Scores, own: Sequence[RunRecord]) -> Cell:
+def _score_cell(found: Answer, scores: _Scores, key: str, own: Sequence[RunRecord]) -> Cell:
     """A mean with its interval; in the column of the primary score with the method's rank, bold if it leads."""
-    key, note, is_primary = own[0].method, "", _is_asked(found.question, scores)
+    note, is_primary = "", _is_asked(found.question, scores)
     if is_primary and (places := found.final_ranks.get(key)):
         note = f"rank {place_words(places)}"
     if is_primary:
@@ -198,19 +195,21 @@ def _is_asked(question: Question, scores: _Scores) -> bool:
 
 def _values(
     found: Answer,
+    key: str,
     own: Sequence[RunRecord],
     scores: Sequence[_Scores],
     ranks: tuple[int | None, int | None],
 ) -> Iterator[tuple[Value, ...]]:
     """Return the sheet's rows of a method, without those that have no value."""
-    models, dimensions = len(own[0].fold_fingerprints), own[0].dimensions
-    unit = "search" if found.question.methods[own[0].method].searches else "run"
+    unit = "search" if found.question.methods[key].searches else "run"
+    runs = sum(map(len, found.runs.get(key, {}).values()))
     for one in scores:
-        if interval := one.intervals.get(own[0].method):
-            size = dimensions * (models if one.variant == "concatenated" else 1)
-            numbers = (interval.mean, interval.half_width, interval.n, unit, len(own))
+        if interval := one.intervals.get(key):
+            models = len(own[0].fold_fingerprints) if own and one.variant == "concatenated" else 1
+            size = own[0].dimensions * models if own else None
+            numbers = (interval.mean, interval.half_width, interval.n, unit, runs)
             places = ranks if _is_asked(found.question, one) else (None, None)
-            yield (own[0].method, one.variant, one.metric, size, *numbers, *places)
+            yield (key, one.variant, one.metric, size, *numbers, *places)
 
 
 def _count(found: Answer, key: str) -> Cell:
@@ -222,46 +221,54 @@ def _count(found: Answer, key: str) -> Cell:
     return Cell(own.runs, written=counted(own.runs, "run") if found.question.unit == "search" else "")
 
 
-def _caption(found: Answer, measured: MeasuredExperiment) -> str:
-    if not measured.records:
+def _caption(found: Answer) -> str:
+    if not found.runs:
         return "The store has no run of this experiment."
-    first, name = measured.records[0], found.question.score_name
-    tested = measured.summary.tested(first.test_images)
+    name = found.question.score_name
     compared = f"No two methods are compared in {name}."
     if found.pairs:
         compared = f"Compared in the primary score, {name}: {asked_pairs(found)}."
         if found.interim:
             compared += " Interim: searches or runs are missing, so no value is bold."
-    return (
-        f"Dataset {first.dataset}: {tested} of {first.test_classes} test classes. Percentages: mean ± half width of "
-        f"the 95 % interval over {_units_words(found.question)}. {compared}"
-    )
+    of_data = ""
+    if measured := found.measured:
+        first = measured.records[0]
+        tested = measured.summary.tested(first.test_images)
+        of_data = f"Dataset {first.dataset}: {tested} of {first.test_classes} test classes. "
+    numbers = "Percentages" if found.question.scale == "percent" else "Points"
+    return f"{of_data}{numbers}: mean ± half width of the 95 % interval over {_units_words(found.question)}. {compared}"
 
 
 def _units_words(question: Question) -> str:
     match question.unit:
         case "search":
-            return f"{question.units} searches"
+            searches = {planned.searches for planned in question.methods.values()} - {0}
+            return "n searches" if len(searches) > 1 else f"{question.units} searches"
         case "single search":
             return "n runs of the settings that one search found"
         case "run":
             return "n runs"
 
 
-def _reading(found: Answer, measured: MeasuredExperiment, *, last_epoch: bool) -> list[str]:
-    """How to read the columns and the intervals, and where the settings come from."""
-    if not measured.records:
-        return []
+def _settings(measured: MeasuredExperiment) -> str:
+    """Where the settings come from, and what the kinds of embeddings are."""
     summary, first, dimensions = measured.summary, measured.records[0], _trained_dimensions(measured.records)
     folds = len(first.fold_fingerprints)
     if summary.trials == 0 or not measured.searched_methods:
         given = "Hyperparameters: given, not searched."
     else:
         given = f"Hyperparameters: best of {counted(summary.trials, 'trial')} by validation MAP@R."
-    sentences = [
+    return (
         f"{given} Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
         f"ensemble. Base seed {first.seed}."
-    ]
+    )
+
+
+def _reading(found: Answer, *, last_epoch: bool) -> list[str]:
+    """How to read the columns and the intervals."""
+    if not found.runs:
+        return []
+    sentences = [_settings(found.measured)] if found.measured else []
     if found.question.unit == "search":
         sentences.append(
             "An interval takes the mean of a search's runs as one value. Its variance is pooled over the methods, or "
@@ -276,7 +283,7 @@ def _reading(found: Answer, measured: MeasuredExperiment, *, last_epoch: bool) -
 
 def _single_searches(found: Answer) -> Iterator[str]:
     """The means of every method's complete searches in the asked score, if searches are repeated."""
-    if found.question.unit != "search":
+    if found.question.unit != "search" or sum(len(own) for own in found.runs.values()) > _MOST_SEARCHES:
         return
     means = [
         f"{found.titles[key]} {', '.join(f'{100 * unit:.2f}' for unit in found.values[key].units)}"

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from reproduce import interrupts
 from reproduce.commands import data, export, features, new, store
+from reproduce.commands.audit import audit
 from reproduce.commands.evaluate import evaluate
 from reproduce.commands.lists import coverage, datasets, experiments, methods, status
 from reproduce.commands.plan import plan
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_COMMANDS = (run, plan, status, table, report, coverage, claims, board, methods, datasets, experiments)
+_COMMANDS = (run, plan, status, table, report, coverage, claims, audit, board, methods, datasets, experiments)
 for command in (*_COMMANDS, verify, export.fit, evaluate):
     app.command()(command)
 for group in (data, features, export, new, store):

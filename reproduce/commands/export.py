@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,6 +19,8 @@ from results.atomic_files import atomic_folder
 if TYPE_CHECKING:
     from reproduce.outputs.find_runs import StoredRun
     from reproduce.run.open_data import OpenedData
+    from results.records.frame import ExportedRun
+    from results.store.store import Store
 
 app = typer.Typer(
     name="export",
@@ -156,16 +159,29 @@ def runs(
 
     A run has a row for each experiment that it is in. Only rows of one experiment and method repeat each other.
     """
+    from results.records.frame import runs_table
+
     opened = opened_store(store)
     frames = opened.training_tables()
     if frames["folds"].empty:
         raise InputError(f"{opened.url}: there is no finished training yet; make some with `reproduce run`")
-    frames |= {name: opened.table(name) for name in ("runs", "test_points", "class_scores")}
+    frames["runs"] = runs_table([run for one in _by_experiment(opened) for run in one])
+    frames |= {name: opened.table(name) for name in ("test_points", "class_scores")}
     with new_folder(to) as folder:
         for name, frame in frames.items():
             write = frame.to_parquet if output == "parquet" else frame.to_csv
             write(folder / f"{name}.{output}", index=False)
     _say_written(to)
+
+
+def _by_experiment(store: Store) -> Iterator[list[ExportedRun]]:
+    """The runs of each experiment with what it asks; those in none come last."""
+    from results.answer.audit import with_questions
+
+    runs, summaries = store.exported_runs(), {start.fingerprint: start.summary for start in store.starts()}
+    for fingerprint, own in groupby(runs, lambda run: run.experiment_fingerprint):
+        of_one = list(own)
+        yield with_questions(summaries[fingerprint], of_one) if fingerprint else of_one
 
 
 @contextmanager

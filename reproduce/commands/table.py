@@ -243,6 +243,8 @@ def board(
         if compare not in ("all", "best", *one.methods):
             methods = ", ".join(one.methods)
             raise InputError(f"--compare {compare}: is not on all datasets; use all, best, or one of {methods}")
+        if compare == "best" and len(one.best) > 1:
+            raise InputError(f"--compare best: {', '.join(one.best)} are tied, so none is the best; name one of them")
     for number, one in enumerate(boards, start=1):
         if to is None:
             if output == "terminal":

@@ -51,7 +51,7 @@ def write_page(name: str, fingerprint: str, store: Store, folder: Path, found: A
         (page_folder / "figures").mkdir(parents=True, exist_ok=True)  # What cannot be written is said before drawing.
     html, figures = build_page(gather(name, fingerprint, store, found))
     with writing_to(page_folder):
-        _write_figures(figures, page_folder / "figures")
+        write_figures(figures, page_folder / "figures")
         write_atomically(page_folder / _PAGE, html + _last_line(page_folder, stamp))
     link_latest(name, fingerprint, store, [page_folder])
     return page_folder / _PAGE
@@ -136,7 +136,8 @@ def drawn_line(origin: str = "") -> str:
     return f"Made on {now} by metric-learning-reproductions {version()}{origin}."
 
 
-def _write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
+def write_figures(figures: tuple[Drawn, ...], folder: Path) -> None:
+    """Write the files of figures, and remove those of an earlier page."""
     written = {name for figure in figures for name in figure.save(folder)}
     for path in folder.iterdir():
         if path.suffix in _FIGURES and path.name not in written:

@@ -1,5 +1,6 @@
 """Opens an experiment for a run or a plan: reads its cards, finds its weights, opens and splits its dataset."""
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -251,6 +252,7 @@ def setup_of(experiment: Experiment, dataset: Dataset) -> Setup:
 def data_of(setup: Setup) -> ExperimentData:
     """Return what the store keeps about the data of an experiment."""
     dataset, is_query = setup.dataset, test_data(setup.dataset, setup.split).is_query
+    digests = sorted(map(bytes, dataset.hashes))
     return ExperimentData(
         fingerprint=dataset.fingerprint,
         samples=len(dataset.images),
@@ -258,6 +260,7 @@ def data_of(setup: Setup) -> ExperimentData:
         left_out=dataset.left_out,
         equal_files=dataset.oddities(set(setup.split.test)),
         queries=None if is_query is None else int(is_query.sum()),
+        content=hashlib.sha256(b"".join(digests)).hexdigest()[:32] if digests and any(digests[0]) else "",
     )
 
 

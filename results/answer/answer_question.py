@@ -1,26 +1,37 @@
 """From a frame of scores and a question to the answer."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from results.answer.caveats import caveats
 from results.answer.compare import compare, compare_at_looks
 from results.answer.gains import gains_over
-from results.answer.question import Planned, Question
+from results.answer.question import Planned, Question, Unit
+from results.answer.read_scores import Reading, read_scores
+from results.answer.table_caveats import findings_of_scores
 from results.answer.typical import intervals_of, method_values
 from results.answer.values import Answer, Runs
 
 
 def answer(frame: pd.DataFrame, question: Question) -> Answer:
-    """Answer a question about the scores of a frame (`results.records.frame`).
+    """Answer a question about the scores of a frame (`results.records.frame`), or of any table for `read_scores`.
 
-    Without methods the question is about all that the frame has, each with all that it has.
+    Without methods the question is about all that the frame has, each with all that it has: methods are compared by
+    their searches where one has several, else by the runs of its only search, else, without searches, by their runs.
+    Several datasets are several questions; `audit` answers all of a table.
 
     The probability that the family makes any wrong claim, "better", "beyond" or "within", is at most the question's
     `alpha`; `make calibrate` measures it, and docs/comparisons.md lists where it does not hold. Only complete methods
     are tested. Methods that are not complete count in the correction.
     """
+    if not {"metric", "embeddings", "search", "value"} <= {*frame.columns}:
+        read = read_scores(frame, Reading(score=question.score))
+        frame, question = read.frame, replace(question, score=read.metric, embeddings=read.embeddings)
+        if len(several := frame["dataset"].unique()) > 1:
+            raise ValueError(f"there are {len(several)} datasets; ask about the rows of one of them")
     runs = _runs(frame, question)
     question = question if question.methods else _of_found(question, runs)
     if question.compare not in ("all", "best", *question.compared):
@@ -39,7 +50,7 @@ def answer(frame: pd.DataFrame, question: Question) -> Answer:
         settings=compare(settings, values) if settings else (),
         gains=gains_over(values, values, defaults, question.step, question.alpha),
         look_level=level,
-        find=caveats,
+        find=findings_of_scores,
     )
 
 
@@ -55,7 +66,7 @@ def answer_on(found: Answer, metric: str, embeddings: str) -> Answer:
 
 def _runs(frame: pd.DataFrame, question: Question) -> Runs:
     of_score = frame[(frame["metric"] == question.score) & (frame["embeddings"] == question.embeddings)]
-    runs: dict[str, dict[int, list[float]]] = {}
+    runs: dict[str, dict[Any, list[float]]] = {}
     for method, search, value in zip(of_score["method"], of_score["search"], of_score["value"], strict=True):
         runs.setdefault(method, {}).setdefault(search, []).append(value)
     return runs
@@ -63,12 +74,31 @@ def _runs(frame: pd.DataFrame, question: Question) -> Runs:
 
 def _of_found(question: Question, runs: Runs) -> Question:
     """A question about the methods that are there, with all that they have."""
-    by_search = question.unit == "search"
+    unit = _unit_of(question, runs)
     methods = {
         key: Planned(key, len(own), min(map(len, own.values())))
-        if by_search
-        else Planned(key, 0, sum(map(len, own.values())))
+        if unit == "search"
+        else Planned(key, 0, sum(map(len, own.values())), searched=unit != "run")
         for key, own in runs.items()
     }
-    counts = [planned.searches if by_search else planned.runs for planned in methods.values()]
-    return replace(question, methods=methods, units=max(counts, default=0))
+    counts = [planned.searches or planned.runs for planned in methods.values()]
+    units = 1 if unit == "single search" else min((one for one in counts if one > 1), default=1)
+    values = [value for own in runs.values() for of_search in own.values() for value in of_search]
+    return replace(question, unit=unit, methods=methods, units=units, step=question.step or rounding_step(values))
+
+
+def _unit_of(question: Question, runs: Runs) -> Unit:
+    """What the values are, by the searches that are named; a given deviation makes a search of each method's runs."""
+    if question.unit != "search" or any(len(own) > 1 for own in runs.values()):
+        return question.unit
+    named = any(search != "" for own in runs.values() for search in own)
+    return "single search" if named or question.assumed else "run"
+
+
+def rounding_step(values: Sequence[float]) -> float:
+    """Return the step to which all values are rounded: a power of ten from 1 to 0.0001; 0 for a smaller one."""
+    for digits in range(5):
+        scaled = np.asarray(values) * 10**digits
+        if np.allclose(scaled, np.round(scaled), rtol=0, atol=1e-7):
+            return float(10.0**-digits)
+    return 0.0

@@ -62,10 +62,11 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
     asked = {"all": "all pairs", "best": "each method with the best"}.get(
         question.compare, f"each with {question.compare}"
     )
-    doubled = ", doubled for one search each" if budget.unit == "single search" else ""
+    source = f" in {budget.source}" if budget.source else ", as given"
+    doubled = ", doubled for one search each" if budget.unit == "single search" and budget.source else ""
     detail.append(
-        f"This follows from a deviation of {100 * budget.deviation:.2f} points between {plural(unit)} in "
-        f"{budget.source}{doubled}, for tests of {asked}."
+        f"This follows from a deviation of {100 * budget.deviation:.2f} points between {plural(unit)}{source}{doubled}"
+        f", for tests of {asked}."
     )
     return Finding("limit", text, "comparison", " ".join(detail))
 
@@ -95,6 +96,8 @@ def _single_search(found: Answer) -> str:
             "How far searches of this kind vary is not known, so only the settings found are compared, not the "
             "methods. 3 searches of each would say."
         )
+    if assumed.given:
+        return f"The tests take {assumed.words} as the deviation between searches; they hold as far as it does."
     typical = 100 * 2**0.5 * assumed.deviation
     return (
         f"Searches of this size have differed by about {typical:.1f} points ({assumed.record}: {assumed.setting}). "
@@ -138,15 +141,18 @@ def of_fragile(found: Answer) -> Iterator[Finding]:
 def of_settings(found: Answer) -> Iterator[Finding]:
     """Say how much searches may vary before claims about given settings would say nothing about methods."""
     claims = [pair for pair in found.pairs if pair.better and pair.break_even is not None]
+    text = "Runs of given settings are compared: the answer is about these settings, not about the methods."
+    if found.question.unit == "run" and not claims and not found.measured and found.pairs:
+        yield Finding("limit", text, "comparison", "Another search could find other settings.")
     if found.question.unit != "run" or not claims:
         return
     weakest = min(claims, key=lambda pair: pair.break_even or 0.0)
     better, worse = (found.titles[key or ""] for key in (weakest.better, weakest.worse))
     width = "" if weakest.half_width is None else f" ± {100 * weakest.half_width:.1f}"
-    text = "Runs of given settings are compared: the answer is about these settings, not about the methods."
+    room = f"by more than {100 * weakest.break_even:.2g} points" if weakest.break_even else "at all"
     detail = (
         f"{better} is {100 * abs(weakest.difference):.1f}{width} above {worse}; this would be gone if searches of the "
-        f"two varied by more than {100 * (weakest.break_even or 0.0):.2g} points."
+        f"two varied {room}."
     )
     if kept := kept_range(found.question.score, found.question.embeddings):
         detail += f" In the kept records they vary by {kept}."

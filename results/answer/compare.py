@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from results.answer.deviations import WIDENING, SearchDeviation
+from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import (
     SHARE_OF_BETTER,
     PairDifferences,
@@ -140,20 +140,21 @@ def _untested(given: MethodValues, question: Question) -> Untested | None:
         return given.missing or "runs missing"
     if question.unit == "single search" and given.planned.searched and question.assumed is None:
         return "search not known"
-    return None if given.planned.constant or len(given.units) > 1 else "single runs"
+    stated = question.unit == "single search" and question.assumed is not None and question.assumed.given
+    return None if given.planned.constant or len(given.units) > 1 or stated else "single runs"
 
 
 def _of_single_searches(
     values: Mapping[str, MethodValues], names: Sequence[str], assumed: SearchDeviation, resolution: float
 ) -> PairDifferences:
     given = [values[name] for name in names]
-    varied = [0.0 if one.planned.constant else float(np.var(one.units, ddof=1)) for one in given]
+    varied = [float(np.var(one.units, ddof=1)) if one.units[1:] and not one.planned.constant else 0.0 for one in given]
     floor = max(resolution**2 / 12, np.finfo(float).tiny)
     return with_assumed_search(
         np.array([one.mean for one in given]),
         np.maximum(varied, floor),
         np.array([float(len(one.units)) for one in given]),
-        np.array([WIDENING * assumed.deviation if one.planned.searched else 0.0 for one in given]),
+        np.array([assumed.taken if one.planned.searched else 0.0 for one in given]),
         assumed.degrees,
     )
 

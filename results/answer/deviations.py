@@ -58,12 +58,25 @@ class SearchDeviation:
         degrees: Its degrees of freedom.
         record: Name of the kept record that it is from, if it is assumed.
         setting: The record's setting as a phrase.
+        given: Whether it was given with the question. Then it is taken as it is, also for single runs.
     """
 
     deviation: float
     degrees: int
     record: str = "this experiment"
     setting: str = ""
+    given: bool = False
+
+    @property
+    def taken(self) -> float:
+        """The deviation that tests take: `WIDENING` times that of a record."""
+        return self.deviation if self.given else WIDENING * self.deviation
+
+    @property
+    def words(self) -> str:
+        """What tests take, and where it is from."""
+        points = f"{100 * self.deviation:.2f} points"
+        return f"the given {points}" if self.given else f"twice the {points} of {self.record} ({self.setting})"
 
 
 def run_deviation(settings: Iterable[Sequence[float]]) -> SearchDeviation | None:

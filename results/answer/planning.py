@@ -7,7 +7,6 @@ import numpy as np
 from scipy import special
 
 from results.answer.deviations import (
-    WIDENING,
     SearchDeviation,
     nearest_search_deviation,
     run_deviation,
@@ -35,7 +34,7 @@ class Detectable:
         one_more: The same with one unit more of each method.
         needed: Units of each method for `wanted`; also None if more than `MOST_UNITS`.
         wanted: A difference of interest.
-        source: Where the deviation is from: `this experiment`, or a record.
+        source: Where the deviation is from: `this experiment`, `these scores` or a record; empty for a given one.
     """
 
     unit: Unit
@@ -68,29 +67,31 @@ def detectable(question: Question, methods: int, found: Answer | None = None) ->
         return smallest_of_one_search(known, methods, question.compare) if unit == "single search" else None
 
     needed = units_for(methods, margin / deviation, question.compare)
-    return Detectable(
-        unit, methods, units, deviation, smallest(units), smallest(units + 1), needed, margin, known.record
-    )
+    source = "" if known.given else known.record
+    if source == SearchDeviation.record and question.experiment is None:
+        source = "these scores"
+    return Detectable(unit, methods, units, deviation, smallest(units), smallest(units + 1), needed, margin, source)
 
 
 def _deviation(question: Question, found: Answer | None) -> SearchDeviation | None:
     """The deviation of what is compared: the answer's own, or that of a record."""
+    if question.unit == "single search":
+        return question.assumed
     if question.unit == "run":
         own = [] if found is None else found.runs.values()
         return run_deviation(runs for searches in own for runs in searches.values())
-    if found is not None and question.unit == "search":
+    if found is not None:
         between = search_deviation(found.searches)
         if between is not None and between.deviation > 0:
             return between
     if question.experiment is None:
         return None
-    single = question.unit == "single search"
-    return nearest_search_deviation(question.experiment, question.score, question.embeddings, with_failed=single)
+    return nearest_search_deviation(question.experiment, question.score, question.embeddings)
 
 
 def smallest_of_one_search(assumed: SearchDeviation, methods: int, compare: str = "all") -> float:
     """Return the smallest difference that one search of each method shows, if an assumed deviation is doubled."""
-    error = np.array(2**0.5 * WIDENING * assumed.deviation)
+    error = np.array(2**0.5 * assumed.taken)
     level = corrected_level(compare, methods, ALPHA)
     return float(smallest_detectable(error, np.array(float(assumed.degrees)), level))
 

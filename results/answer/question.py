@@ -86,6 +86,7 @@ class Question:
         methods: The methods in the order of the rows. Planned ones without runs count in the correction.
         defaults: The method that each row of default settings belongs to, by the row's key.
         experiment: The experiment that the scores are of, by whose conditions a deviation is assumed.
+        scale: What numbers are shown in: percent, or points of a score that is no percentage.
     """
 
     title: str = ""
@@ -103,6 +104,7 @@ class Question:
     defaults: Mapping[str, str] = field(default_factory=dict)
     tested: Tested | None = None
     experiment: Experiment | None = None
+    scale: Literal["percent", "points"] = "percent"
 
     @property
     def score_name(self) -> str:

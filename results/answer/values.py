@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from results.answer import shown
 from results.answer.finding import Finding
 from results.answer.intervals import Interval
 from results.answer.question import Planned, Question
@@ -22,8 +23,8 @@ Size = Literal["beyond", "within", "cannot tell"]
 Missing = Literal["searches missing", "runs missing", "older evaluation"]
 Untested = Missing | Literal["single runs", "search not known"]
 
-Runs = Mapping[str, Mapping[int, list[float]]]
-"""Values of one score by method and number of the search: those of the search's runs."""
+Runs = Mapping[str, Mapping[Any, list[float]]]
+"""Values of one score by method and number (or name) of the search: those of the search's runs."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,19 @@ class Answer:
     def title(self) -> str:
         """Heading of tables and pages."""
         return self.question.title
+
+    @property
+    def methods(self) -> pd.DataFrame:
+        """A row per method, the best first (`shown.methods_frame`)."""
+        return shown.methods_frame(self)
+
+    @property
+    def differences(self) -> pd.DataFrame:
+        """A row per pair that was asked for (`shown.differences_frame`)."""
+        return shown.differences_frame(self)
+
+    def _repr_html_(self) -> str:
+        return shown.notebook_html(self)
 
     @property
     def left_out(self) -> dict[str, LeftOut]:

@@ -19,6 +19,7 @@ class ExperimentData(Record):
         left_out: Phrases with number and names of images and classes that are no part of the data.
         equal_files: A phrase on images whose files are equal in several classes; None without any.
         queries: Number of test images that are searched for among the others, the gallery; None if all of them are.
+        content: Hash of the files of the images, or of the rows, without names and labels; empty if it is not known.
     """
 
     fingerprint: str
@@ -27,6 +28,7 @@ class ExperimentData(Record):
     left_out: tuple[str, ...] = ()
     equal_files: str | None = None
     queries: int | None = None
+    content: str = ""
 
 
 class LeftOut(NamedTuple):

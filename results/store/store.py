@@ -22,7 +22,6 @@ from results.records.frame import (
     class_scores_table,
     curves_table,
     folds_table,
-    runs_table,
     test_points_table,
 )
 from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
@@ -31,7 +30,7 @@ from results.store.database import AnyRecord, Database
 from results.store.searches import Searches
 from results.values import fingerprint_of, identity_of
 
-StoredTable = Literal["runs", "folds", "curves", "test_points", "class_scores", "failures"]
+StoredTable = Literal["folds", "curves", "test_points", "class_scores", "failures"]
 
 # Runs of a study that is no longer one of the experiment's, because a method's card has changed, are left out.
 _LISTED = """
@@ -225,13 +224,10 @@ class Store:
         """Return everything of one kind as a frame, for export.
 
         Args:
-            name: `runs` (the runs of all experiments, those of the latest first, those that are in none last), `folds`
-                (all finished trainings), `curves` (their validations), `test_points` (tests along trainings),
+            name: `folds` (all finished trainings), `curves` (their validations), `test_points` (tests along trainings),
                 `class_scores` (of all runs), or `failures` (trainings that failed, with reason and time).
         """
         match name:
-            case "runs":
-                return runs_table(self._exported_runs())
             case "folds" | "curves":
                 return self.training_tables()[name]
             case "test_points":
@@ -252,7 +248,8 @@ class Store:
         order = ["dataset", "method", "fold"]
         return {"folds": folds.sort_values(order, kind="stable", ignore_index=True), "curves": curves}
 
-    def _exported_runs(self) -> list[ExportedRun]:
+    def exported_runs(self) -> list[ExportedRun]:
+        """Return the runs of all experiments, those of the latest first, those that are in none last."""
         runs: list[ExportedRun] = []
         for start in self.starts():
             title, searches = start.summary.title, start.summary.experiment.search.searches

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from reports.board.board_table import ranking_table
 from reports.board.boards import boards_of, with_all_methods
 from tests.support.sample_records import with_own_loss
 from tests.support.several_datasets import LEVELS, experiment, source
@@ -75,6 +76,34 @@ def test_other_data_of_one_name_is_no_second_dataset_and_no_part_of_the_first():
 def test_a_users_folders_are_datasets_of_their_own():
     folders = [source("folder", name=name, data_fingerprint=name) for name in ("my_shop/shoes", "my_shop/hats")]
     assert names(boards_of(folders)[0][0]) == ["shoes", "hats"]
+
+
+def test_equal_files_under_several_names_are_one_dataset():
+    data = {"fingerprint": "", "samples": 100, "classes": 10, "content": "equal"}
+    twice = [source("folder", name=name, data_fingerprint=name) for name in ("first", "renamed")]
+    equal = []
+    for one in twice:
+        summary = one.measured.summary
+        summary = summary.model_copy(update={"data": summary.data.model_copy(update=data)})
+        equal.append(replace(one, measured=replace(one.measured, summary=summary)))
+    boards, lines = boards_of(equal)
+    assert boards == []
+    assert lines[0] == "renamed (store.sqlite) is not drawn: first has the same data; name one of them"
+
+
+def test_tied_methods_have_no_best_and_no_rank_correlation():
+    tied = [source(name, dict.fromkeys(("cosface", "triplet", "margin"), 0.5)) for name in ("cub200", "sop")]
+    (board,) = boards_of(tied)[0]
+    assert board.best == ("cosface", "triplet", "margin")
+    said = " ".join(ranking_table(board).notes)
+    assert said.startswith("The 3 methods are tied: all have the mean rank 2.0; ")
+    assert "Rank correlation: CUB-200-2011 and Stanford Online Products none, as all methods of one are tied." in said
+    with pytest.raises(ValueError, match="CosFace, Triplet and Margin <b> are tied, so none is the best"):
+        board.pairs("best")
+    some = [source(name, {"cosface": 0.6, "triplet": 0.6, "margin": 0.1}) for name in ("cub200", "sop")]
+    assert (
+        ranking_table(boards_of(some)[0][0]).notes[0].startswith("CosFace and Triplet share the best mean rank (1.5)")
+    )
 
 
 def test_a_part_of_a_dataset_says_so():

@@ -41,7 +41,7 @@ def test_intervals_show_mean_interval_and_runs():
 
 
 def test_an_interval_over_searches_is_the_given_one():
-    figure = interval_plot({"A": ((0.3, 0.31), Interval(0.305, 0.1, 2))}, "MAP@R", "search")
+    figure = interval_plot({"A": ((0.3, 0.31), Interval(0.305, 0.1, 2))}, "MAP@R, %", "search")
     assert figure.axes[0].get_xlabel() == "MAP@R, %\n(mean and 95 % interval over n searches)"
     (ends,) = bars_of(figure.axes[0])[0].lines[2][0].get_segments()
     assert ends[:, 0] == pytest.approx([20.5, 40.5])

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from results.records import records
+from results.records.frame import runs_table
 from results.records.records import EVALUATION_VERSION, ClassScores
 from results.spec.training_spec import Component, MethodSpec
 from results.store.store import Store, StoreError
@@ -73,9 +74,9 @@ def test_trainings_and_curves_are_read_back_as_frames(store):
 
 def test_further_metrics_have_columns_where_a_run_has_them(store):
     store.put_run(some_run("contrastive"))
-    assert not any(column.endswith("nmi") for column in store.table("runs"))
+    assert not any(column.endswith("nmi") for column in runs_table(store.exported_runs()))
     store.put_run(some_run("triplet", metrics_separated={"recall@2": 0.6, "nmi": 0.7}, steps=9))
-    runs = store.table("runs").set_index("method")
+    runs = runs_table(store.exported_runs()).set_index("method")
     assert runs.loc["triplet", ["separated_recall@2", "separated_nmi", "steps"]].tolist() == [0.6, 0.7, 9]
     assert runs.loc["contrastive", ["separated_recall@2", "separated_nmi", "steps"]].isna().all()
     assert runs.loc["triplet", "concatenated_map_at_r"] == pytest.approx(0.6 / 4)
@@ -191,7 +192,7 @@ def test_a_run_has_a_row_for_each_of_its_experiments(store):
         store.put_run(run)
     for experiment, run in (("first", runs[0]), ("second", runs[0]), ("second", runs[1])):
         store.enlist(experiment, "triplet", run)
-    frame = store.table("runs")
+    frame = runs_table(store.exported_runs())
     assert frame[["experiment", "run"]].values.tolist() == [["other", 1], ["other", 2], ["glyphs", 1], ["", 3]]
     assert frame["experiment_fingerprint"].tolist() == ["second", "second", "first", ""]
     assert frame["title"].tolist()[1:3] == ["Some experiment", "Few trials"]

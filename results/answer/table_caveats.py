@@ -1,0 +1,153 @@
+"""Findings about a table of scores that nobody planned: what it takes to tell, and what in it does not hold."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from results.answer.caveats import caveats
+from results.answer.deviations import kept_range
+from results.answer.finding import Finding
+from results.answer.pair_tests import MOST_DEGREES, SHARE_OF_BETTER, break_even, family, power_words
+from results.answer.planning import MOST_UNITS, detectable, units_for
+from results.answer.values import Answer, Pair
+from results.wording import counted, joined, listed, plural
+
+NAMED = 3
+"""Largest number of pairs and rows that are named. More are counted."""
+
+COARSE = 0.001
+"""A score that is rounded to a tenth of a point or more is named."""
+
+
+def findings_of_scores(found: Answer, missing: Mapping[str, list[int]] | None = None) -> Iterator[Finding]:
+    """Say what a reader of scores without an experiment must know; `missing` are rows without a score, by method."""
+    yield from caveats(found)
+    yield from _needed(found)
+    yield from _single(found)
+    yield from _left_out(found, missing or {})
+    yield from _unequal(found)
+    yield from _equal(found)
+    yield from _rounded(found)
+
+
+def unit_sentence(found: Answer) -> str:
+    """Say what the answer is about: methods, or the settings that the runs are of."""
+    if found.question.unit == "search":
+        counts = [own.count for own in found.values.values()]
+        searches = " to ".join(dict.fromkeys(map(str, (min(counts), max(counts)))))
+        return f"Methods are compared by the means of their searches, {searches} of each."
+    findings = [one for one in found.findings if one.text.startswith(("Runs of given settings", "One search of each"))]
+    return " ".join(one.sentences for one in findings)
+
+
+def _unit(found: Answer) -> str:
+    return "run" if found.question.unit == "run" else "search"
+
+
+def _needed(found: Answer) -> Iterator[Finding]:
+    """The searches or runs that would show the open differences, of the pairs with the highest means."""
+    methods, open_ones = len(found.question.compared), [pair for pair in _best_first(found) if not pair.better]
+    open_ones = [pair for pair in open_ones if pair.untested is None and pair.difference]
+    if len(open_ones) > NAMED:
+        open_ones.sort(key=lambda pair: -abs(pair.difference))
+    budget = detectable(found.question, methods, found) if open_ones else None
+    if budget is None or not budget.deviation:
+        return
+    parts = []
+    for pair in open_ones[:NAMED]:
+        needed = units_for(methods, abs(pair.difference) / budget.deviation, found.question.compare)
+        takes = f"more than {MOST_UNITS:,}" if needed is None else f"{needed:,}"
+        parts.append(f"{_ahead(found, pair)} takes {takes}")
+    more = f"; {len(open_ones) - NAMED:,} more pairs are open" if len(open_ones) > NAMED else ""
+    text = f"{plural(_unit(found)).capitalize()} of each that would show a difference of the size seen here: "
+    detail = f"With a probability of {power_words(found.question.compare)}, if the true difference is as large."
+    yield Finding("note", f"{text}{joined(parts)}{more}.", "comparison", detail)
+
+
+def _best_first(found: Answer) -> list[Pair]:
+    place = {key: number for number, key in enumerate(found.best_first)}
+    return sorted(found.pairs, key=lambda pair: sorted((place[pair.a], place[pair.b])))
+
+
+def _ahead(found: Answer, pair: Pair) -> str:
+    pair = pair if pair.difference >= 0 else pair.turned()
+    return f"{found.titles[pair.a]} over {found.titles[pair.b]} ({100 * pair.difference:.1f})"
+
+
+def _single(found: Answer) -> Iterator[Finding]:
+    """Name methods of one run or search, and the deviation that would give a verdict about them."""
+    assumed = found.question.assumed
+    names = [found.titles[key] for key in found.compared if len(found.values[key].units) == 1]
+    if not names or (assumed is not None and assumed.given):
+        return
+    unit = "search" if found.question.unit == "search" else "run"
+    whom = listed(names) if len(names) <= 8 else f"{len(names)} methods"
+    text = f"One {unit} each, so there is no verdict about {whom}."
+    untested = [pair for pair in _best_first(found) if pair.untested and pair.difference]
+    detail = f"Three {plural(unit)} of each would give one."
+    if untested and found.question.unit != "search":
+        level = SHARE_OF_BETTER * found.question.alpha / family(found.question.compare, len(found.question.compared))
+        largest = max(untested, key=lambda pair: abs(pair.difference))
+        cases = []
+        for pair in dict.fromkeys([untested[0], largest]):
+            limit = break_even(np.array(pair.difference), np.array(0.0), np.array(MOST_DEGREES), level)
+            cases.append(f"{_ahead(found, pair)} below {_down(100 * float(limit))} points")
+        deviation = _down(100 * float(limit))
+        detail = (
+            f"If you know by how much searches of one method vary (their standard deviation), --assume-deviation gives "
+            f"verdicts: {joined(cases)}, as with --assume-deviation {deviation}. {detail}{_in_records(found)}"
+        )
+    yield Finding("limit", text, "comparison", detail)
+
+
+def _down(number: float) -> str:
+    """Two digits of a number, rounded down."""
+    step = 10.0 ** (np.floor(np.log10(number)) - 1) if number > 0 else 1.0
+    return f"{np.floor(number / step * (1 + 1e-12)) * step:.4g}"
+
+
+def _in_records(found: Answer) -> str:
+    own = kept_range(found.question.score, found.question.embeddings)
+    kept = own or kept_range("map_at_r", "concatenated")
+    return f" In the suite's records searches vary by {kept} points{'' if own else ' of MAP@R'}."
+
+
+def _left_out(found: Answer, missing: Mapping[str, list[int]]) -> Iterator[Finding]:
+    for key, rows in missing.items():
+        shown = f"{'row' if len(rows) == 1 else 'rows'} {', '.join(map(str, rows[:NAMED]))}"
+        more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
+        text = f"{found.titles.get(key, key)}: {counted(len(rows), 'run')} without a score, left out ({shown}{more})."
+        yield Finding("warning", text, "data", "If they failed, the mean of the others is too high.")
+
+
+def _unequal(found: Answer) -> Iterator[Finding]:
+    counts = {found.titles[key]: found.values[key].count for key in found.compared}
+    if len(set(counts.values())) > 1:
+        named = [f"{title} {count}" for title, count in counts.items()]
+        spread = joined(named) if len(named) <= 8 else f"{min(counts.values())} to {max(counts.values())}"
+        text = f"Unequal numbers of {plural(_unit(found))}: {spread}."
+        yield Finding("note", text, "data", "Tests and intervals count them.")
+
+
+def _equal(found: Answer) -> Iterator[Finding]:
+    """Name scores that are equal too often to be measured: a copied row, or a seed without effect."""
+    seen: dict[tuple[float, ...], list[str]] = {}
+    for key in found.compared:
+        values = [value for own in found.runs[key].values() for value in own]
+        seen.setdefault(tuple(values), []).append(found.titles[key])
+        ((_, most),) = Counter(values).most_common(1)
+        if most > 2 and 2 * most > len(values) and found.question.step < COARSE:
+            text = f"{found.titles[key]}: {most} of {len(values)} runs have the same score."
+            yield Finding("warning", text, "data", "A copied row, or a seed without effect, counts as no new run.")
+    for values, titles in seen.items():
+        if len(values) > 1 and len(titles) > 1:
+            text = f"{listed(titles)} have the same {len(values)} scores."
+            yield Finding("warning", text, "data", "One may be a copy of the other.")
+
+
+def _rounded(found: Answer) -> Iterator[Finding]:
+    if (step := found.question.step) >= COARSE and not found.question.tested:
+        text = f"The scores are rounded to {100 * step:g} points."
+        detail = "Nothing smaller can be seen, and no deviation is taken to be smaller than that of rounding."
+        yield Finding("limit", text, "data", detail)

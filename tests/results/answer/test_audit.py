@@ -1,0 +1,231 @@
+"""Scores of anybody's table get the answers of an experiment, and bad tables one line with the row's number."""
+
+import io
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reports.tables.differences import differences
+from results.answer import Question, answer
+from results.answer.audit import audit, with_questions
+from results.answer.deviations import SearchDeviation
+from results.answer.read_scores import Reading, ScoresError, read_scores
+from results.findings.experiment import answer_of
+from results.records.frame import ExportedRun, runs_table
+from results.store.experiment_results import FOLDER, MeasuredExperiment
+from tests.support import typical_search
+
+KEPT = sorted(path.name.removesuffix(".json.xz") for path in FOLDER.glob("*.json.xz"))
+
+RUNS = """\
+method,seed,P@1
+A,1,71.2
+A,2,71.9
+A,3,71.5
+B,1,68.1
+B,2,69.4
+B,3,68.8
+"""
+
+
+def table_of(text):
+    table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+    return table.set_axis(range(2, len(table) + 2))
+
+
+def only(found):
+    ((_, one),) = found.answers.items()
+    return one
+
+
+def texts(found):
+    return [finding.sentences for finding in found.findings]
+
+
+def searches_table(seed):
+    """A table of 2 to 12 methods with 2 to 8 searches of 1 to 3 runs, of which one search in ten fails, in percent."""
+    noise = np.random.default_rng(seed)
+    count, methods, runs = int(noise.integers(2, 9)), int(noise.integers(2, 13)), int(noise.integers(1, 4))
+    values = noise.uniform(20, 90, (methods, 1)) ** noise.choice([0.9, 1]) + noise.standard_normal((methods, count))
+    values = np.where(noise.random(values.shape) < 0.1, values * noise.uniform(0.05, 0.9, values.shape), values)
+    rows = [
+        (f"m{number}", f"s{search}", run, mean + (run - (runs - 1) / 2) * 0.1)
+        for number, own in enumerate(values)
+        for search, mean in enumerate(own)
+        for run in range(runs)
+    ]
+    table = pd.DataFrame(rows, columns=["model", "sweep", "seed", "accuracy"])
+    return table.sample(frac=1, random_state=seed, ignore_index=True)
+
+
+def test_means_half_widths_claims_and_ranks_are_those_of_the_reference():
+    claims = failed = 0
+    for seed in range(200):
+        table = searches_table(seed)
+        found = only(audit(table))
+        means = (table.assign(accuracy=table["accuracy"] / 100)).groupby(["model", "sweep"], sort=False)["accuracy"]
+        values: dict[str, list[float]] = {}
+        for (method, _), mean in means.mean().items():
+            values.setdefault(method, []).append(mean)
+        expected = typical_search.compare(values)
+        assert {key: own.mean for key, own in found.intervals.items()} == pytest.approx(expected["means"], rel=1e-9)
+        widths = {key: own.half_width for key, own in found.intervals.items()}
+        assert widths == pytest.approx(expected["half widths"], rel=1e-9)
+        assert (found.claims, found.rank_intervals) == (expected["claims"], expected["ranks"])
+        claims, failed = claims + len(found.claims), failed + len(found.failed)
+    assert min(claims, failed) > 100
+
+
+def exported(name):
+    measured = MeasuredExperiment.kept(name)
+    about = (name, "f" * 32, measured.summary.title, measured.summary.trials, 1)
+    return measured, runs_table(
+        with_questions(measured.summary, [ExportedRun(record, *about) for record in measured.records])
+    )
+
+
+def rounded(values):
+    """Numbers with 11 digits: the methods stand in another order, and sums end with other digits."""
+    return [float(f"{value:.11g}") if isinstance(value, float) else value for value in values]
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_exported_runs_of_every_kept_record_get_the_verdicts_of_their_table(name):
+    measured, table = exported(name)
+    written = pd.read_csv(io.StringIO(table.to_csv(index=False)), dtype=str, keep_default_na=False)
+    for read in (written, table):
+        found, own = only(audit(read)), answer_of(measured)
+        intervals = [{key: rounded(vars(one).values()) for key, one in of.intervals.items()} for of in (found, own)]
+        assert intervals[0] == intervals[1]
+        assert found.claims == own.claims
+        assert (found.final_ranks, found.leading, found.failed) == (own.final_ranks, own.leading, own.failed)
+        assert found.left_out == own.left_out
+        rows = [sorted(map(rounded, differences(of).sheet.rows), key=str) for of in (found, own)]
+        assert rows[0] == rows[1]
+
+
+def test_without_searches_the_answer_is_about_settings_and_every_claim_has_its_break_even():
+    found = audit(table_of(RUNS))
+    assert found.read == "Scores: 2 methods, 6 runs, no searches; score P@1, taken as percent (within 0 and 100)."
+    one = only(found)
+    assert (one.question.unit, one.claims) == ("run", {("A", "B")})
+    (pair,) = one.pairs
+    assert any("the answer is about these settings" in text for text in texts(one))
+    assert any(f"varied by more than {100 * pair.break_even:.2g} points" in text for text in texts(one))
+    (row,) = differences(one).rows
+    assert row.cells[-1].value == pair.break_even > 0
+
+
+def test_wide_and_long_tables_and_a_frame_give_the_same_answer():
+    wide = table_of(RUNS)
+    long = wide.rename(columns={"P@1": "value"}).assign(metric="P@1")
+    fractions = wide.assign(**{"P@1": wide["P@1"].astype(float) / 100})
+    expected = [only(audit(table)).pairs for table in (wide, long)]
+    expected += [answer(table, Question(score="P@1")).pairs for table in (wide, long)]
+    assert all(pairs == expected[0] for pairs in expected)
+    assert only(audit(fractions)).pairs[0].difference == pytest.approx(expected[0][0].difference)
+
+
+def test_each_dataset_has_an_answer():
+    both = pd.concat([table_of(RUNS).assign(task=name) for name in ("cub", "cars")], ignore_index=True)
+    found = audit(both)
+    assert list(found.answers) == ["cub", "cars"]
+    assert "2 datasets (cub, cars)" in found.read
+    with pytest.raises(ValueError, match="2 datasets"):
+        answer(both, Question(score="P@1"))
+
+
+def test_the_deviation_that_is_named_is_the_largest_that_gives_a_verdict():
+    table = pd.DataFrame({"method": ["A", "B", "C"], "P@1": [69.7, 67.8, 65.7]})
+    found = only(audit(table))
+    assert not found.tested
+    (named,) = [text for text in texts(found) if text.startswith("One run each, so there is no verdict about A, B and")]
+    assert "A over B (1.9) below 0.51 points, A over C (4.0) below 1 points, as with --assume-deviation 1." in named
+
+    def claims(points):
+        return only(audit(table, question=Question(assumed=SearchDeviation(points / 100, 40, given=True)))).claims
+
+    assert claims(1.0) == {("A", "C")}
+    assert ("A", "B") in claims(0.51)
+    assert claims(1.1) == set()
+
+
+def test_methods_of_one_run_are_named_beside_others():
+    found = only(audit(table_of(RUNS + "C,1,71.0\n")))
+    assert found.pair("A", "C").untested == "single runs"
+    assert found.claims == {("A", "B")}
+    assert any(text.startswith("One run each, so there is no verdict about C.") for text in texts(found))
+
+
+def test_what_is_unusual_is_said():
+    copied = RUNS + "".join(f"C,{seed},{value}\n" for seed, value in enumerate((71.2, 71.9, 71.5)))
+    copied += "".join(f"D,{seed},70.123\n" for seed in range(5))
+    said = texts(only(audit(table_of(copied))))
+    assert "A and C have the same 3 scores. One may be a copy of the other." in said
+    assert any(text.startswith("D: 5 of 5 runs have the same score.") for text in said)
+    assert any(text.startswith("Unequal numbers of runs: A 3, B 3, C 3, D 5.") for text in said)
+    assert any(text.startswith("The scores are rounded to 0.1 points.") for text in texts(only(audit(table_of(RUNS)))))
+    missing = texts(only(audit(table_of(RUNS + "A,4,\nA,5,nan\n"))))
+    assert "A: 2 runs without a score, left out (rows 8, 9). If they failed, the mean of the others is too high." in (
+        missing
+    )
+
+
+def test_searches_and_runs_that_a_difference_takes_are_those_of_planning():
+    close = "method,seed,P@1\n" + "".join(
+        f"{name},{seed},{70 + shift + noise}\n"
+        for name, shift in (("A", 0.3), ("B", 0.0))
+        for seed, noise in enumerate((-0.51, 0.02, 0.53, -0.3))
+    )
+    (said,) = [text for text in texts(only(audit(table_of(close)))) if text.startswith("Runs of each that would show")]
+    assert "A over B (0.3) takes" in said
+
+
+def test_lower_is_better_turns_the_sign_and_points_have_no_bounds():
+    found = audit(table_of(RUNS), Reading(lower_is_better=True))
+    assert only(found).claims == {("B", "A")}
+    assert "minus sign" in found.read
+    large = table_of(RUNS.replace("71.2", "471.2"))
+    with pytest.raises(ScoresError, match=r"row 2: 471.2 in 'P@1' is not within 0 and 100; .* --scale points"):
+        read_scores(large)
+    assert read_scores(large, Reading(scale="points")).scale == "points"
+
+
+def test_logged_columns_that_are_no_scores_do_not_stand_in_the_way():
+    logged = table_of(RUNS).assign(loss="0.3", epoch="140", commit="abc", note="")
+    found = audit(logged)
+    assert only(found).claims == {("A", "B")}
+    assert found.read.endswith("Not read: loss, epoch, commit, note.")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (RUNS + "A,4,n. a.\n", "row 8: 'n. a.' in 'P@1' is no number"),
+        (RUNS + 'A,4,"71,5"\n', "row 8: '71,5' in 'P@1' is no number; write a point in place of the comma"),
+        (RUNS + "A,4,inf\n", "row 8: inf in 'P@1' is no score"),
+        (RUNS + "A,4,-1\n", "row 8: -1 in 'P@1' is not within 0 and 100"),
+        (RUNS + "A,2,71.9\n", "rows 3 and 8 are both method A, run 2"),
+        (RUNS + "a ,4,71.9\n", "rows 2 and 8: 'A' and 'a' differ in blanks or case only"),
+        (RUNS + ",4,71.9\n", "row 8: there is no method in 'method'"),
+        ("method,search,P@1\nA,1,50\nA,,51\n", "row 3: there is no search in 'search'"),
+        ("net,P@1\nA,50\n", "no column is called method, model, loss, name"),
+        ("method,note\nA,x\n", "no column of numbers is a score; the columns are method, note"),
+        ("method,P@1\n", "there are no rows"),
+    ],
+)
+def test_a_bad_table_is_one_line_with_the_number_of_the_row(text, said):
+    with pytest.raises(ScoresError) as caught:
+        read_scores(table_of(text))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_column_is_answered_with_those_that_are_there():
+    with pytest.raises(ScoresError, match="there is no score 'mAP'; there are P@1"):
+        read_scores(table_of(RUNS), Reading(score="mAP"))
+    with pytest.raises(ScoresError, match="there is no column 'net'; the columns are method, seed, P@1"):
+        read_scores(table_of(RUNS), Reading(method="net"))
+    assert math.isfinite(only(audit(table_of(RUNS), Reading(score="p@1"))).pairs[0].difference)
