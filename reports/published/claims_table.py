@@ -16,7 +16,8 @@ _CAPTION = (
     "A claim says that the first method is better. Claimed: the printed difference in percentage points. Noise: two "
     "equal methods with these numbers of runs differ by more in 5 % of cases. It is from the ± of the two values, else "
     "from the ± that papers print for the same dataset and score. The chance of the search is no part of a ±, so "
-    "beyond noise is about the printed settings. Runs: what the runs in the store show. Each claim is judged by "
+    "beyond noise is about the printed settings; it is gone if searches vary by more than the deviation beside it, in "
+    "points. Runs: what the runs in the store show. Each claim is judged by "
     "itself; nothing is corrected for the number of claims."
 )
 _CAPTION_OF_RUNS = (
@@ -28,9 +29,9 @@ _CAPTION_OF_RUNS = (
     "within the margin, of which more was claimed. Could have seen: the smallest true difference that would be called "
     "better with a probability of 80 %."
 )
-_OF_CLAIM = ("dataset", "score", "claimed", "noise", "print alone", "runs")
+_OF_CLAIM = ("dataset", "score", "claimed", "noise", "print alone", "gone at", "runs")
 _OF_RUNS = ("size", "ours", "claimed size", "p", "could have seen", "n", "experiment")
-_NUMBERS = {"claimed", "noise", "ours", "p", "could have seen", "n"}
+_NUMBERS = {"claimed", "noise", "gone at", "ours", "p", "could have seen", "n"}
 
 
 def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
@@ -67,6 +68,7 @@ def _row(one: AnsweredClaim) -> Row:
         Cell(claim.points, form=NumberFormat(digits=claim.digits, signed=True), kind="published"),
         Cell(printed.noise, form=NumberFormat(digits=2)),
         Cell(printed.verdict),
+        Cell(printed.break_even, form=NumberFormat(digits=2)),
         Cell(one.verdict),
     )
     return Row(_head(one), (*cells, *_answer_cells(claim, one.runs)), sign="†" if one.quoted else "")

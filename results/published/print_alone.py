@@ -13,7 +13,8 @@ Papers often state neither what a ± is nor how many runs are behind it. It is r
 the standard error of their mean, over the fewest runs that have a ± or over the five that are usual.
 
 Runs of one setting show how well that setting can be trained again. How far another search would have come is no part
-of a printed ±, so a difference beyond the noise is one of the printed settings.
+of a printed ±, so a difference beyond the noise is one of the printed settings. Beside it stands how much searches may
+vary before it is within the noise.
 """
 
 import math
@@ -22,7 +23,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+import numpy as np
+
 from results.answer.intervals import deviation_of_interval, t_quantile
+from results.answer.pair_tests import break_even
 from results.published.claims import Claim
 from results.published.tables import PublishedColumn, SpreadKind, published_table, published_tables
 
@@ -72,6 +76,7 @@ class PrintAnswer:
     Attributes:
         deviation: Standard deviation between runs, of the reading with the most noise; None if no ± fits.
         noise: Difference that two equal methods exceed in 5 % of cases; None likewise.
+        break_even: Deviation between searches at which a difference beyond noise would be within it.
         source: The printed ± that the deviation is from.
         own: Whether these are the ± of the two values.
     """
@@ -79,6 +84,7 @@ class PrintAnswer:
     verdict: PrintVerdict
     deviation: float | None = None
     noise: float | None = None
+    break_even: float | None = None
     source: tuple[Spread, ...] = ()
     own: bool = False
 
@@ -95,11 +101,14 @@ def print_answer(claim: Claim, kind: SpreadKind = "not stated") -> PrintAnswer:
                 assumed = [1 if plus_minus is None else unstated for plus_minus in claim.plus_minus]
                 runs_a, runs_b = (stated or runs for stated, runs in zip(claim.runs, assumed, strict=True))
                 noise = noise_of(*pooled, runs_a, runs_b)
-                readings.append((noise, pooled[0]))
+                readings.append((noise, *pooled))
         if readings:
-            noise, deviation = max(readings)
-            verdict: PrintVerdict = "beyond noise" if claim.points > noise else "within noise"
-            return PrintAnswer(verdict, deviation, noise, source, own=source is own)
+            noise, deviation, degrees = max(readings)
+            if claim.points <= noise:
+                return PrintAnswer("within noise", deviation, noise, source=source, own=source is own)
+            error = noise / t_quantile(0.975, degrees)
+            gone = float(break_even(*map(np.asarray, (claim.points, error, degrees)), 0.05))
+            return PrintAnswer("beyond noise", deviation, noise, gone, source, own=source is own)
     return PrintAnswer("no fitting deviation")
 
 
