@@ -9,14 +9,15 @@ from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer
 from reports.tables.differences import DISTANCE, P_VALUE, size_words
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table
 from results.published.claims import Claim
-from results.published.print_alone import PrintVerdict
+from results.published.print_alone import PrintVerdict, print_answer
 from results.wording import counted, listed, plural
 
 _CAPTION = (
     "A claim says that the first method is better. Claimed: the printed difference in percentage points. Noise: two "
     "equal methods with these numbers of runs differ by more in 5 % of cases. It is from the ± of the two values, else "
     "from the ± that papers print for the same dataset and score. The chance of the search is no part of a ±, so "
-    "beyond noise is about the printed settings. Runs: what the runs in the store show. Each claim is judged by "
+    "beyond noise is about the printed settings; it is gone if searches vary by more than the deviation beside it, in "
+    "points. Runs: what the runs in the store show. Each claim is judged by "
     "itself; nothing is corrected for the number of claims."
 )
 _CAPTION_OF_RUNS = (
@@ -28,9 +29,9 @@ _CAPTION_OF_RUNS = (
     "within the margin, of which more was claimed. Could have seen: the smallest true difference that would be called "
     "better with a probability of 80 %."
 )
-_OF_CLAIM = ("dataset", "score", "claimed", "noise", "print alone", "runs")
+_OF_CLAIM = ("dataset", "score", "claimed", "noise", "print alone", "gone at", "runs")
 _OF_RUNS = ("size", "ours", "claimed size", "p", "could have seen", "n", "experiment")
-_NUMBERS = {"claimed", "noise", "ours", "p", "could have seen", "n"}
+_NUMBERS = {"claimed", "noise", "gone at", "ours", "p", "could have seen", "n"}
 
 
 def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
@@ -67,6 +68,7 @@ def _row(one: AnsweredClaim) -> Row:
         Cell(claim.points, form=NumberFormat(digits=claim.digits, signed=True), kind="published"),
         Cell(printed.noise, form=NumberFormat(digits=2)),
         Cell(printed.verdict),
+        Cell(printed.break_even, form=NumberFormat(digits=2)),
         Cell(one.verdict),
     )
     return Row(_head(one), (*cells, *_answer_cells(claim, one.runs)), sign="†" if one.quoted else "")
@@ -94,13 +96,18 @@ def _unit(answer: ExperimentAnswer) -> str:
 
 
 def _summary(answered: Sequence[AnsweredClaim]) -> str:
-    prints = Counter(one.printed.verdict for one in answered)
-    parts = [f"{prints[verdict]} {verdict}" for verdict in get_args(PrintVerdict) if prints[verdict]]
+    others = [print_answer(one.claim, "standard deviation").verdict for one in answered]
+    alone, other = (
+        ", ".join(f"{found.count(verdict)} {verdict}" for verdict in get_args(PrintVerdict) if verdict in found)
+        for found in ([one.printed.verdict for one in answered], others)
+    )
+    if other != alone:
+        alone += f" (if a ± of unstated meaning is a deviation, {other})"
     here = [one.runs for one in answered if one.runs is not None]
     without = Counter(one.verdict for one in answered if one.runs is None)
     counts = [verdict_counts(here)] if here else []
     counts += [f"{counted(count, 'claim')} {verdict}" for verdict, count in sorted(without.items())]
-    return f"{counted(len(answered), 'claim')}. Print alone: {', '.join(parts)}. Runs: {'; '.join(counts)}."
+    return f"{counted(len(answered), 'claim')}. Print alone: {alone}. Runs: {'; '.join(counts)}."
 
 
 def verdict_counts(answers: Iterable[ExperimentAnswer]) -> str:

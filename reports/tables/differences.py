@@ -99,6 +99,11 @@ def _reading(found: Answer) -> list[str]:
             "Could have seen: the smallest true difference that would be called better with a probability of "
             f"{power_words(question.compare)}, by the deviations found for the two; another experiment finds others.",
         ]
+    if found.tested and question.unit == "run":
+        sentences.append(
+            "Break-even: these verdicts are about the given settings. One about the methods would be gone if their "
+            "searches varied by more than this standard deviation."
+        )
     if found.gains:
         sentences.append(
             "A method and its card's own setting: its searches, and runs of the setting. These tests are a family of "
@@ -119,15 +124,10 @@ def _reading(found: Answer) -> list[str]:
 
 def _columns(found: Answer) -> tuple[Column, ...]:
     counts = Column("searches" if found.question.unit == "search" else "runs")
-    tested: tuple[Column, ...] = (
-        Column("size", numeric=False),
-        Column("p (adjusted)"),
-        counts,
-        Column("could have seen"),
-    )
-    if found.question.unit == "run":
-        tested = (*tested, Column("break-even"))
-    more = tested if found.tested or found.gains else (counts,)
+    more = [counts]
+    if found.tested or found.gains:
+        more = [Column("size", numeric=False), Column("p (adjusted)"), counts, Column("could have seen")]
+        more += [Column("break-even")] if found.question.unit == "run" else []
     columns = (Column("difference"), Column("verdict", numeric=False), *more)
     return (*columns, Column("settings found", numeric=False)) if found.settings else columns
 

@@ -15,7 +15,7 @@ from results.values import flat
 def tensorboard_folder(folder: Path) -> Path:
     """Return the folder of TensorBoard's files, once it is known that the package is there."""
     try:
-        import tensorboard  # noqa: F401 - torch's writer needs it.
+        import tensorboard  # type: ignore[import-untyped]  # noqa: F401 - torch's writer needs it.
     except ImportError as error:
         raise InputError(f"--track tensorboard: not installed ({error}); run `pip install tensorboard`") from error
     return folder

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def gains_over(
     }
     pairs = []
     for place, (method, row) in enumerate(both):
-        numbers = {key: float(column[place]) for key, column in columns.items()}
+        numbers: dict[str, Any] = {key: float(column[place]) for key, column in columns.items()}
         pair = Pair(method, row, tuned[method], default[row], **numbers)
         if numbers["p_better"] < alpha:
             pair = replace(pair, direction="a better" if pair.difference > 0 else "b better")

@@ -13,7 +13,8 @@ Papers often state neither what a ± is nor how many runs are behind it. It is r
 the standard error of their mean, over the fewest runs that have a ± or over the five that are usual.
 
 Runs of one setting show how well that setting can be trained again. How far another search would have come is no part
-of a printed ±, so a difference beyond the noise is one of the printed settings.
+of a printed ±, so a difference beyond the noise is one of the printed settings. Beside it stands how much searches may
+vary before it is within the noise.
 """
 
 import math
@@ -22,7 +23,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+import numpy as np
+
 from results.answer.intervals import deviation_of_interval, t_quantile
+from results.answer.pair_tests import break_even
 from results.published.claims import Claim
 from results.published.tables import PublishedColumn, SpreadKind, published_table, published_tables
 
@@ -51,16 +55,18 @@ class Spread:
         """Whether meaning and number of runs are stated."""
         return self.runs is not None and self.kind != "not stated"
 
-    def read(self, unstated: int) -> tuple[float, int]:
+    def read(self, unstated: int, kind: SpreadKind = "not stated") -> tuple[float, int]:
         """Return the standard deviation between runs and its degrees of freedom; there must be two runs or more.
 
         Args:
             unstated: Number of runs if the source does not say.
+            kind: What the ± is if the source does not say; "not stated" reads it as the standard error of the mean.
         """
         runs = self.runs or unstated
-        if self.kind == "95 % interval":
+        read = kind if self.kind == "not stated" else self.kind
+        if read == "95 % interval":
             return deviation_of_interval(self.plus_minus, runs), runs - 1
-        return self.plus_minus * (math.sqrt(runs) if self.kind == "not stated" else 1), runs - 1
+        return self.plus_minus * (math.sqrt(runs) if read == "not stated" else 1), runs - 1
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,7 @@ class PrintAnswer:
     Attributes:
         deviation: Standard deviation between runs, of the reading with the most noise; None if no ± fits.
         noise: Difference that two equal methods exceed in 5 % of cases; None likewise.
+        break_even: Deviation between searches at which a difference beyond noise would be within it.
         source: The printed ± that the deviation is from.
         own: Whether these are the ± of the two values.
     """
@@ -77,27 +84,31 @@ class PrintAnswer:
     verdict: PrintVerdict
     deviation: float | None = None
     noise: float | None = None
+    break_even: float | None = None
     source: tuple[Spread, ...] = ()
     own: bool = False
 
 
-def print_answer(claim: Claim) -> PrintAnswer:
-    """Judge a claim by its printed numbers."""
+def print_answer(claim: Claim, kind: SpreadKind = "not stated") -> PrintAnswer:
+    """Judge a claim by its printed numbers; `kind` says what a ± is that does not say it, as in `Spread.read`."""
     own = _own_spreads(claim)
     printed = printed_spreads(PublishedColumn(claim.dataset, claim.metric, claim.kind))
     for source in (own, printed):
         readings = []
         for unstated in READINGS:
-            if (pooled := pooled_spread(source, unstated)) is not None:
+            if (pooled := pooled_spread(source, unstated, kind)) is not None:
                 # A value without a ± and a stated number of runs is that of one run.
                 assumed = [1 if plus_minus is None else unstated for plus_minus in claim.plus_minus]
                 runs_a, runs_b = (stated or runs for stated, runs in zip(claim.runs, assumed, strict=True))
                 noise = noise_of(*pooled, runs_a, runs_b)
-                readings.append((noise, pooled[0]))
+                readings.append((noise, *pooled))
         if readings:
-            noise, deviation = max(readings)
-            verdict: PrintVerdict = "beyond noise" if claim.points > noise else "within noise"
-            return PrintAnswer(verdict, deviation, noise, source, own=source is own)
+            noise, deviation, degrees = max(readings)
+            if claim.points <= noise:
+                return PrintAnswer("within noise", deviation, noise, source=source, own=source is own)
+            error = noise / t_quantile(0.975, degrees)
+            gone = float(break_even(*map(np.asarray, (claim.points, error, degrees)), 0.05))
+            return PrintAnswer("beyond noise", deviation, noise, gone, source, own=source is own)
     return PrintAnswer("no fitting deviation")
 
 
@@ -106,9 +117,11 @@ def noise_of(deviation: float, degrees: int, runs_a: int, runs_b: int) -> float:
     return t_quantile(0.975, degrees) * deviation * math.sqrt(1 / runs_a + 1 / runs_b)
 
 
-def pooled_spread(spreads: Iterable[Spread], unstated: int) -> tuple[float, int] | None:
+def pooled_spread(
+    spreads: Iterable[Spread], unstated: int, kind: SpreadKind = "not stated"
+) -> tuple[float, int] | None:
     """Pool the deviations between runs; returns deviation and degrees of freedom, None if no ± says anything."""
-    read = [spread.read(unstated) for spread in spreads if spread.runs != 1]
+    read = [spread.read(unstated, kind) for spread in spreads if spread.runs != 1]
     degrees = sum(own for _, own in read)
     squares = sum(own * deviation**2 for deviation, own in read)
     return (math.sqrt(squares / degrees), degrees) if squares else None

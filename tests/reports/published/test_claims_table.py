@@ -45,7 +45,10 @@ def test_an_empty_store_leaves_out_the_columns_about_runs():
     table = table_of(ISA)
     assert "ours" not in [column.name for column in table.columns]
     assert words(table, "runs") == ["not run"]
-    assert table.notes == ("1 claim. Print alone: 1 within noise. Runs: 1 claim not run.",)
+    assert table.notes == (
+        "1 claim. Print alone: 1 within noise (if a ± of unstated meaning is a deviation, 1 beyond noise). "
+        "Runs: 1 claim not run.",
+    )
 
 
 def test_runs_have_numbers_size_and_conditions():

@@ -89,6 +89,7 @@ def test_the_values_own_spread_comes_before_those_of_the_same_score():
     assert own.deviation == pytest.approx(0.3)
     # t(0.975, 18) = 2.101
     assert own.noise == pytest.approx(2.101 * 0.3 * (2 / 10) ** 0.5, rel=1e-3)
+    assert 2.101 * (0.3**2 * 2 / 10 + 2 * own.break_even**2) ** 0.5 == pytest.approx(66.5 - 65.3, rel=1e-3)
     pooled = print_answer(claim(66.5, 65.3, dataset="cub200", score="MAP@R concatenated"))
     assert {spread.table for spread in pooled.source} == {"mlrc_cub200"}
     assert not pooled.own
@@ -101,6 +102,7 @@ def test_the_values_own_spread_comes_before_those_of_the_same_score():
 def test_a_spread_of_unstated_meaning_is_read_with_the_most_noise(difference, verdict):
     answer = print_answer(claim(65 + difference, 65, "", "0.3/0.3"))
     assert answer.verdict == verdict
+    assert (answer.break_even is None) == (verdict == "within noise")
     # t(0.975, 2) = 4.303 with a standard error over 2 runs.
     assert answer.noise == pytest.approx(4.303 * 0.3 * 2**0.5, rel=1e-3)
     assert print_answer(claim(66, 65, "5", "0.3/0.3")).verdict == "beyond noise"
