@@ -25,6 +25,13 @@ ScoresFile = Annotated[
     ),
 ]
 
+AssumedDeviation = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0, help="Standard deviation between searches of a method, in points, where the file cannot show it."
+    ),
+]
+
 _MOST_PAIRS = 15
 """Of more pairs the terminal shows no table; they are in the files."""
 
@@ -44,14 +51,7 @@ def audit(
         typer.Option("--scale", help="Default: fractions if all are within 0 and 1, else percent. points: neither."),
     ] = None,
     lower_is_better: Annotated[bool, typer.Option("--lower-is-better", help="The score is an error.")] = False,
-    assume_deviation: Annotated[
-        float | None,
-        typer.Option(
-            "--assume-deviation",
-            min=0.0,
-            help="Standard deviation between searches of a method, in points, where the file cannot show it.",
-        ),
-    ] = None,
+    assume_deviation: AssumedDeviation = None,
     output: Format = "terminal",
     what: Annotated[
         Literal["results", "differences"], typer.Option("--what", help="Table in the formats without room for both.")
