@@ -76,7 +76,7 @@ class _Scores(NamedTuple):
 
 def metric_title(name: str) -> str:
     """Return a short title of a metric of the suite, such as `R@2` for `recall@2`."""
-    return _TITLES.get(name, name.replace("recall", "R"))
+    return _TITLES.get(name, name.replace("recall@", "R@"))
 
 
 def table_of(found: Answer) -> Table:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 ScoresFile = Annotated[
     str,
     typer.Argument(
-        help="CSV, TSV, JSON lines or Parquet, one row per run; - reads standard input. Columns: method, one or "
-        "more scores (or metric and value) and, if there are any, search, run (or seed), dataset."
+        help="CSV, TSV, JSON lines or Parquet, one row per run; - reads standard input. Columns: method, a "
+        "score (or metric and value) and, if there are any, search, run (or seed), dataset."
     ),
 ]
 
@@ -38,7 +38,7 @@ _MOST_PAIRS = 15
 
 def audit(
     file: ScoresFile,
-    score: Annotated[str, typer.Option("--score", help="Column (or metric) that is compared. Default: MAP@R.")] = "",
+    score: Annotated[str, typer.Option("--score", help="Column (or metric) that is compared, of several.")] = "",
     method: Annotated[str, typer.Option("--method", help="Column of the methods. Default: method, model, ...")] = "",
     compare: Annotated[
         str, typer.Option("--compare", help="Compare all pairs (all), each with the best, or each with this method.")

@@ -19,7 +19,8 @@ from results.answer.audit import Audit, audit
 from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import MOST_DEGREES
 from results.answer.question import Question
-from results.answer.read_scores import Reading, ScoresError
+from results.answer.read_scores import Reading
+from results.answer.score_columns import ScoresError
 from results.atomic_files import file_name, write_atomically
 
 _SHEETS = (".xlsx", ".xls", ".ods", ".numbers")

@@ -3,41 +3,25 @@
 One row is one run, or one run and one metric. Every fault is a `ScoresError` of one line with the number of the row.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from results.records.frame import EMBEDDING_KINDS
-from results.wording import joined
+from results.answer.score_columns import (
+    ScoresError,
+    asked_score,
+    columns_of_scores,
+    numbers_of,
+    roles_of,
+    split,
+    texts_of,
+)
 
 ScoreScale = Literal["fractions", "percent", "points"]
 
-NAMES = {
-    "method": ("method", "model", "loss", "name"),
-    "search": ("search", "study", "sweep"),
-    "run": ("run", "seed", "rep", "trial_seed"),
-    "dataset": ("dataset", "benchmark", "task"),
-    "experiment": ("experiment_fingerprint",),
-    "question": ("question",),
-    "planned": ("planned",),
-    "embeddings": ("embeddings",),
-    "metric": ("metric",),
-    "value": ("value",),
-}
-"""Names that a column of each kind may have; the first one that is there is taken."""
-
 _PLACES = ("experiment", "question", "planned", "dataset", "method", "search", "run")
-_EMBEDDINGS = (*EMBEDDING_KINDS, "last_epoch")
-_PREFERRED = ("concatenated_map_at_r", "map_at_r", "separated_map_at_r")
-_MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
-_MOST_NAMED = 8
-
-
-class ScoresError(ValueError):
-    """A table of scores cannot be used. The message is one line that says where and what to do."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +30,7 @@ class Reading:
 
     Attributes:
         method: Column of the methods; empty for the first one of `NAMES`.
-        score: Column (or metric) that is compared; empty for MAP@R, else the first one.
+        score: Column (or metric) that is compared; empty for MAP@R, or for the only column of numbers.
         scale: What the scores are; None for fractions if all are within 0 and 1, else percent. Scores that are no
             percentages are `points`, of which 100 count as 1.
         lower_is_better: Whether the compared score is an error. Its sign is turned.
@@ -83,12 +67,12 @@ class ReadScores:
     @property
     def metric(self) -> str:
         """The compared metric."""
-        return _split(self.score)[1]
+        return split(self.score)[1]
 
     @property
     def embeddings(self) -> str:
         """The compared kind of embeddings."""
-        return _split(self.score)[0]
+        return split(self.score)[0]
 
 
 def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScores:
@@ -103,25 +87,23 @@ def read_scores(table: pd.DataFrame, reading: Reading | None = None) -> ReadScor
         raise ScoresError("there are no rows; give one to every run, below a line with the names of the columns")
     if twice := sorted(set(table.columns[table.columns.duplicated()])):
         raise ScoresError(f"two columns are called {twice[0]!r}; rename one")
-    roles = _roles(table, reading.method)
+    roles = roles_of(table, reading.method)
     places = _places(table, roles)
     if "metric" in roles and "value" in roles:
-        long = places.assign(name=_texts(table[roles["metric"]]), given=table[roles["value"]])
+        long = places.assign(name=texts_of(table[roles["metric"]]), given=table[roles["value"]])
         if "embeddings" in roles:
-            kinds = _texts(table[roles["embeddings"]])
+            kinds = texts_of(table[roles["embeddings"]])
             long["name"] = [f"{kind}_{name}" if kind else name for kind, name in zip(kinds, long["name"], strict=True)]
-        known: list[str] = []
     else:
-        known = _candidates(table, roles)
-        columns = _columns_of_scores(table, known, reading.score)
+        columns = columns_of_scores(table, roles, reading.score)
         parts = [places.assign(name=name, given=table[name]) for name in columns]
         long = pd.concat(parts, ignore_index=True)
-    long = long.assign(**_numbers(long["given"]))
-    asked = _asked(list(dict.fromkeys(long["name"])), reading.score)
+    long = long.assign(**numbers_of(long["given"]))
+    asked = asked_score(list(dict.fromkeys(long["name"])), reading.score)
     left_out = long[(long["name"] == asked) & long["value"].isna() & ~long["text"]]
     long, scale = _scaled(long, asked, reading)
     _check_repeats(long, "run" in roles)
-    kinds_of = {name: _split(name) for name in dict.fromkeys(long["name"])}
+    kinds_of = {name: split(name) for name in dict.fromkeys(long["name"])}
     frame = long.assign(
         embeddings=[kinds_of[name][0] for name in long["name"]], metric=[kinds_of[name][1] for name in long["name"]]
     )
@@ -143,45 +125,11 @@ def _rows_by_method(frame: pd.DataFrame) -> dict[tuple[str, str], list[int]]:
     return rows
 
 
-def _split(name: str) -> tuple[str, str]:
-    """Embeddings and metric of a column, such as `separated_map_at_r`."""
-    kind = next((kind for kind in _EMBEDDINGS if name.startswith(f"{kind}_")), "")
-    return kind, name.removeprefix(f"{kind}_") if kind else name
-
-
-def _texts(column: pd.Series) -> pd.Series:
-    return column.astype("string").fillna("").str.strip().astype(object)
-
-
-def _roles(table: pd.DataFrame, method: str) -> dict[str, str]:
-    """The column of each role that is there."""
-    by_name = {name.casefold(): name for name in table.columns}
-    roles = {role: by_name[known[0]] for role, names in NAMES.items() if (known := [n for n in names if n in by_name])}
-    if method:
-        if method not in table.columns:
-            raise ScoresError(f"there is no column {method!r}; the columns are {_some(list(table.columns))}")
-        roles["method"] = method
-    elif "method" in roles:
-        columns = [by_name[name] for name in NAMES["method"] if name in by_name]
-        # A logged loss is a number.
-        texts = [name for name in columns if not pd.to_numeric(table[name], errors="coerce").notna().all()]
-        roles["method"] = (texts or columns)[0]
-    if "method" not in roles:
-        names, there = ", ".join(NAMES["method"]), _some(list(table.columns))
-        raise ScoresError(f"no column is called {names}; name that of the methods with --method: {there}")
-    return {role: name for role, name in roles.items() if role == "method" or name != roles["method"]}
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"{joined(names[:_MOST_NAMED])}{more}"
-
-
 def _places(table: pd.DataFrame, roles: dict[str, str]) -> pd.DataFrame:
     """Number, experiment, dataset, method, search and run of every row, as texts."""
     places = pd.DataFrame({"row": table.index}, index=table.index)
     for role in _PLACES:
-        places[role] = _texts(table[roles[role]]) if role in roles else ""
+        places[role] = texts_of(table[roles[role]]) if role in roles else ""
         empty = places.loc[places[role] == "", "row"]
         if role in roles and role in ("method", "search", "dataset") and len(empty):
             remedy = "" if role == "method" else ", or leave the column out"
@@ -191,7 +139,7 @@ def _places(table: pd.DataFrame, roles: dict[str, str]) -> pd.DataFrame:
         keys = ["experiment", "dataset", "method", "search"]
         if "metric" in roles and "value" in roles:
             keys.append("metric")
-            places["metric"] = _texts(table[roles["metric"]])
+            places["metric"] = texts_of(table[roles["metric"]])
         places["run"] = (places.groupby(keys).cumcount() + 1).astype(str)
     return places
 
@@ -206,56 +154,14 @@ def _check_spelling(places: pd.DataFrame) -> None:
             raise ScoresError(f"rows {at} and {row}: {other!r} and {method!r} differ in blanks or case only; write one")
 
 
-def _candidates(table: pd.DataFrame, roles: dict[str, str]) -> list[str]:
-    """The columns that may be scores: those of embeddings, else all without another role."""
-    others = {name for names in NAMES.values() for name in names}
-    free = [n for n in table.columns if n not in roles.values() and n.casefold() not in others]
-    return [name for name in free if _split(name)[0]] or free
-
-
-def _columns_of_scores(table: pd.DataFrame, candidates: Sequence[str], score: str) -> list[str]:
-    """The columns with more numbers than texts, and the one that is asked for."""
-    found = []
-    for name in candidates:
-        if pd.api.types.is_bool_dtype(table[name]):
-            continue
-        numbers = _numbers(table[name])
-        count, texts = int(numbers["value"].notna().sum()), int(numbers["text"].sum())
-        if name == score or (count and count >= texts):
-            found.append(name)
-    if not found:
-        raise ScoresError(f"no column of numbers is a score; the columns are {_some(list(table.columns))}")
-    return found
-
-
-def _numbers(given: pd.Series) -> dict[str, Any]:
-    """The numbers, NaN where there is none, and whether text stands there instead."""
-    if pd.api.types.is_numeric_dtype(given):
-        return {"value": given.astype(float), "text": False if given.empty else np.zeros(len(given), dtype=bool)}
-    texts = _texts(given)
-    missing = texts.str.lower().isin(_MISSING)
-    numbers = pd.to_numeric(texts.mask(missing), errors="coerce").astype(float)
-    return {"value": numbers, "text": (numbers.isna() & ~missing).to_numpy()}
-
-
-def _asked(names: Sequence[str], score: str) -> str:
-    """The name of the compared score; a metric is enough where embeddings are named too."""
-    if not score:
-        return next((name for name in _PREFERRED if name in names), names[0])
-    wanted = (score, f"concatenated_{score}", f"separated_{score}")
-    if found := [name for one in wanted for name in names if name.casefold() == one.casefold()]:
-        return found[0]
-    raise ScoresError(f"there is no score {score!r}; there are {_some(names)}")
-
-
 def _scaled(long: pd.DataFrame, asked: str, reading: Reading) -> tuple[pd.DataFrame, ScoreScale]:
     """The rows with a score, as fractions of 1, and the scale of the asked one; others that fit no scale are left."""
     parts, scale_of_asked = [], reading.scale
     for name, own in long.groupby("name", sort=False):
         if name == asked and own["text"].any():
             row, text = own[own["text"]][["row", "given"]].iloc[0]
-            comma = "; write a point in place of the comma" if "," in str(text) else ""
-            raise ScoresError(f"row {row}: {str(text).strip()!r} in {name!r} is no number{comma}")
+            remedy = "write a point in place of the comma" if "," in str(text) else "write the number alone"
+            raise ScoresError(f"row {row}: {str(text).strip()!r} in {name!r} is no number; {remedy}")
         own = own[own["value"].notna()]
         scale = _scale_of(own["value"], reading.scale)
         if name == asked:
@@ -289,11 +195,12 @@ def _scale_of(values: pd.Series, given: ScoreScale | None) -> ScoreScale | None:
 
 def _refuse(own: pd.DataFrame, name: str, given: ScoreScale | None) -> None:
     low, high = _ENDS[given or "percent"]
-    row, value = own[~own["value"].between(low, high)][["row", "value"]].iloc[0]
+    first = own[~own["value"].between(low, high)].iloc[0]
+    row, value = first["row"], first["value"]
     if np.isinf(value):
-        raise ScoresError(f"row {row:g}: {value} in {name!r} is no score; write the number, or leave the cell empty")
+        raise ScoresError(f"row {row}: {value} in {name!r} is no score; write the number, or leave the cell empty")
     remedy = "" if given else "; if the scores are no percentages, add --scale points"
-    raise ScoresError(f"row {row:g}: {value:g} in {name!r} is not within 0 and {high:g}{remedy}")
+    raise ScoresError(f"row {row}: {value:g} in {name!r} is not within 0 and {high:g}{remedy}")
 
 
 def _check_repeats(long: pd.DataFrame, has_runs: bool) -> None:

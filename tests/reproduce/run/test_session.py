@@ -1,6 +1,7 @@
 """Devices, paths, the store and sessions, made from values of the command line."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,12 @@ from reproduce.commands.new import write_method
 from reproduce.errors import InputError
 from reproduce.run import devices
 from reproduce.run.devices import check_device, default_workers
-from reproduce.run.session import open_session
+from reproduce.run.session import data_of, open_session
 from reproduce.storage import only_run_of, open_store, storage_paths
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment
-from tests.support.feature_files import some_features, write_features
+from tests.support.feature_files import feature_setup, opened_features, some_features, write_features
 from tests.support.sample_records import some_run
 
 
@@ -188,6 +189,22 @@ def test_features_of_a_user_are_no_untrained_trunk(tmp_path, where):
     )
     assert open_session("own", load_experiment(str(file), {}), where, None).titles["untrained"] == "Features as given"
     assert open_session("quickstart", quickstart(), where, None).titles["untrained"] == "Untrained trunk"
+
+
+def test_equal_rows_in_another_order_and_under_other_labels_are_the_same_content(tmp_path):
+    rows, labels = some_features(), [number // 4 for number in range(64)]
+    folders = {
+        "given": (rows, labels),
+        "renamed": (rows[::-1], [f"class {label}" for label in labels[::-1]]),
+        "other": (some_features(seed=1), labels),
+    }
+    found = {}
+    for name, (features, given) in folders.items():
+        dataset = opened_features(write_features(tmp_path / name, features, given), tmp_path / "cache")
+        setup = feature_setup(tmp_path)
+        found[name] = data_of(replace(setup, dataset=dataset))
+    assert found["given"].content == found["renamed"].content != found["other"].content
+    assert found["given"].fingerprint != found["renamed"].fingerprint
 
 
 def test_enqueued_settings_belong_to_an_experiment_only_where_there_are_any(where):

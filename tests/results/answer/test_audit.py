@@ -1,7 +1,6 @@
 """Scores of anybody's table get the answers of an experiment, and bad tables one line with the row's number."""
 
 import io
-import math
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,8 @@ from reports.tables.differences import differences
 from results.answer import Question, answer
 from results.answer.audit import audit, with_questions
 from results.answer.deviations import SearchDeviation
-from results.answer.read_scores import Reading, ScoresError, read_scores
+from results.answer.read_scores import Reading, read_scores
+from results.answer.score_columns import ScoresError
 from results.findings.experiment import answer_of
 from results.records.frame import ExportedRun, runs_table
 from results.store.experiment_results import FOLDER, MeasuredExperiment
@@ -31,7 +31,7 @@ B,3,68.8
 
 
 def table_of(text):
-    table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+    table = pd.read_csv(io.StringIO(text), sep="\t" if "\t" in text else ",", dtype=str, keep_default_na=False)
     return table.set_axis(range(2, len(table) + 2))
 
 
@@ -193,11 +193,18 @@ def test_lower_is_better_turns_the_sign_and_points_have_no_bounds():
     assert read_scores(large, Reading(scale="points")).scale == "points"
 
 
-def test_logged_columns_that_are_no_scores_do_not_stand_in_the_way():
+def test_of_several_columns_of_numbers_one_is_named_and_the_others_are_not_read():
     logged = table_of(RUNS).assign(loss="0.3", epoch="140", commit="abc", note="")
-    found = audit(logged)
+    with pytest.raises(
+        ScoresError, match="several columns could be the score; name one with --score: P@1, loss, epoch"
+    ):
+        audit(logged)
+    found = audit(logged, Reading(score="p@1"))
     assert only(found).claims == {("A", "B")}
     assert found.read.endswith("Not read: loss, epoch, commit, note.")
+    known = audit(logged.assign(map_at_r=logged["P@1"], precision_at_1="50"))
+    assert "; score map_at_r, " in known.read
+    assert "Compared in map_at_r; --score names another (precision_at_1)." in known.read
 
 
 @pytest.mark.parametrize(
@@ -211,6 +218,11 @@ def test_logged_columns_that_are_no_scores_do_not_stand_in_the_way():
         (RUNS + "a ,4,71.9\n", "rows 2 and 8: 'A' and 'a' differ in blanks or case only"),
         (RUNS + ",4,71.9\n", "row 8: there is no method in 'method'"),
         ("method,search,P@1\nA,1,50\nA,,51\n", "row 3: there is no search in 'search'"),
+        (
+            RUNS.replace(",", ";").replace(".", ",").replace(";", "\t"),
+            "row 2: '71,2' in 'P@1' is no number; write a point",
+        ),
+        (RUNS.replace("71.2", "71.2 %"), "row 2: '71.2 %' in 'P@1' is no number; write the number alone"),
         ("net,P@1\nA,50\n", "no column is called method, model, loss, name"),
         ("method,note\nA,x\n", "no column of numbers is a score; the columns are method, note"),
         ("method,P@1\n", "there are no rows"),
@@ -228,4 +240,3 @@ def test_an_unknown_column_is_answered_with_those_that_are_there():
         read_scores(table_of(RUNS), Reading(score="mAP"))
     with pytest.raises(ScoresError, match="there is no column 'net'; the columns are method, seed, P@1"):
         read_scores(table_of(RUNS), Reading(method="net"))
-    assert math.isfinite(only(audit(table_of(RUNS), Reading(score="p@1"))).pairs[0].difference)
