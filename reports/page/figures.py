@@ -8,7 +8,7 @@ import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +49,7 @@ class Drawn:
     caption: str = ""
     fold: str = ""
 
-    @property
+    @cached_property
     def image(self) -> str:
         """The picture as a data URI; empty for a figure that cannot be drawn."""
         png = self.files.get("png")
