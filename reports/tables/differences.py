@@ -17,7 +17,8 @@ _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
 )
 _HEADER = (
-    *("a", "b", "metric", "variant", "unit", "difference", "low", "high", "units_a", "units_b", "runs_a", "runs_b"),
+    *("a", "b", "metric", "variant", "unit", "difference", "low", "high", "over_classes"),
+    *("units_a", "units_b", "runs_a", "runs_b"),
     *(*_OF_TEST, "settings_direction"),
 )
 DISTANCE = NumberFormat(digits=2, scale=100)
@@ -96,6 +97,11 @@ def _reading(found: Answer) -> list[str]:
             f"The probability of any wrong claim in these two columns is at most {100 * question.alpha:g} % "
             "(exceptions: docs, How methods are compared); p is adjusted for all these pairs.",
             "The 95 % intervals hold for one pair alone.",
+            *(
+                ["± over classes: half its 95 % interval if other test classes were drawn."]
+                if _has_classes(found)
+                else []
+            ),
             "Could have seen: the smallest true difference that would be called better with a probability of "
             f"{power_words(question.compare)}, by the deviations found for the two; another experiment finds others.",
         ]
@@ -128,8 +134,13 @@ def _columns(found: Answer) -> tuple[Column, ...]:
     if found.tested or found.gains:
         more = [Column("size", numeric=False), Column("p (adjusted)"), counts, Column("could have seen")]
         more += [Column("break-even")] if found.question.unit == "run" else []
-    columns = (Column("difference"), Column("verdict", numeric=False), *more)
+    of_classes = [Column("± over classes")] if _has_classes(found) else []
+    columns = (Column("difference"), *of_classes, Column("verdict", numeric=False), *more)
     return (*columns, Column("settings found", numeric=False)) if found.settings else columns
+
+
+def _has_classes(found: Answer) -> bool:
+    return any(pair.over_classes is not None for pair in found.pairs)
 
 
 def _cells(found: Answer, pair: Pair) -> list[Cell]:
@@ -138,6 +149,7 @@ def _cells(found: Answer, pair: Pair) -> list[Cell]:
     count = Cell(units_a, written="" if units_a == units_b else f"{units_a}, {units_b}")
     cells = [
         Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
+        *([Cell(pair.over_classes, form=DISTANCE)] if _has_classes(found) else []),
         Cell(f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction),
     ]
     if found.tested or found.gains:
@@ -160,7 +172,7 @@ def _values(found: Answer, pair: Pair) -> tuple[Value, ...]:
     question, settings = found.question, find_pair(found.settings, pair.a, pair.b)
     interval = Interval(pair.difference, pair.half_width, len(pair.of_a.units))
     named = (pair.a, pair.b, question.score, question.embeddings, question.unit)
-    ends = (interval.mean, interval.low, interval.high)
+    ends = (interval.mean, interval.low, interval.high, pair.over_classes)
     counts = (len(pair.of_a.units), len(pair.of_b.units), pair.of_a.runs, pair.of_b.runs)
     of_test = (getattr(pair, name) for name in _OF_TEST)
     return (*named, *ends, *counts, *of_test, settings.direction if settings else None)

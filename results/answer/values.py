@@ -65,6 +65,7 @@ class Pair:
         of_a: Values of a; likewise `of_b`.
         untested: Why there is no verdict; then all numbers up to `smallest` are None.
         half_width: Half the width of the difference's own 95 % interval, which is not corrected for other pairs.
+        over_classes: Half the width of its 95 % interval over the test classes; None if it was not computed.
         p: Two-sided p value of the hypothesis that there is no difference, for this pair alone.
         p_better: p value of "better", adjusted for all claims of the family.
         p_beyond: p value of "beyond the margin", adjusted likewise.
@@ -82,6 +83,7 @@ class Pair:
     of_b: MethodValues
     untested: Untested | None = None
     half_width: float | None = None
+    over_classes: float | None = None
     degrees: float | None = None
     p: float | None = None
     p_better: float | None = None
