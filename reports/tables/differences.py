@@ -4,7 +4,6 @@ Two things stand apart: which method is better, and whether the difference is be
 """
 
 from collections.abc import Mapping
-from itertools import combinations
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.answer.intervals import Interval
@@ -26,25 +25,17 @@ def differences(found: Answer) -> Table:
     if not found.pairs:
         return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_HEADER, ()), first="Methods")
     shown = [one for one in found.findings if one.where in ("comparison", "origin") and one.level != "note"]
-    pairs = winners_first(found)
     return Table(
         title=title,
         caption=f"{'Interim. ' if found.interim else ''}Differences of {found.question.score_name}, the primary score, "
         f"in percentage points: {asked_pairs(found)}, over {_UNITS[found.question.unit]}.",
         columns=_columns(found),
-        rows=tuple(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(found, pair)) for pair in pairs),
-        own_sheet=Sheet(_HEADER, tuple(_values(found, pair) for pair in pairs)),
+        rows=tuple(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(found, pair)) for pair in found.shown_pairs),
+        own_sheet=Sheet(_HEADER, tuple(_values(found, pair) for pair in found.shown_pairs)),
         first="Methods",
         notes=tuple(finding.sentences for finding in shown),
         remarks=tuple(_reading(found)),
     )
-
-
-def winners_first(found: Answer) -> list[Pair]:
-    """Return the pairs from the highest mean, the higher one first; a method that others are compared with is first."""
-    order, reference = found.best_first, found.reference
-    names = combinations(order, 2) if reference is None else ((reference, key) for key in order if key != reference)
-    return [pair for a, b in names if (pair := found.pair(a, b))]
 
 
 _UNITS = {
