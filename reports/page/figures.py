@@ -179,7 +179,7 @@ def _search(material: Material, key: str) -> Iterator[Drawn]:
 
 
 def _embeddings(material: Material) -> Iterator[Drawn]:
-    shown = {key: material.figure_data[key] for key in material.best_first if key in material.figure_data}
+    shown = {key: material.figure_data[key] for key in material.order if key in material.figure_data}
     trained = [key for key in shown if material.records[key][0].specs[0].method.loss is not None]
     for key in (trained or list(shown))[:MAPS]:
         title, draw = f"{material.titles[key]}: images of test classes", partial(_test_map, shown[key])

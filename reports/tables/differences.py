@@ -6,7 +6,6 @@ Two things stand apart: which method is better, and whether the difference is be
 """
 
 from collections.abc import Mapping
-from itertools import combinations
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.answer.intervals import Interval
@@ -31,7 +30,7 @@ def differences(found: Answer) -> Table:
     if not found.pairs and not found.gains:
         return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_HEADER, ()), first="Methods")
     shown = [one for one in found.findings if one.where in ("comparison", "origin") and one.level != "note"]
-    pairs = [*winners_first(found), *found.gains]
+    pairs = [*found.shown_pairs, *found.gains]
     return Table(
         title=title,
         caption=f"{'Interim. ' if found.interim else ''}Differences of {found.question.score_name}, the primary score, "
@@ -43,13 +42,6 @@ def differences(found: Answer) -> Table:
         notes=tuple(finding.sentences for finding in shown),
         remarks=tuple(_reading(found)),
     )
-
-
-def winners_first(found: Answer) -> list[Pair]:
-    """Return the pairs from the highest mean, the higher one first; a method that others are compared with is first."""
-    order, reference = found.best_first, found.reference
-    names = combinations(order, 2) if reference is None else ((reference, key) for key in order if key != reference)
-    return [pair for a, b in names if (pair := found.pair(a, b))]
 
 
 _UNITS = {

@@ -131,12 +131,12 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     ranks = [mean_ranks(first), mean_ranks(second)]
     if any(np.ptp(of_one) == 0 for of_one in ranks):
         return float("nan")
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+    return float(np.corrcoef(ranks)[0, 1])
 
 
 def mean_ranks(values: Sequence[float]) -> Numbers:
     """Return the rank of each value, 1 for the largest; equal values have their mean rank."""
-    return pd.Series(values, dtype=float).rank(ascending=False).to_numpy()
+    return np.asarray(pd.Series(values, dtype=float).rank(ascending=False))
 
 
 def same_order(means: Mapping[str, Sequence[float]]) -> float:

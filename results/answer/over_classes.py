@@ -10,7 +10,7 @@ import numpy.typing as npt
 from results.answer.finding import Finding
 from results.answer.intervals import t_quantile
 from results.answer.values import Answer
-from results.frame import EMBEDDING_KINDS
+from results.records.frame import EMBEDDING_KINDS
 from results.records.records import ClassScores, RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import counted
