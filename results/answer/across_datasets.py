@@ -131,7 +131,7 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     ranks = [mean_ranks(first), mean_ranks(second)]
     if any(np.ptp(of_one) == 0 for of_one in ranks):
         return float("nan")
-    return float(np.corrcoef(ranks)[0, 1])
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
 def mean_ranks(values: Sequence[float]) -> Numbers:
