@@ -1,6 +1,7 @@
 """The conditions that all methods of a comparison share: data, split, network, training settings and seeds."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -9,8 +10,16 @@ from protocols.datasets.splits import ClassSplit, FoldClasses, SplitError, as_ra
 from protocols.training.fold_data import FoldData, fold_data
 from results.records.records import run_fingerprint
 from results.spec.conditions import Conditions
-from results.spec.seeds import Purpose, search_seed, training_seed
 from results.spec.training_spec import FoldSpec, MethodSpec
+from results.values import derive_seed
+
+Purpose = Literal["search", "reproduction"]
+"""What a training is for: a trial of the search, or a reproduction of the best setting."""
+
+
+def search_seed(seed: int, search: int) -> int:
+    """Return the seed that all seeds of one search derive from; the first search has the experiment's seed itself."""
+    return seed if search == 0 else derive_seed(seed, "searches", search)
 
 
 @dataclass(frozen=True)
@@ -38,8 +47,8 @@ class Setup:
     def fold_specs(self, method: MethodSpec, purpose: Purpose, number: int) -> tuple[FoldSpec, ...]:
         """Specify one training per fold.
 
-        The seeds depend on `purpose`, `number` and fold, but not on the method. So reproduction 3 of two methods starts
-        from the same networks, and their scores can be paired.
+        The seeds depend on `purpose`, `number` and fold, but not on the method (specification, section 11, decision 6).
+        So reproduction 3 of two methods starts from the same networks, and their scores can be paired.
 
         Args:
             method: The method with its hyperparameters.
@@ -74,7 +83,7 @@ class Setup:
             n_classes=self.dataset.n_classes if drawn else None,
             method=method,
             conditions=self.conditions,
-            seed=training_seed(self.seed, self.search, purpose, number, classes.fold),
+            seed=derive_seed(search_seed(self.seed, self.search), purpose, number, classes.fold),
             checkpoint_epoch=epoch,
         )
 

@@ -11,14 +11,13 @@ from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import Proposals
 from protocols.search.racing import RACING_VERSION, Race
 from protocols.search.space import SearchParameter, within_budget
-from protocols.setup import Setup
+from protocols.setup import Setup, search_seed
 from protocols.training.build_method import RefusedError
 from results.records.records import Event, FoldResult
 from results.records.trials import Trial, best_trial, mean_of
 from results.spec.hyperparameters import HyperparameterError
 from results.spec.mlrc_constants import REPRODUCTIONS, TRIALS
 from results.spec.search_settings import SamplerSettings
-from results.spec.seeds import search_seed
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.store.searches import Searches
 from results.values import fingerprint_of

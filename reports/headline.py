@@ -7,7 +7,6 @@ nothing is claimed.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from reports.tables.differences import winners_first
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import Table
 from results.answer.values import Answer, Pair
@@ -36,7 +35,7 @@ def headline(found: Answer) -> str:
     if found.claims:
         return " ".join(_claims(found))
     if all(pair.size == "within" for pair in found.pairs):
-        methods = [found.titles[key] for key in found.best_first]
+        methods = [found.titles[key] for key in found.order]
         named = listed(methods) if len(methods) <= NAMED else f"All {len(methods)} methods"
         return f"{named} are equal within {100 * found.question.margin:g} points{_given(found)}."
     return f"Cannot tell yet: {_means(found)}. {_would_show(found)}"
@@ -49,15 +48,15 @@ def comparison_lines(found: Answer) -> list[str]:
     """
     if found.interim:
         return []
-    pairs = winners_first(found)
+    pairs = found.shown_pairs
     if found.reference is None and len(pairs) > MOST_LINES:
         pairs = [pair for pair in pairs if found.highest in (pair.a, pair.b)][:MOST_LINES]
     return [_line(pair, found) for pair in (*pairs, *found.gains[:MOST_LINES])]
 
 
 def short_table(found: Answer) -> Table:
-    """Build the table for the end of a run: precision@1 and the primary score, the best first."""
-    whole, question, order = table_of(found), found.question, found.best_first
+    """Build the table for the end of a run: precision@1 and the primary score, in the order of the answer."""
+    whole, question, order = table_of(found), found.question, found.order
     metrics = dict.fromkeys(("precision_at_1", question.score))
     places = [*(1 + RESULT_COLUMNS.index((question.embeddings, metric)) for metric in metrics), 0]
     rows = sorted(whole.rows, key=lambda row: order.index(row.key) if row.key in order else len(order))
@@ -85,8 +84,8 @@ def _line(pair: Pair, found: Answer) -> str:
 
 def _claims(found: Answer) -> Iterator[str]:
     """Name the winner of most pairs, or the pairs if the leading method wins none; then what cannot be told."""
-    titles, subject = found.titles, found.reference or found.highest
-    pairs = [pair for key in found.best_first if key != subject and (pair := found.pair(subject, key))]
+    titles, (subject, *others) = found.titles, found.order
+    pairs = [pair for key in others if (pair := found.pair(subject, key))]
     won = [pair for pair in pairs if pair.better == subject]
     lost = [pair for pair in pairs if pair.worse == subject]
     given, title = _given(found), titles[subject]
@@ -134,9 +133,7 @@ def _given(found: Answer) -> str:
 
 
 def _means(found: Answer) -> str:
-    first = [key for key in found.compared if key == found.reference]
-    keys = [*first, *(key for key in found.best_first if key not in first)]
-    means = [f"{found.titles[key]} {100 * found.values[key].mean:.1f}" for key in keys]
+    means = [f"{found.titles[key]} {100 * found.values[key].mean:.1f}" for key in found.order]
     if len(means) <= NAMED:
         return joined(means)
     return f"{joined(means[:2])} and {counted(len(means) - 2, 'other')}"

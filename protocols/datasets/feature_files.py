@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from protocols.datasets.dataset import DataRequest, Dataset
 from protocols.datasets.listing import DataError, ImageListing, check_listing, composed, ranked, root_of
 from protocols.datasets.split_file import SPLIT_FILE, table_of, with_split
-from protocols.images.feature_rows import FEATURES_FILE, LabelledFeatures
 from protocols.images.packing import Progress, cached
+from protocols.images.samples import FEATURES_FILE, LabelledFeatures
 from results.spec.data_choice import FEATURES
 from results.values import fingerprint_of
 

@@ -13,10 +13,9 @@ import numpy as np
 import torch
 
 from protocols.datasets.dataset import Dataset
-from protocols.images.feature_rows import FEATURES_FILE, LabelledFeatures
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import Progress, cache_lock
-from protocols.images.samples import evaluation_batches_of
+from protocols.images.samples import FEATURES_FILE, LabelledFeatures, evaluation_batches_of
 from protocols.machine.torch_state import isolated_random_numbers, use_precision
 from protocols.trunks.embedding_model import EmbeddingModel, trunk_width
 from results.atomic_files import put_in_place

@@ -8,7 +8,7 @@ import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +49,7 @@ class Drawn:
     caption: str = ""
     fold: str = ""
 
-    @property
+    @cached_property
     def image(self) -> str:
         """The picture as a data URI; empty for a figure that cannot be drawn."""
         png = self.files.get("png")
@@ -179,7 +179,7 @@ def _search(material: Material, key: str) -> Iterator[Drawn]:
 
 
 def _embeddings(material: Material) -> Iterator[Drawn]:
-    shown = {key: material.figure_data[key] for key in material.best_first if key in material.figure_data}
+    shown = {key: material.figure_data[key] for key in material.order if key in material.figure_data}
     trained = [key for key in shown if material.records[key][0].specs[0].method.loss is not None]
     for key in (trained or list(shown))[:MAPS]:
         title, draw = f"{material.titles[key]}: images of test classes", partial(_test_map, shown[key])

@@ -105,7 +105,7 @@ class Material:
         return "search" if self.answer.question.unit == "search" else "run"
 
     @cached_property
-    def best_first(self) -> list[str]:
-        """Methods with runs from the highest mean of the primary score; those that are not compared come last."""
-        compared = self.answer.best_first
+    def order(self) -> list[str]:
+        """Methods with runs in the order of the answer; those that are not compared come last."""
+        compared = self.answer.order
         return [*compared, *(key for key in self.answer.intervals if key not in compared)]

@@ -11,12 +11,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from reports.headline import headline
 from reports.page.figures import Drawn, page_figures
 from reports.page.material import Material, version
+from reports.page.pairs import matrix, reading_of_marks
 from reports.page.ranking import ranking
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join, published_layout
 from reports.tables.differences import asked_pairs, differences
 from reports.tables.formats import WRITERS, to_html
-from reports.tables.method_tables import costs, hyperparameters, peeking_table
+from reports.tables.method_tables import costs, hyperparameters, peeking_table, recipes
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from results.findings.search import cut_offs
@@ -74,7 +75,10 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
         "findings": {level: [one for one in material.answer.findings if one.level == level] for level in _LEVELS},
         "ranking": ranking(material),
         "asked": capitalized(asked_pairs(material.answer)) if material.answer.compared else "",
-        "pairs": _pairs(material),
+        "matrix": matrix(material.answer),
+        "reading_of_marks": reading_of_marks(material.answer),
+        "pairs": _table_if_any(material, differences(material.answer), "differences"),
+        "recipes": _table_if_any(material, recipes(material.answer), "recipes"),
         "published": [
             PageTable(table := published_layout(_with_runs(one)), _downloads(table, one.published.name))
             for one in compared
@@ -114,9 +118,8 @@ def _table(material: Material, table: Table, name: str) -> PageTable:
     return PageTable(replace(table, title=title, notes=notes, remarks=remarks), _downloads(table, name))
 
 
-def _pairs(material: Material) -> PageTable | None:
-    found = material.answer
-    return _table(material, differences(found), "differences") if found.pairs or found.gains else None
+def _table_if_any(material: Material, table: Table, name: str) -> PageTable | None:
+    return _table(material, table, name) if table.rows else None
 
 
 def _details(material: Material) -> list[PageTable]:

@@ -1,10 +1,11 @@
-"""The ranking of the methods: the primary score best first, intervals drawn in the rows, possible ranks beside."""
+"""The ranking: methods in the order of the answer, intervals drawn in the rows, and what the comparison shows."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.page.material import Material
+from reports.page.pairs import PairMark, pair_mark
 from results.answer.intervals import Interval
 from results.answer.values import MethodValues, place_words
 from results.wording import counted, plural
@@ -32,6 +33,8 @@ class RankedRow:
     Attributes:
         mean: Mean of the primary score in percent, as text; likewise `spread` and `count` of searches or runs.
         rank: The places that it can have, such as `1 to 3`.
+        mark: What it shows against the method that each other one is compared with.
+        asked: Whether it is this method.
         sign: Sign that refers to a note.
         leads: Whether no other method is shown to be better.
         detail: The single values and the ends of the interval.
@@ -43,6 +46,8 @@ class RankedRow:
     count: str = "0"
     drawn: DrawnInterval | None = None
     rank: str = ""
+    mark: PairMark | None = None
+    asked: bool = False
     sign: str = ""
     leads: bool = False
     detail: str = ""
@@ -50,15 +55,22 @@ class RankedRow:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The methods by the primary score, best first; `ends` are those of the axis in percent, as text."""
+    """The methods in the order of the answer.
+
+    Attributes:
+        ends: The ends of the axis in percent, as text.
+        has_ranks: Whether rows have ranks.
+        against: Title of the method that each other one is compared with; empty if all pairs are.
+    """
 
     rows: tuple[RankedRow, ...]
     ends: tuple[str, str]
     has_ranks: bool
+    against: str = ""
 
 
 def ranking(material: Material) -> Ranking | None:
-    """Rank the methods by the primary score; None without runs.
+    """Put the methods in the order of the answer; None without runs.
 
     The points are the single searches where they are repeated. Ranks and leading methods are those of a comparison
     that makes claims, and not of one with missing searches or runs.
@@ -69,7 +81,7 @@ def ranking(material: Material) -> Ranking | None:
         return None
     points = {key: found.values[key].units for key in intervals}
     axis = _axis(list(intervals.values()), [value for own in points.values() for value in own])
-    ranks, missing = found.final_ranks, found.missing
+    ranks, missing, asked = found.final_ranks, found.missing, found.reference
     rows = [
         RankedRow(
             title=material.titles[key],
@@ -78,14 +90,17 @@ def ranking(material: Material) -> Ranking | None:
             count=missing[key].rpartition(" ")[0] if key in missing else _count(material, key),
             drawn=_drawn(intervals[key], points[key], axis) if math.isfinite(intervals[key].mean) else None,
             rank=place_words(ranks[key]) if key in ranks else "",
+            mark=pair_mark(found, pair) if asked and (pair := found.pair(key, asked)) else None,
+            asked=key == asked,
             sign=reason.sign if (reason := found.question.methods[key].left_out) else "",
             leads=key in found.leading,
             detail=_detail(material.titles[key], found.values[key], intervals[key], material.unit),
         )
-        for key in material.best_first
+        for key in material.order
     ]
     rows += [RankedRow(title) for key, title in material.titles.items() if key not in intervals]
-    return Ranking(tuple(rows), (f"{100 * axis[0]:.1f}", f"{100 * axis[1]:.1f}"), bool(ranks))
+    against = found.titles[asked] if asked and found.pairs else ""
+    return Ranking(tuple(rows), (f"{100 * axis[0]:.1f}", f"{100 * axis[1]:.1f}"), bool(ranks), against)
 
 
 def _count(material: Material, key: str) -> str:

@@ -6,7 +6,6 @@ Two things stand apart: which method is better, and whether the difference is be
 """
 
 from collections.abc import Mapping
-from itertools import combinations
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.answer.intervals import Interval
@@ -17,7 +16,8 @@ _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
 )
 _HEADER = (
-    *("a", "b", "metric", "variant", "unit", "difference", "low", "high", "units_a", "units_b", "runs_a", "runs_b"),
+    *("a", "b", "metric", "variant", "unit", "difference", "low", "high", "over_classes"),
+    *("units_a", "units_b", "runs_a", "runs_b"),
     *(*_OF_TEST, "settings_direction"),
 )
 DISTANCE = NumberFormat(digits=2, scale=100)
@@ -30,7 +30,7 @@ def differences(found: Answer) -> Table:
     if not found.pairs and not found.gains:
         return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_HEADER, ()), first="Methods")
     shown = [one for one in found.findings if one.where in ("comparison", "origin") and one.level != "note"]
-    pairs = [*winners_first(found), *found.gains]
+    pairs = [*found.shown_pairs, *found.gains]
     return Table(
         title=title,
         caption=f"{'Interim. ' if found.interim else ''}Differences of {found.question.score_name}, the primary score, "
@@ -42,13 +42,6 @@ def differences(found: Answer) -> Table:
         notes=tuple(finding.sentences for finding in shown),
         remarks=tuple(_reading(found)),
     )
-
-
-def winners_first(found: Answer) -> list[Pair]:
-    """Return the pairs from the highest mean, the higher one first; a method that others are compared with is first."""
-    order, reference = found.best_first, found.reference
-    names = combinations(order, 2) if reference is None else ((reference, key) for key in order if key != reference)
-    return [pair for a, b in names if (pair := found.pair(a, b))]
 
 
 _UNITS = {
@@ -96,6 +89,11 @@ def _reading(found: Answer) -> list[str]:
             f"The probability of any wrong claim in these two columns is at most {100 * question.alpha:g} % "
             "(exceptions: docs, How methods are compared); p is adjusted for all these pairs.",
             "The 95 % intervals hold for one pair alone.",
+            *(
+                ["± over classes: half its 95 % interval if other test classes were drawn."]
+                if _has_classes(found)
+                else []
+            ),
             "Could have seen: the smallest true difference that would be called better with a probability of "
             f"{power_words(question.compare)}, by the deviations found for the two; another experiment finds others.",
         ]
@@ -128,8 +126,13 @@ def _columns(found: Answer) -> tuple[Column, ...]:
     if found.tested or found.gains:
         more = [Column("size", numeric=False), Column("p (adjusted)"), counts, Column("could have seen")]
         more += [Column("break-even")] if found.question.unit == "run" else []
-    columns = (Column("difference"), Column("verdict", numeric=False), *more)
+    of_classes = [Column("± over classes")] if _has_classes(found) else []
+    columns = (Column("difference"), *of_classes, Column("verdict", numeric=False), *more)
     return (*columns, Column("settings found", numeric=False)) if found.settings else columns
+
+
+def _has_classes(found: Answer) -> bool:
+    return any(pair.over_classes is not None for pair in found.pairs)
 
 
 def _cells(found: Answer, pair: Pair) -> list[Cell]:
@@ -138,6 +141,7 @@ def _cells(found: Answer, pair: Pair) -> list[Cell]:
     count = Cell(units_a, written="" if units_a == units_b else f"{units_a}, {units_b}")
     cells = [
         Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
+        *([Cell(pair.over_classes, form=DISTANCE)] if _has_classes(found) else []),
         Cell(f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction),
     ]
     if found.tested or found.gains:
@@ -160,7 +164,7 @@ def _values(found: Answer, pair: Pair) -> tuple[Value, ...]:
     question, settings = found.question, find_pair(found.settings, pair.a, pair.b)
     interval = Interval(pair.difference, pair.half_width, len(pair.of_a.units))
     named = (pair.a, pair.b, question.score, question.embeddings, question.unit)
-    ends = (interval.mean, interval.low, interval.high)
+    ends = (interval.mean, interval.low, interval.high, pair.over_classes)
     counts = (len(pair.of_a.units), len(pair.of_b.units), pair.of_a.runs, pair.of_b.runs)
     of_test = (getattr(pair, name) for name in _OF_TEST)
     return (*named, *ends, *counts, *of_test, settings.direction if settings else None)

@@ -71,6 +71,20 @@ def _setting_cell(setting: object) -> Cell:
     return Cell("" if setting is None else str(setting))
 
 
+def recipes(found: Answer) -> Table:
+    """Build the table of what the methods' cards decide about training and search; no rows without known recipes."""
+    summary = of_experiment(found).summary
+    words = {key: recipe.words(summary.ranges.get(key, {})) for key, recipe in summary.recipes.items()}
+    names = next(iter(words.values()), {})
+    rows = [Row(found.titles[key], [*map(Cell, words[key].values())], key) for key in found.titles if key in words]
+    return Table(
+        title=f"{summary.title}: what decides a fair comparison",
+        caption="What each method's card decides. All else is the same for all methods (Protocol and settings).",
+        columns=tuple(Column(name, numeric=False) for name in names),
+        rows=tuple(rows),
+    )
+
+
 def costs(found: Answer) -> Table:
     """Build the table of costs: training steps up to the checkpoint, and time."""
     measured = of_experiment(found)

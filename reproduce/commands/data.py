@@ -11,7 +11,6 @@ from rich.console import Console
 
 from reproduce.commands.options import STORE, DataFolder, Skip, Subset
 from reproduce.errors import InputError, as_input_errors
-from reproduce.monitoring.bars import Bars
 from reproduce.storage import storage_paths
 from reproduce.terminal import output_console, say, show_rows
 
@@ -54,6 +53,7 @@ def check(
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import entry_of, open_dataset
     from protocols.datasets.listing import DataError
+    from reproduce.monitoring.progress import Bars
     from results.spec.conditions import ImageSettings
     from results.spec.data_choice import FEATURES, FOLDER, DataChoice
 

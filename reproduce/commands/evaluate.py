@@ -31,7 +31,7 @@ def evaluate(
     from protocols.datasets.dataset_registry import open_dataset
     from protocols.trunks.frozen_features import with_features
     from protocols.trunks.trunk_registry import identified_trunk
-    from reproduce.monitoring.bars import Bars
+    from reproduce.monitoring.progress import Bars
     from reproduce.outputs.evaluate import ExportedModel, data_of_split, raw_rows, scores
     from reproduce.run.devices import check_device, prepare_process
     from reproduce.storage import storage_paths

@@ -138,7 +138,7 @@ def study(
     store: StoreAt = STORE,
 ) -> None:
     """Write the searches of an experiment as studies of Optuna, for its plots, its importances and optuna-dashboard."""
-    from reproduce.monitoring.bars import Bars
+    from reproduce.monitoring.progress import Bars
     from reproduce.outputs.export_studies import export_studies, url_of
     from reproduce.outputs.find_runs import find_experiment
 
@@ -187,7 +187,7 @@ def _by_experiment(store: Store) -> Iterator[list[ExportedRun]]:
 @contextmanager
 def _data_of(name: str, run: StoredRun, data: Path | None, device: str, where: StoragePaths) -> Iterator[OpenedData]:
     """Open the data of a run: in the folder that `--data` gives, or in that of the experiment's own file."""
-    from reproduce.monitoring.bars import Bars
+    from reproduce.monitoring.progress import Bars
     from reproduce.outputs.find_runs import own_folders
     from reproduce.run.devices import check_device, prepare_process
     from reproduce.run.open_data import OpenedData

@@ -11,7 +11,6 @@ import typer
 from reproduce.commands.export import new_folder
 from reproduce.commands.options import STORE, Cache, Device, Skip, Weights
 from reproduce.errors import InputError, as_input_errors
-from reproduce.monitoring.bars import Bars
 from reproduce.storage import storage_paths
 from reproduce.terminal import output_console, say
 
@@ -37,10 +36,11 @@ def extract(
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import open_dataset
     from protocols.datasets.feature_files import write_labels
-    from protocols.images.feature_rows import FEATURES_FILE, LabelledFeatures
+    from protocols.images.samples import FEATURES_FILE, LabelledFeatures
     from protocols.trunks.embedding_model import check_images_fit
     from protocols.trunks.frozen_features import with_features
     from protocols.trunks.trunk_registry import TRUNKS, identified_trunk, trunk_entry
+    from reproduce.monitoring.progress import Bars
     from reproduce.run.devices import check_device, use_gpu
     from results.spec.conditions import ImageSettings
     from results.spec.data_choice import FOLDER, DataChoice

@@ -32,7 +32,7 @@ def check(
 
     Ends with exit status 1 if something is damaged or missing. Nothing in the store is changed.
     """
-    from reproduce.monitoring.bars import Bars
+    from reproduce.monitoring.progress import Bars
     from reproduce.outputs.store_files import check_files, missing_checkpoints
     from results.store.check import check_records
 

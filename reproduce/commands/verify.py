@@ -37,7 +37,7 @@ def verify(
     Ends with exit status 1 if a training differs although device, threads, processor and packages are the same. The
     store does not change.
     """
-    from reproduce.monitoring.bars import Bars
+    from reproduce.monitoring.progress import Bars
     from reproduce.outputs.find_runs import find_experiments, own_folders
     from reproduce.outputs.train_again import random_sample, stored_trainings, train_again
     from reproduce.run.devices import check_device, prepare_process

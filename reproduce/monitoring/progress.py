@@ -1,15 +1,58 @@
-"""Live progress of a run: a bar with the time left for each method and for all; without a terminal, plain lines."""
+"""Live progress: bars with the time left on a terminal, plain lines now and then in a log."""
+
+from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Column
 
 from protocols.jobs import EvaluateJob, Job, Outcome
 from results.records.records import FoldResult, RunRecord
 from results.wording import in_words
+
+if TYPE_CHECKING:
+    from protocols.images.packing import Progress as Reading
+
+_COLUMNS = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+
+_LINE_SECONDS = 30.0
+"""Time between two lines of a task in a log."""
+
+
+class Bars(Progress):
+    """Shows one bar per task on a terminal. Use it as a context manager."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(*_COLUMNS, console=console, transient=True, disable=not console.is_terminal)
+
+    def of(self, what: str) -> Reading:
+        """Add a task, and return a function that takes the amounts done and in total and moves its bar.
+
+        The bar appears with the first progress.
+        """
+        task, last = self.add_task(what, visible=False, total=None), self.get_time()
+
+        def moved(done: int, total: int | None) -> None:
+            nonlocal last
+            self.update(task, completed=done, total=total, visible=True)
+            if not self.console.is_terminal and self.get_time() - last >= _LINE_SECONDS:
+                last, left = self.get_time(), in_words(self.tasks[task].time_remaining)
+                of_all = f" of {total:,}, time left {left}" if total else ""
+                self.console.print(f"{what}: {done:,}{of_all}", highlight=False)
+
+        return moved
+
 
 _SPEED_FROM_SECONDS = 24 * 3600.0
 """The time left comes from the trainings of the last day, since one of them can take hours."""

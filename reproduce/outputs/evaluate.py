@@ -17,7 +17,8 @@ from protocols.machine.torch_state import use_precision
 from protocols.metrics.retrieval import normalized, query_scores
 from reproduce.errors import InputError, read_text
 from reproduce.outputs.portable_model import SEEN
-from results.answer.intervals import Interval, student_t_interval
+from results.answer.intervals import Interval
+from results.answer.over_classes import class_half_widths
 from results.records.artifacts import read_contents
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import samples_word
@@ -90,15 +91,15 @@ def raw_rows(data: TestData) -> Tensor:
 def scores(embeddings: Tensor, data: TestData, progress: Progress | None = None) -> dict[str, Interval]:
     """Compute the metrics of MLRC, means over the queries, with 95 % intervals over the classes.
 
-    A mean over queries is a ratio of sums over classes. Its deviation is that of M + n_c (m_c - M) / mean of n, for
-    classes of n_c queries with mean m_c.
+    The classes are drawn again, as for the pairs of an experiment.
     """
     use_precision("float32")
     labels = torch.from_numpy(data.images.labels)
     found = query_scores(embeddings, labels, data.is_query, progress=progress)
     counts, means = found.of_classes(labels.unique())
-    asked = counts > 0
-    counts, means = counts[asked].double()[:, None], means[asked].double()
-    mean = (counts * means).sum(0) / counts.sum()
-    parts = mean + counts / counts.mean() * (means - mean)
-    return {name: student_t_interval(parts[:, index].tolist()) for index, name in enumerate(HEADLINE_METRICS)}
+    widths, classes = class_half_widths(counts.numpy(), means.numpy()), int((counts > 0).sum())
+    mean = found.mean()
+    return {
+        name: Interval(getattr(mean, name), w, classes)
+        for name, w in zip(HEADLINE_METRICS, widths.tolist(), strict=True)
+    }

@@ -13,7 +13,7 @@ from losses.plugin import Normalization
 from protocols.datasets.feature_files import write_labels
 from protocols.evaluation.evaluate_run import embed_test
 from protocols.evaluation.test_data import test_data, used_classes
-from protocols.images.feature_rows import FEATURES_FILE
+from protocols.images.samples import FEATURES_FILE
 from protocols.training.build_method import normalization_of
 from protocols.trunks.embedding_model import weights_with_trunk, without_published_weights
 from protocols.users_code.kept import remember_kept_sources

@@ -10,7 +10,7 @@ from pathlib import Path
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.splits import classes_of, drawn_name
 from protocols.evaluation.test_data import test_data
-from protocols.images.feature_rows import LabelledFeatures
+from protocols.images.samples import LabelledFeatures
 from protocols.protocol_registry import PROTOCOLS, ProtocolEntry
 from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import build_sampler, try_sampler
@@ -24,7 +24,7 @@ from protocols.trunks.trunk_registry import identified_trunk
 from reproduce.config.method_card import MethodCard
 from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.errors import InputError, all_of, as_input_errors, did_you_mean
-from reproduce.monitoring.bars import Bars
+from reproduce.monitoring.progress import Bars
 from reproduce.run.open_data import OpenedData, needs_folder
 from reproduce.storage import StoragePaths, open_store
 from results.records.experiment_summary import ExperimentData, ExperimentSummary

@@ -12,8 +12,8 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from scipy import special
-from scipy.stats import rankdata
 
 from results.answer.intervals import t_quantile
 from results.answer.pair_tests import Numbers, holm
@@ -136,7 +136,7 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
 
 def mean_ranks(values: Sequence[float]) -> Numbers:
     """Return the rank of each value, 1 for the largest; equal values have their mean rank."""
-    return np.asarray(rankdata(-np.asarray(values, dtype=float)))
+    return np.asarray(pd.Series(values, dtype=float).rank(ascending=False))
 
 
 def same_order(means: Mapping[str, Sequence[float]]) -> float:

@@ -17,7 +17,7 @@ _MOST_ROWS = 30
 def methods_frame(found: Answer) -> pd.DataFrame:
     """Return a row per method, the best first: means and half widths as fractions of 1, and the places it can have."""
     rows = []
-    for key in [*found.best_first, *(key for key in found.intervals if key not in found.compared)]:
+    for key in [*found.order, *(key for key in found.intervals if key not in found.compared)]:
         own, interval, places = found.values[key], found.intervals[key], found.final_ranks.get(key)
         left_out = found.left_out[key].note if key in found.left_out else found.missing.get(key, "")
         numbers = (interval.mean, interval.half_width, len(own.units), len(own.failed), own.runs)

@@ -66,7 +66,7 @@ def _needed(found: Answer) -> Iterator[Finding]:
 
 
 def _best_first(found: Answer) -> list[Pair]:
-    place = {key: number for number, key in enumerate(found.best_first)}
+    place = {key: number for number, key in enumerate(found.order)}
     return sorted(found.pairs, key=lambda pair: sorted((place[pair.a], place[pair.b])))
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -65,6 +66,7 @@ class Pair:
         of_a: Values of a; likewise `of_b`.
         untested: Why there is no verdict; then all numbers up to `smallest` are None.
         half_width: Half the width of the difference's own 95 % interval, which is not corrected for other pairs.
+        over_classes: Half the width of its 95 % interval over the test classes; None if it was not computed.
         p: Two-sided p value of the hypothesis that there is no difference, for this pair alone.
         p_better: p value of "better", adjusted for all claims of the family.
         p_beyond: p value of "beyond the margin", adjusted likewise.
@@ -82,6 +84,7 @@ class Pair:
     of_b: MethodValues
     untested: Untested | None = None
     half_width: float | None = None
+    over_classes: float | None = None
     degrees: float | None = None
     p: float | None = None
     p_better: float | None = None
@@ -209,14 +212,21 @@ class Answer:
         return sum(pair.p is not None for pair in self.pairs)
 
     @property
-    def best_first(self) -> list[str]:
-        """The methods from the highest mean to the lowest; those whose mean is not a number come last."""
-        return sorted(self.compared, key=lambda name: (math.isnan(self.values[name].mean), -self.values[name].mean))
+    def order(self) -> list[str]:
+        """The methods as they are shown: the one that others are compared with, then from the highest mean."""
+        means = {key: self.values[key].mean for key in self.compared}
+        return sorted(means, key=lambda key: (key != self.question.compare, math.isnan(means[key]), -means[key]))
 
     @property
     def highest(self) -> str:
         """The method with the highest mean, the first of equal ones."""
-        return self.best_first[0]
+        return max(self.compared, key=lambda key: -math.inf if math.isnan(mean := self.values[key].mean) else mean)
+
+    @property
+    def shown_pairs(self) -> list[Pair]:
+        """The pairs in the order of their methods, those with a claim first, then those shown to be equal."""
+        pairs = [pair for a, b in combinations(self.order, 2) if (pair := self.pair(a, b))]
+        return sorted(pairs, key=lambda pair: (not pair.better, pair.size != "within", pair.untested is not None))
 
     @property
     def reference(self) -> str | None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from results.answer.answer_question import answer
 from results.answer.caveats import caveats
 from results.answer.finding import Finding
+from results.answer.over_classes import of_classes, with_class_intervals
 from results.answer.question import question_of
 from results.answer.values import Answer
 from results.findings.handicaps import handicaps
@@ -33,7 +34,7 @@ def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answe
     """
     question = question_of(measured)
     found = answer(measured.frame, question if compare is None else replace(question, compare=compare))
-    return replace(found, measured=measured, find=_findings)
+    return with_class_intervals(replace(found, measured=measured, find=_findings))
 
 
 def _findings(found: Answer) -> Iterator[Finding]:
@@ -42,6 +43,7 @@ def _findings(found: Answer) -> Iterator[Finding]:
         return
     summary = measured.summary
     yield from caveats(found)
+    yield from of_classes(found)
     yield from _part_of_the_budget(summary)
     yield from _below_untrained(found, summary)
     yield from reading_findings(found)

@@ -107,7 +107,7 @@ def print_answer(claim: Claim, kind: SpreadKind = "not stated") -> PrintAnswer:
             if claim.points <= noise:
                 return PrintAnswer("within noise", deviation, noise, source=source, own=source is own)
             error = noise / t_quantile(0.975, degrees)
-            gone = float(break_even(*map(np.asarray, (claim.points, error, degrees)), 0.05))
+            gone = float(break_even(np.array(claim.points), np.array(error), np.array(degrees), 0.05))
             return PrintAnswer("beyond noise", deviation, noise, gone, source, own=source is own)
     return PrintAnswer("no fitting deviation")
 

@@ -89,7 +89,9 @@ class ExperimentSummary(Record):
     def tested(self, samples: int) -> str:
         """Say what a test of so many images or rows consists of."""
         what, queries = samples_word(self.dataset), None if self.data is None else self.data.queries
-        return f"{samples} {what}" if queries is None else f"{queries} queries among {samples - queries} other {what}"
+        if queries is None:
+            return f"{samples:,} {what}"
+        return f"{queries:,} queries among {samples - queries:,} other {what}"
 
     @property
     def left_out(self) -> dict[str, LeftOut]:

@@ -1,10 +1,11 @@
 """What a method's card decides about its training and its search, and with it about how fair a comparison is."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from pydantic import Field
 
+from results.spec.search_settings import SearchedRange
 from results.values import Record
 from results.wording import counted
 
@@ -36,20 +37,22 @@ class Recipe(Record):
     warmup_steps: int | None = None
     falls: bool | None = None
 
-    def words(self) -> dict[str, str]:
-        """Return the recipe as a row of a table, by the name of each column."""
+    def words(self, ranges: Mapping[str, SearchedRange] | None = None) -> dict[str, str]:
+        """Return the recipe as a row of a table, by the name of each column, with the range of the rate if known."""
         m = "searched" if BATCHES in self.searched else str(self.samples_per_class or "drawn at random")
         rate = "the network's" if self.loss_lr is None else f"{self.loss_lr:g}"
-        rate = "searched" if LOSS_LR in self.searched else rate
+        if LOSS_LR in self.searched:
+            known = (ranges or {}).get(LOSS_LR)
+            rate = f"searched, {known.low:g} to {known.high:g}" if known else "searched"
         own = {"proxies": "proxies", "others": "parameters", None: "nothing"}[self.parameters]
-        others = [target.removeprefix("loss.") for target in self.searched if target not in (LOSS_LR, BATCHES)]
+        names = [target.removeprefix("loss.") for target in self.searched]
         passes = counted(self.warmup_passes, "pass")
         frozen = passes if self.warmup_steps is None else counted(self.warmup_steps, "step")
         return {
             "images of a class in a batch": m,
             "trained beside the network": own,
             "learning rate of these": rate if self.parameters else "-",
-            "further searched": _or_dash(others),
+            "searched hyperparameters": f"{len(names)}: {', '.join(names)}" if names else "-",
             "fixed": _or_dash(f"{name} {value:g}" for name, value in self.fixed.items()),
             "warm-up": frozen if self.warmup_steps or self.warmup_passes else "-",
         }

@@ -118,13 +118,13 @@ def test_a_line_for_each_comparison_that_was_asked_for():
         return comparison_lines(searched(settings=settings, **means).answer)
 
     assert lines("all", **PARTLY) == [
-        "A is 0.1 ± 0.7 above B: cannot tell; could have seen 1.3",
         "A beats C by 2.0 ± 0.8",
         "B beats C by 1.9 ± 0.8",
-    ]
+        "A is 0.1 ± 0.7 above B: cannot tell; could have seen 1.3",
+    ], "what is decided comes first"
     assert lines("b", **PARTLY) == [
-        "B is 0.1 ± 0.7 below A: cannot tell; could have seen 1.2",
         "B beats C by 1.9 ± 0.8",
+        "B is 0.1 ± 0.7 below A: cannot tell; could have seen 1.2",
     ]
     assert lines("all", a=CLEAR["a"], b=CLEAR["b"], c=CLEAR["c"][:1]) == [], "nothing is claimed yet"
     equal = searched(searches=5, a=tuple(40 + STEPS[:5]), b=tuple(40.01 + STEPS[5:])).measured

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from protocols.images import feature_rows
-from protocols.images.feature_rows import FeatureSource
+from protocols.images import samples
+from protocols.images.samples import FeatureSource
 from tests.support.feature_files import opened_features, some_features, write_features
 
 CPU = torch.device("cpu")
@@ -22,7 +22,7 @@ def features(tmp_path):
 @pytest.fixture(params=["kept in memory", "read for each batch"])
 def room(request, monkeypatch):
     if request.param == "read for each batch":
-        monkeypatch.setattr(feature_rows, "MEMORY_BYTES", 800)
+        monkeypatch.setattr(samples, "MEMORY_BYTES", 800)
 
 
 def test_a_batch_has_the_rows_that_were_asked_for(features, room):

@@ -19,8 +19,9 @@ from reports.page.page import build_page, page_values
 from reports.tables.formats import to_csv, to_html, to_latex, to_markdown
 from reports.tables.result_table import table_of
 from results.findings.experiment import answer_of
+from results.spec.recipe import Recipe
 from results.store.experiment_results import MeasuredExperiment
-from tests.support.page_material import A, B, material, replace_run, searched, values
+from tests.support.page_material import A, B, comparing, material, replace_run, searched, values
 from tests.support.published_world import MLRC, changed, runs_of
 from tests.support.sample_page import measured, sample_page
 from tests.support.sample_records import some_provenance
@@ -157,8 +158,34 @@ def test_every_finding_stands_on_the_page_once_with_its_detail():
 
 def test_pairs_with_the_best_method_are_named_as_such():
     settings = {**MLRC, "dataset": {"name": "glyphs"}, "primary": {"compare": "best"}, "methods": ["a", "b"]}
-    shown = page_of(material(values(a=A, b=B), settings=settings)).split('<section id="pairs"')[1]
-    assert "Each method with A, which has the highest mean" in shown.split("</section>")[0]
+    shown = page_of(material(values(a=A, b=B), settings=settings))
+    assert "<summary>Each method with A, which has the highest mean as a list</summary>" in shown
+
+
+def test_a_matrix_of_the_pairs_and_the_limits_come_before_the_list_which_is_one_click_away():
+    page = page_of(material(values(a=A, b=B)))
+    matrix, limits, pairs = (
+        page.index(text) for text in ('class="matrix"', 'id="reach"', '<details class="fold" id="pairs"')
+    )
+    assert matrix < limits < pairs
+    assert '<a href="#pairs">' in page[matrix:limits]
+    assert 'class="matrix' not in page_of(
+        material(values(a=A, b=B), settings=comparing("b", {**MLRC, "methods": ["a", "b"]}))
+    )
+
+
+def test_what_decides_a_fair_comparison_is_a_small_table_of_the_methods():
+    def drawn(**recipes):
+        world = material(values(a=A, b=B))
+        summary = world.measured.summary.model_copy(update={"recipes": recipes})
+        return page_values(replace(world, answer=answer_of(MeasuredExperiment(summary, world.measured.records))))
+
+    table = drawn(a=Recipe(samples_per_class=4), b=Recipe(samples_per_class=1, parameters="proxies"))["recipes"].table
+    assert [(row.head, row.cells[0].value, row.cells[1].value) for row in table.rows] == [
+        ("A", "4", "nothing"),
+        ("B", "1", "proxies"),
+    ]
+    assert drawn()["recipes"] is None
 
 
 def content_of(download):

@@ -52,6 +52,17 @@ def test_only_claims_make_leaders():
     assert [row.leads for row in ranking(material(values(a=A, b=B), settings=best)).rows] == [True, False]
 
 
+def test_the_method_that_others_are_compared_with_is_first_and_rows_say_what_they_show_against_it():
+    ranked = ranking(material(values(a=A, b=B, c=C), settings=comparing("b", {**MLRC, "methods": ["a", "b", "c"]})))
+    assert [(row.title, row.asked, row.mark and row.mark.sign) for row in ranked.rows] == [
+        ("B", True, None),
+        ("A", False, "▲"),
+        ("C", False, "▲"),
+    ]
+    assert (ranked.against, ranked.has_ranks) == ("B", False)
+    assert ranked.rows[1].mark.words.startswith("A − B\n+2.5")
+
+
 def test_all_values_lie_on_the_axis_and_long_intervals_are_cut():
     world = material(values(a=[0.5, 0.6], b=[0.52, 0.58]))
     ranked = ranking(world)

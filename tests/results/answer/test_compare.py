@@ -197,7 +197,7 @@ def test_methods_that_are_not_complete_get_no_verdict_but_count_in_the_correctio
 
 def test_a_score_that_is_not_a_number_neither_leads_nor_is_tested():
     result = asked({**THREE, "D": (math.nan, 60, 60)}, margin=0.5)
-    assert (result.highest, result.best_first[-1]) == ("A", "D")
+    assert (result.highest, result.order[-1]) == ("A", "D")
     assert {pair.untested for pair in result.pairs if "D" in (pair.a, pair.b)} == {"runs missing"}
     assert asked({**THREE, "D": (math.nan, 60, 60)}, compare="best").reference == "A"
     assert asked({"A": (30,), "B": (29,)}, unit="run").pairs[0].untested == "single runs"

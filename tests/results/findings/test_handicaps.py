@@ -4,6 +4,7 @@ import pytest
 
 from results.findings.handicaps import handicaps
 from results.spec.recipe import BATCHES, LOSS_LR, Recipe
+from results.spec.search_settings import SearchedRange
 from tests.support.sample_records import some_summary
 
 PROXIES = Recipe(samples_per_class=1, parameters="proxies", loss_lr=0.01, searched=(LOSS_LR, "loss.scale"))
@@ -53,6 +54,9 @@ def test_rows_that_are_not_compared_do_not_count() -> None:
 
 def test_a_recipe_in_words_says_what_is_searched_and_what_is_fixed() -> None:
     words = PROXIES.model_copy(update={"fixed": {"margin": 0.5}, "warmup_passes": 1}).words()
-    assert list(words.values()) == ["1", "proxies", "searched", "scale", "margin 0.5", "1 pass"]
+    searched = f"2: {LOSS_LR}, scale"
+    assert list(words.values()) == ["1", "proxies", "searched", searched, "margin 0.5", "1 pass"]
+    ranges = {LOSS_LR: SearchedRange(scale="log", low=1e-6, high=1.0)}
+    assert PROXIES.words(ranges)["learning rate of these"] == "searched, 1e-06 to 1"
     drawn = Recipe(samples_per_class=0, parameters="others", loss_lr=0.5, warmup_steps=7).words()
     assert list(drawn.values()) == ["drawn at random", "parameters", "0.5", "-", "-", "7 steps"]

@@ -1,0 +1,107 @@
+"""Intervals over the test classes, against scipy's bootstrap, simulated classes, and the scores of kept runs."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from results.answer.over_classes import class_half_widths
+from results.findings.experiment import answer_of
+from results.records.records import ClassScores
+from results.store.experiment_results import MeasuredExperiment
+from tests.support.page_material import searched
+
+QUERIES = np.array([4, 8, 15, 16, 23, 42, 0, 30, 11, 7])
+
+
+def mean_over_queries(queries, scores):
+    return (queries * scores).sum(-1) / queries.sum(-1)
+
+
+def test_the_deviation_is_that_of_scipys_bootstrap_of_the_classes_that_have_queries():
+    scores = np.random.default_rng(3).random((len(QUERIES), 3))
+    asked = QUERIES > 0
+    widths = class_half_widths(QUERIES, scores)
+    for column, width in enumerate(widths):
+        sample = QUERIES[asked], scores[asked, column]
+        drawn = stats.bootstrap(
+            sample,
+            mean_over_queries,
+            paired=True,
+            n_resamples=20_000,
+            method="percentile",
+            rng=np.random.default_rng(1),
+        )
+        assert width == pytest.approx(stats.t.ppf(0.975, 8) * (9 / 8) ** 0.5 * drawn.standard_error, rel=0.05)
+    (difference,) = class_half_widths(QUERIES, scores, [(0, 2)])
+    assert difference == pytest.approx(class_half_widths(QUERIES, scores[:, :1] - scores[:, 2:])[0], rel=1e-9)
+
+
+def test_one_class_shows_nothing():
+    assert class_half_widths([5, 0], [[0.1], [0.9]]).tolist() == [np.inf]
+
+
+@pytest.mark.parametrize("classes", [8, 50])
+def test_it_covers_the_score_of_all_classes(classes):
+    drawn = np.random.default_rng(classes)
+    scores, queries = drawn.normal(0.5, 0.1, (classes, 1000)), np.full(classes, 20)
+    covered = abs(scores.mean(0) - 0.5) <= class_half_widths(queries, scores)
+    assert covered.mean() == pytest.approx(0.95, abs=3 * (0.95 * 0.05 / 1000) ** 0.5)
+
+
+def test_pairs_of_a_record_have_the_intervals_of_their_class_scores_without_failed_searches():
+    kept = MeasuredExperiment.kept("search_variance_birds_subset")
+    found = answer_of(kept)
+    (failing,) = found.failed
+    pair = next(one for one in found.pairs if failing in (one.a, one.b)).turned()
+    lowest = min(np.mean(values) for values in found.runs[failing].values())
+    means = {}
+    for key in (pair.a, pair.b):
+        runs = [run for run in kept.records if run.method == key]
+        if key == failing:
+            runs = [run for run in runs if np.mean(found.runs[key][run.search]) != lowest]
+            assert len(runs) < len([run for run in kept.records if run.method == key])
+        queries = np.array(runs[0].class_scores.queries)
+        means[key] = np.mean([[one.map_at_r for one in run.class_scores.concatenated] for run in runs], axis=0)
+        assert mean_over_queries(queries, means[key]) == pytest.approx(found.values[key].mean, abs=2e-6)
+    both = np.column_stack([means[pair.a], means[pair.b]])
+    assert pair.over_classes == pytest.approx(class_half_widths(queries, both, [(0, 1)])[0], rel=1e-9)
+
+
+def said_of_classes(found):
+    return [finding for finding in found.findings if "smaller sample" in finding.text]
+
+
+def test_where_classes_are_the_smaller_sample_it_is_said_with_the_claims_that_others_may_not_show():
+    found = answer_of(MeasuredExperiment.kept("embedder_start_pca_frozen_cub200_subset"))
+    (finding,) = said_of_classes(found)
+    assert finding.level == "limit"
+    assert finding.text == "The 50 test classes are the smaller sample for 3 of 3 pairs."
+    assert finding.detail == (
+        "There the interval over classes is wider than that over runs. No claim's interval over classes contains 0."
+    )
+    assert said_of_classes(answer_of(MeasuredExperiment.kept("quickstart"))) == []
+
+
+def test_claims_that_other_classes_may_not_show_are_named():
+    clear = searched(a=(30.0, 30.1, 30.2), b=(29.0, 29.1, 29.2))
+    records = [with_classes(run) for run in clear.measured.records]
+    found = answer_of(MeasuredExperiment(clear.measured.summary, tuple(records)))
+    (finding,) = said_of_classes(found)
+    assert finding.text.endswith(" for 1 of 1 pair. Other classes may not show 1 of 1 claim.")
+    assert " With the interval over classes: A over B 1.0 ± " in finding.detail
+    without = [run.model_copy(update={"class_scores": None}) for run in records]
+    plain = answer_of(MeasuredExperiment(clear.measured.summary, (*without[:1], *records[1:])))
+    assert plain.pairs[0].over_classes is None
+    assert said_of_classes(plain) == []
+
+
+def with_classes(run):
+    """Class scores of which a is better on half of the classes, and b on the others."""
+    shift = 0.2 if run.method == "a" else -0.2
+    scores = [changed_score(run.concatenated, run.concatenated.map_at_r + shift * (-1) ** one) for one in range(8)]
+    both = {"separated": tuple(scores), "concatenated": tuple(scores)}
+    return run.model_copy(update={"class_scores": ClassScores(queries=(5,) * 8, **both)})
+
+
+def changed_score(scores, value):
+    return scores.model_copy(update={"map_at_r": value})
