@@ -41,8 +41,8 @@ def audit(
     score: Annotated[str, typer.Option("--score", help="Column (or metric) that is compared, of several.")] = "",
     method: Annotated[str, typer.Option("--method", help="Column of the methods. Default: method, model, ...")] = "",
     compare: Annotated[
-        str, typer.Option("--compare", help="Compare all pairs (all), each with the best, or each with this method.")
-    ] = "all",
+        str | None, typer.Option("--compare", help="Compare all pairs (all), each with the best, or with this method.")
+    ] = None,
     margin: Annotated[
         float | None, typer.Option("--margin", min=0.0, help="Methods closer than this, in points, are equal.")
     ] = None,
@@ -66,11 +66,9 @@ def audit(
     answer each, and a board. The exit status is 0 whatever the verdict.
     """
     from reproduce.outputs.audit import audit_file, board_of, write_audit
-    from results.answer.question import MARGIN
 
-    points = MARGIN if margin is None else margin / 100
     reading = {"method": method, "score": score, "scale": scale, "lower_is_better": lower_is_better}
-    found = audit_file(file, reading, compare, points, assume_deviation)
+    found = audit_file(file, reading, compare, margin, assume_deviation)
     if to is not None:
         say(output_console(), found.read)
         for page in write_audit(found, to):

@@ -18,32 +18,31 @@ from reproduce.outputs.tables import FILES, KINDS, write_board
 from results.answer.audit import Audit, audit
 from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import MOST_DEGREES
-from results.answer.question import Question
-from results.answer.read_scores import Reading
-from results.answer.score_columns import ScoresError
 from results.atomic_files import file_name, write_atomically
+from results.records.read_scores import Reading
 
 _SHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 
 
-def audit_file(file: str, reading: Mapping[str, Any], compare: str, margin: float, deviation: float | None) -> Audit:
-    """Answer for a file of scores, or for standard input if it is `-`.
+def audit_file(
+    file: str, reading: Mapping[str, Any], compare: str | None, margin: float | None, deviation: float | None
+) -> Audit:
+    """Answer for a file of scores, or for standard input if it is `-`; margin and deviation in points.
 
     Raises:
         InputError: The file cannot be used, or names a method that it does not have.
     """
     name = "standard input" if file == "-" else Path(file).name
-    assumed = None
+    changes: dict[str, Any] = {} if compare is None else {"compare": compare}
+    if margin is not None:
+        changes["margin"] = margin / 100
     if deviation is not None:
         if not deviation > 0:
             raise InputError("--assume-deviation: give a number above 0, in points, such as 0.6")
-        assumed = SearchDeviation(deviation / 100, int(MOST_DEGREES), "", given=True)
-    question = Question(compare=compare, margin=margin, assumed=assumed)
+        changes["assumed"] = SearchDeviation(deviation / 100, int(MOST_DEGREES), "", given=True)
     table = _table(file, name)
     try:
-        return audit(table, Reading(**reading), question, name)
-    except ScoresError as error:
-        raise InputError(f"{name}: {error}") from error
+        return audit(table, Reading(**reading), name, **changes)
     except ValueError as error:
         raise InputError(f"{name}: {error}") from error
 

@@ -10,10 +10,10 @@ import pandas as pd
 from results.answer.compare import compare, compare_at_looks
 from results.answer.gains import gains_over
 from results.answer.question import Planned, Question, Unit
-from results.answer.read_scores import Reading, read_scores
 from results.answer.table_caveats import findings_of_scores
 from results.answer.typical import intervals_of, method_values
 from results.answer.values import Answer, Runs
+from results.records.read_scores import Reading, read_scores
 
 
 def answer(frame: pd.DataFrame, question: Question) -> Answer:
@@ -35,7 +35,11 @@ def answer(frame: pd.DataFrame, question: Question) -> Answer:
     runs = _runs(frame, question)
     question = question if question.methods else _of_found(question, runs)
     if question.compare not in ("all", "best", *question.compared):
-        raise ValueError(f"compare {question.compare!r}: use all, best, or one of {', '.join(question.compared)}")
+        more = f" and {len(question.compared) - 8} more" if len(question.compared) > 8 else ""
+        names = f"{', '.join(question.compared[:8])}{more}"
+        raise ValueError(f"compare {question.compare!r}: use all, best, or one of {names}")
+    if question.assumed and question.assumed.given and question.unit != "single search":
+        raise ValueError("a deviation is assumed only where no method was searched twice; leave it out")
     values = method_values(question, runs)
     level, pairs = compare_at_looks(question, runs) if question.looks else (None, compare(question, values))
     defaults = question.defaults if question.unit == "search" else {}

@@ -3,18 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 from pydantic import TypeAdapter
 
 from results.answer.answer_question import answer
 from results.answer.question import Planned, Question, question_of
-from results.answer.read_scores import Reading, ReadScores, read_scores
 from results.answer.table_caveats import findings_of_scores
 from results.answer.values import Answer
 from results.records.experiment_summary import ExperimentSummary
 from results.records.frame import ExportedRun
+from results.records.read_scores import Reading, ReadScores, read_scores
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, joined
 
@@ -50,9 +50,7 @@ def with_questions(summary: ExperimentSummary, runs: Sequence[ExportedRun]) -> l
     ]
 
 
-def audit(
-    table: pd.DataFrame, reading: Reading | None = None, question: Question | None = None, name: str = "Scores"
-) -> Audit:
+def audit(table: pd.DataFrame, reading: Reading | None = None, name: str = "Scores", **changes: Any) -> Audit:
     """Read a table of scores and answer the question for each of its datasets.
 
     Rows that `reproduce export runs` wrote are asked what their experiment asks.
@@ -60,48 +58,38 @@ def audit(
     Args:
         table: One row per run, or per run and metric.
         reading: Which columns are what, and the scale.
-        question: Comparisons, margin and assumed deviation; by default all pairs within half a point.
         name: What the table is called.
+        changes: Fields of `Question` that are asked in another way, such as compare, margin and assumed.
 
     Raises:
         ScoresError: The table cannot be used.
         ValueError: The question names a method that is not there.
     """
-    read, question = read_scores(table, reading), question or Question()
-    answers: dict[str, Answer] = {}
+    reading = reading or Reading()
+    read, answers = read_scores(table, reading), dict[str, Answer]()
     for names, own in read.frame.groupby(["experiment", "dataset"], sort=False):
         experiment, dataset = map(str, names)
-        asked = _asked(own, replace(question, title=dataset or name), read, reading)
-        found = answer(own, asked)
+        asked = replace(_question(own, read, reading, dataset or name), **changes)
         missing = {key[1]: rows for key, rows in read.left_out.items() if key[0] == dataset}
         key = asked.title if asked.title not in answers else f"{asked.title} ({experiment[:12]})"
-        answers[key] = replace(found, find=partial(findings_of_scores, missing=missing))
-    return Audit(name, _said(read, reading, name), answers, bool((read.frame["experiment"] != "").any()))
+        answers[key] = replace(answer(own, asked), find=partial(findings_of_scores, missing=missing))
+    exported = bool((read.frame["experiment"] != "").any())
+    return Audit(name, _said(read, reading, name, exported), answers, exported)
 
 
-def _asked(frame: pd.DataFrame, question: Question, read: ReadScores, reading: Reading | None) -> Question:
-    """The experiment's own question with the user's changes, or the user's."""
-    scale: Literal["percent", "points"] = "points" if read.scale == "points" else "percent"
-    question = replace(question, score=read.metric, embeddings=read.embeddings, scale=scale)
+def _question(frame: pd.DataFrame, read: ReadScores, reading: Reading, title: str) -> Question:
+    """What the experiment of an export asks, else all pairs of all that is there."""
     cells = frame.drop_duplicates("method").set_index("method")
-    if not (cells["question"] != "").all():
-        return question
-    own = _QUESTION.validate_json(cells["question"].iloc[0])
+    if (cells["question"] == "").any():
+        scale: Literal["percent", "points"] = "points" if read.scale == "points" else "percent"
+        return Question(title, read.metric, read.embeddings, scale=scale)
     methods = {str(key): _PLANNED.validate_json(cell) for key, cell in cells["planned"].items()}
-    own = replace(own, methods=methods)
-    if reading is not None and reading.score:
-        own = own.on(read.metric, read.embeddings)
-    known = own.compare in ("all", "best", *own.compared)
-    default, compare = Question(), own.compare if known else "all"
-    return replace(
-        own,
-        compare=question.compare if question.compare != default.compare else compare,
-        margin=question.margin if question.margin != default.margin else own.margin,
-        assumed=question.assumed or own.assumed,
-    )
+    own = replace(_QUESTION.validate_json(cells["question"].iloc[0]), methods=methods)
+    own = own.on(read.metric, read.embeddings) if reading.score else own
+    return own if own.compare in ("all", "best", *own.compared) else replace(own, compare="all")
 
 
-def _said(read: ReadScores, reading: Reading | None, name: str) -> str:
+def _said(read: ReadScores, reading: Reading, name: str, exported: bool) -> str:
     """What was read: methods, runs, searches, datasets, the score and its scale."""
     frame = read.frame[["experiment", "dataset", "method", "search", "run"]].drop_duplicates()
     searches = len(frame[frame["search"] != ""].drop(columns="run").drop_duplicates())
@@ -114,12 +102,13 @@ def _said(read: ReadScores, reading: Reading | None, name: str) -> str:
         "percent": "taken as percent (within 0 and 100)",
         "points": "taken as points",
     }[read.scale]
-    sentences = [f"{name}: {', '.join(counts)}; score {read.score}, {scale}."]
-    if reading is not None and reading.lower_is_better:
+    score = "what each experiment asks" if exported and not reading.score else f"score {read.score}, {scale}"
+    sentences = [f"{name}: {', '.join(counts)}; {score}."]
+    if reading.lower_is_better:
         sentences.append("Lower is better, so it stands below with a minus sign.")
-    if len(read.scores) > 1 and not (reading and reading.score):
+    if len(read.scores) > 1 and not exported and not reading.score:
         others = joined([one for one in read.scores if one != read.score][:6])
         sentences.append(f"Compared in {read.score}; --score names another ({others}).")
-    if read.unread and not (frame["experiment"] != "").any():
+    if read.unread and not exported:
         sentences.append(f"Not read: {joined(read.unread)}.")
     return " ".join(sentences)

@@ -154,8 +154,7 @@ def of_settings(found: Answer) -> Iterator[Finding]:
         f"{better} is {100 * abs(weakest.difference):.1f}{width} above {worse}; this would be gone if searches of the "
         f"two varied {room}."
     )
-    if kept := kept_range(found.question.score, found.question.embeddings):
-        detail += f" In the kept records they vary by {kept}."
+    detail += f" In the kept records they vary by {kept_range(found.question.score, found.question.embeddings)}."
     yield Finding("limit", text, "comparison", detail)
 
 

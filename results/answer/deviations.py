@@ -125,9 +125,11 @@ def nearest_search_deviation(
 
 
 def kept_range(metric: str, embeddings: str) -> str:
-    """Write by how many points searches vary in the kept records, by what was trained; empty for another score."""
+    """Write by how many points searches vary in the kept records, by what was trained; of MAP@R for another score."""
     kept = _kept_deviations()
     of_score = kept[(kept["metric"] == metric) & (kept["embeddings"] == (embeddings or "concatenated"))]
+    if of_score.empty:
+        return f"{kept_range('map_at_r', 'concatenated')} points of MAP@R"
     ranges = of_score.assign(points=100 * of_score["deviation"].astype(float)).groupby("training")["points"]
     return ", ".join(f"{own.min():.1f} to {own.max():.1f} ({training})" for training, own in ranges)
 

@@ -96,7 +96,8 @@ def _single(found: Answer) -> Iterator[Finding]:
         deviation = _down(100 * float(limit))
         detail = (
             f"If you know by how much searches of one method vary (their standard deviation), --assume-deviation gives "
-            f"verdicts: {joined(cases)}, as with --assume-deviation {deviation}. {detail}{_in_records(found)}"
+            f"verdicts: {joined(cases)}, as with --assume-deviation {deviation}. {detail} In the "
+            f"kept records they vary by {kept_range(found.question.score, found.question.embeddings)}."
         )
     yield Finding("limit", text, "comparison", detail)
 
@@ -105,12 +106,6 @@ def _down(number: float) -> str:
     """Two digits of a number, rounded down."""
     step = 10.0 ** (np.floor(np.log10(number)) - 1) if number > 0 else 1.0
     return f"{np.floor(number / step * (1 + 1e-12)) * step:.4g}"
-
-
-def _in_records(found: Answer) -> str:
-    own = kept_range(found.question.score, found.question.embeddings)
-    kept = own or kept_range("map_at_r", "concatenated")
-    return f" In the suite's records searches vary by {kept} points{'' if own else ' of MAP@R'}."
 
 
 def _left_out(found: Answer, missing: Mapping[str, list[int]]) -> Iterator[Finding]:

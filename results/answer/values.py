@@ -174,18 +174,11 @@ class Answer:
         """Heading of tables and pages."""
         return self.question.title
 
-    @property
-    def methods(self) -> pd.DataFrame:
-        """A row per method, the best first (`shown.methods_frame`)."""
-        return shown.methods_frame(self)
-
-    @property
-    def differences(self) -> pd.DataFrame:
-        """A row per pair that was asked for (`shown.differences_frame`)."""
-        return shown.differences_frame(self)
-
-    def _repr_html_(self) -> str:
-        return shown.notebook_html(self)
+    methods = cached_property(shown.methods_frame)
+    """A row per method, the best first."""
+    differences = cached_property(shown.differences_frame)
+    """A row per pair that was asked for."""
+    _repr_html_ = shown.notebook_html
 
     @property
     def left_out(self) -> dict[str, LeftOut]:

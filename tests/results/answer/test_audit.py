@@ -10,10 +10,10 @@ from reports.tables.differences import differences
 from results.answer import Question, answer
 from results.answer.audit import audit, with_questions
 from results.answer.deviations import SearchDeviation
-from results.answer.read_scores import Reading, read_scores
-from results.answer.score_columns import ScoresError
 from results.findings.experiment import answer_of
 from results.records.frame import ExportedRun, runs_table
+from results.records.read_scores import Reading, read_scores
+from results.records.score_columns import ScoresError
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from tests.support import typical_search
 
@@ -145,8 +145,10 @@ def test_the_deviation_that_is_named_is_the_largest_that_gives_a_verdict():
     assert "A over B (1.9) below 0.51 points, A over C (4.0) below 1 points, as with --assume-deviation 1." in named
 
     def claims(points):
-        return only(audit(table, question=Question(assumed=SearchDeviation(points / 100, 40, given=True)))).claims
+        return only(audit(table, assumed=SearchDeviation(points / 100, 40, given=True))).claims
 
+    with pytest.raises(ValueError, match="a deviation is assumed only where no method was searched twice"):
+        audit(searches_table(0), assumed=SearchDeviation(0.01, 40, given=True))
     assert claims(1.0) == {("A", "C")}
     assert ("A", "B") in claims(0.51)
     assert claims(1.1) == set()

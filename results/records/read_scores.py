@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from results.answer.score_columns import (
+from results.records.score_columns import (
     ScoresError,
     asked_score,
     columns_of_scores,
