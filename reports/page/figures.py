@@ -102,7 +102,7 @@ def _drawn(name: str, title: str, draw: Callable[[], Figure], caption: str, fold
 def _intervals(material: Material) -> Iterator[Drawn]:
     unit = material.unit
     found = material.answer
-    rows = {material.titles[key]: (found.values[key].units, found.intervals[key]) for key in material.records}
+    rows = {material.titles[key]: (found.values[key].units, found.intervals[key]) for key in material.order}
     draw = partial(intervals.interval_plot, rows, material.score_name, unit)
     return _drawn("intervals", f"{capitalized(material.score_name)} by method", draw, intervals.caption(unit))
 

@@ -3,7 +3,7 @@
 Two things stand apart: which method is better, and whether the difference is beyond the margin.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.answer.intervals import Interval
@@ -63,6 +63,23 @@ def size_words(pair: Pair, margin: float) -> str:
     if pair.untested:
         return ""
     return pair.size if pair.size == "cannot tell" else f"{pair.size} {100 * margin:g}"
+
+
+def open_words(found: Answer, pair: Pair) -> str:
+    """Say why none of two is called better, and what could have been seen."""
+    # The interval is that of this pair alone.
+    alone = pair.half_width is not None and abs(pair.difference) > pair.half_width
+    corrected = f", corrected for {len(found.pairs)} comparisons" if alone else ""
+    return pair.untested or f"cannot tell{corrected}; {seen_words([pair])}"
+
+
+def seen_words(pairs: Sequence[Pair]) -> str:
+    """Say which difference could have been seen where nothing was: the range over pairs."""
+    seen = [100 * pair.smallest for pair in pairs if pair.smallest is not None]
+    if not seen:
+        return "nothing was tested"
+    bounds = " to ".join(dict.fromkeys(f"{bound:.1f}" for bound in (min(seen), max(seen))))
+    return f"could have seen {bounds}"
 
 
 def _reading(found: Answer) -> list[str]:
