@@ -7,6 +7,7 @@ nothing is claimed.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from reports.tables.differences import open_words, seen_words
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import Table
 from results.answer.values import Answer, Pair
@@ -74,12 +75,7 @@ def _line(pair: Pair, found: Answer) -> str:
     if pair.size == "within":
         return f"{titles[pair.a]} and {titles[pair.b]} are equal within {100 * found.question.margin:g} points"
     way = "above" if pair.difference >= 0 else "below"
-    # The interval is that of this pair alone.
-    alone = pair.half_width is not None and abs(pair.difference) > pair.half_width
-    family = found.gains if pair in found.gains else found.pairs
-    corrected = f", corrected for {len(family)} comparisons" if alone else ""
-    verdict = pair.untested or f"cannot tell{corrected}; {_seen([pair])}"
-    return f"{titles[pair.a]} is{_by([pair]).removeprefix(' by')} {way} {titles[pair.b]}: {verdict}"
+    return f"{titles[pair.a]} is{_by([pair]).removeprefix(' by')} {way} {titles[pair.b]}: {open_words(found, pair)}"
 
 
 def _claims(found: Answer) -> Iterator[str]:
@@ -105,7 +101,7 @@ def _claims(found: Answer) -> Iterator[str]:
     open_ones = [titles[pair.b] for pair in pairs if not pair.better]
     if open_ones and (won or lost):
         named = _named(open_ones, "others")
-        seen = f" ({_seen([pair for pair in pairs if not pair.better])})"
+        seen = f" ({seen_words([pair for pair in pairs if not pair.better])})"
         yield f"Open: {named}{seen}." if lost else f"It cannot be told from {named}{seen}."
 
 
@@ -143,14 +139,5 @@ def _would_show(found: Answer) -> str:
     if found.could_have_seen is None:
         return f"Three {'runs' if found.question.unit == 'run' else 'searches'} of each would say more."
     if len(found.pairs) == 1:
-        return f"They are {100 * found.span:.1f} apart; {_seen(found.pairs)}."
-    return f"No pair differs; {_seen(found.pairs)}, the means span {100 * found.span:.1f}."
-
-
-def _seen(pairs: Sequence[Pair]) -> str:
-    """What could have been seen where nothing was: the range over pairs."""
-    seen = [100 * pair.smallest for pair in pairs if pair.smallest is not None]
-    if not seen:
-        return "nothing was tested"
-    bounds = " to ".join(dict.fromkeys(f"{bound:.1f}" for bound in (min(seen), max(seen))))
-    return f"could have seen {bounds}"
+        return f"They are {100 * found.span:.1f} apart; {seen_words(found.pairs)}."
+    return f"No pair differs; {seen_words(found.pairs)}, the means span {100 * found.span:.1f}."

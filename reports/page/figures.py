@@ -103,7 +103,7 @@ def _drawn(name: str, title: str, draw: Callable[[], Figure], caption: str, fold
 def _intervals(material: Material) -> Iterator[Drawn]:
     unit = material.unit
     found = material.answer
-    rows = {material.titles[key]: (found.values[key].units, found.intervals[key]) for key in found.intervals}
+    rows = {material.titles[key]: (found.values[key].units, found.intervals[key]) for key in material.order}
     score = f"{material.score_name}, {material.scale}"
     draw = partial(intervals.interval_plot, rows, score, unit)
     return _drawn("intervals", f"{capitalized(material.score_name)} by method", draw, intervals.caption(unit))

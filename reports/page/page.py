@@ -17,6 +17,7 @@ from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join, published_layout
 from reports.tables.differences import asked_pairs, differences
 from reports.tables.formats import WRITERS, to_html
+from reports.tables.latex import escape_latex
 from reports.tables.method_tables import costs, hyperparameters, peeking_table, recipes
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
@@ -52,7 +53,7 @@ def build_page(material: Material) -> tuple[str, tuple[Drawn, ...]]:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["duration"] = in_words
+    templates.filters |= {"duration": in_words, "latex": lambda text: escape_latex(text.unescape())}
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     html = templates.get_template("page.html").render(
         **page_values(material, figures),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reports.tables.differences import size_words
+from reports.tables.differences import open_words, size_words
 from results.answer.values import Answer, Pair
 
 
@@ -30,44 +30,33 @@ def pair_mark(found: Answer, pair: Pair) -> PairMark:
     if pair.better:
         kind = "better" if pair.better == pair.a else "worse"
         verdict, sign = f"{title} is {kind}", ("▲▼" if pair.size == "beyond" else "△▽")[kind == "worse"]
+    elif pair.size == "within":
+        kind, sign, verdict = "equal", "=", "equal"
     else:
-        kind, sign = ("equal", "=") if pair.size == "within" else ("open", "–" if pair.untested else "·")
-        verdict = pair.untested or pair.direction
-    if not pair.untested and pair.size != "cannot tell":
+        kind, sign, verdict = "open", "–" if pair.untested else "·", open_words(found, pair)
+    if pair.size != "cannot tell":
         verdict += f", {size_words(pair, margin)} points"
     half = "" if pair.half_width is None else f" ± {100 * pair.half_width:.2f}"
     short = f"{100 * pair.difference:+z.2f}"
     return PairMark(sign, kind, f"{title} − {found.titles[pair.b]}\n{short}{half} points\n{verdict}", short)
 
 
-@dataclass(frozen=True)
-class Matrix:
-    """A mark for each method, in a row, against each other one, in a column; None on the diagonal."""
+def matrix(found: Answer) -> list[tuple[str, list[PairMark | None]]]:
+    """Return a row for each method: its title and a mark against each one, None for itself.
 
-    rows: tuple[tuple[str, tuple[PairMark | None, ...]], ...]
-
-
-def matrix(found: Answer) -> Matrix | None:
-    """Return the marks of all pairs, the method with the highest mean first; None if not all pairs are compared."""
+    Without all pairs there are no rows.
+    """
     if found.question.compare != "all" or not found.pairs:
-        return None
-    order = found.order
-    return Matrix(
-        tuple(
-            (
-                found.titles[key],
-                tuple(pair_mark(found, pair) if (pair := found.pair(key, other)) else None for other in order),
-            )
-            for key in order
-        )
-    )
+        return []
+    marks = {(pair.a, pair.b): pair_mark(found, pair) for one in found.pairs for pair in (one, one.turned())}
+    return [(found.titles[key], [marks.get((key, other)) for other in found.order]) for key in found.order]
 
 
 def reading_of_marks(found: Answer) -> str:
     """Say what the signs mean."""
     margin = f"{100 * found.question.margin:g} points"
     untested = "; – not tested" if any(pair.untested for pair in found.pairs) else ""
-    return (
+    return ("Interim. " if found.interim else "") + (
         f"▲ the method of the row is better, ▼ worse; filled: by more than {margin}; = equal within {margin}; · cannot "
         f"tell{untested}. Each sign has its difference with the 95 % interval: point at it or tap it."
     )

@@ -5,7 +5,7 @@ Where default settings were trained, each method's gain over its own follows.
 Two things stand apart: which method is better, and whether the difference is beyond the margin.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.answer.intervals import Interval
@@ -75,6 +75,24 @@ def size_words(pair: Pair, margin: float) -> str:
     if pair.untested or pair.p_equal is None:
         return ""
     return pair.size if pair.size == "cannot tell" else f"{pair.size} {100 * margin:g}"
+
+
+def open_words(found: Answer, pair: Pair) -> str:
+    """Say why none of two is called better, and what could have been seen."""
+    # The interval is that of this pair alone.
+    alone = pair.half_width is not None and abs(pair.difference) > pair.half_width
+    family = found.gains if pair in found.gains else found.pairs
+    corrected = f", corrected for {len(family)} comparisons" if alone else ""
+    return pair.untested or f"cannot tell{corrected}; {seen_words([pair])}"
+
+
+def seen_words(pairs: Sequence[Pair]) -> str:
+    """Say which difference could have been seen where nothing was: the range over pairs."""
+    seen = [100 * pair.smallest for pair in pairs if pair.smallest is not None]
+    if not seen:
+        return "nothing was tested"
+    bounds = " to ".join(dict.fromkeys(f"{bound:.1f}" for bound in (min(seen), max(seen))))
+    return f"could have seen {bounds}"
 
 
 def _reading(found: Answer) -> list[str]:

@@ -5,6 +5,8 @@ import hashlib
 import html
 import io
 import re
+import shutil
+import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -278,6 +280,24 @@ def test_the_paragraph_names_network_racing_runs_and_cut_off_trainings():
         "each trained for at most 4 epochs. All 24 trainings were cut off there while their validation score still ",
     ):
         assert said in written
+
+
+@pytest.mark.skipif(shutil.which("bibtex") is None, reason="no pdflatex and bibtex on this machine; CI has them")
+def test_the_text_and_the_sources_to_cite_go_through_latex(tmp_path, quickstart):
+    citing = quickstart.split('<details class="fold" id="citing">')[1].split("</details>")[0]
+    plain, latex, sources = map(html.unescape, re.findall(r"<pre[^>]*>(.*?)</pre>", citing, re.S))
+    assert "small_conv" in plain
+    assert r"small\_conv" in latex
+    document = (
+        r"\documentclass{article}\begin{document}%s\nocite{*}\bibliographystyle{plain}\bibliography{us}\end{document}"
+    )
+    (tmp_path / "us.bib").write_text(sources, encoding="utf-8")
+    (tmp_path / "us.tex").write_text(document % latex, encoding="utf-8")
+    typeset = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "us.tex"]
+    for command in (typeset, ["bibtex", "us"], typeset):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="latin-1", check=False)
+        assert done.returncode == 0, done.stdout[-2000:]
+        assert "Warning--" not in done.stdout
 
 
 def test_pictures_of_a_page_have_fewer_bytes_and_photographs_stay_as_they_are():
