@@ -37,6 +37,12 @@ def listed(names: Sequence[str]) -> str:
     return f"{joined(first)}{'; and' if any(',' in name for name in names) else ' and'} {last}"
 
 
+def place_words(places: tuple[int, int]) -> str:
+    """Write the places that a method can have: `2`, or `1 to 3`."""
+    low, high = places
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
 def first_line(error: object) -> str:
     """Return the first line of an error's message; without a message the name of its class."""
     return next(iter(str(error).splitlines()), type(error).__name__)

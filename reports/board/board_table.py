@@ -19,9 +19,8 @@ from results.answer.across_datasets import (
     surviving,
 )
 from results.answer.intervals import Interval
-from results.answer.values import place_words
 from results.findings.origin import origin_findings
-from results.wording import capitalized, counted, joined, listed
+from results.wording import capitalized, counted, joined, listed, place_words
 
 ORDER: tuple[BoardVerdict, ...] = ("consistent", "hint: same on both", "depends on the dataset", "cannot tell")
 """The verdicts, answers first."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from reports.page.material import Material
 from reports.page.pairs import PairMark, pair_mark
 from results.answer.intervals import Interval
-from results.answer.values import MethodValues, place_words
-from results.wording import counted, plural
+from results.answer.values import MethodValues
+from results.wording import counted, place_words, plural
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from reports.tables.table import (
 from results.answer.answer_question import answer_on
 from results.answer.intervals import Interval
 from results.answer.question import Question
-from results.answer.values import Answer, place_words
+from results.answer.values import Answer
 from results.findings.readings import readings_of, span
 from results.records.experiment_summary import LeftOut
 from results.records.frame import EMBEDDING_KINDS, EmbeddingKind
@@ -26,7 +26,7 @@ from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.source_names import SourceName
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, joined
+from results.wording import counted, joined, place_words
 
 ResultColumn = tuple[EmbeddingKind, str]
 """Kind of embeddings, and metric."""

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from results.answer.finding import Finding
 from results.answer.intervals import t_quantile
+from results.answer.pair_tests import Numbers
 from results.answer.values import Answer
 from results.records.frame import EMBEDDING_KINDS
 from results.records.records import ClassScores, RunRecord
@@ -18,8 +19,6 @@ from results.wording import counted
 RESAMPLES = 2000
 NAMED = 3
 """Largest number of claims that are named. More are counted."""
-
-Numbers = npt.NDArray[np.float64]
 
 
 def class_half_widths(

@@ -304,12 +304,6 @@ class Answer:
         return {} if self.interim else self.rank_intervals
 
 
-def place_words(places: tuple[int, int]) -> str:
-    """Write the places that a method can have: `2`, or `1 to 3`."""
-    low, high = places
-    return f"{low}" if low == high else f"{low} to {high}"
-
-
 def find_pair(pairs: Sequence[Pair], one: str, other: str) -> Pair | None:
     """Return a pair with `one` as its a; None if it is not there."""
     found = next((pair for pair in pairs if {pair.a, pair.b} == {one, other}), None)

@@ -13,10 +13,11 @@ from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import adjusted as adjusted_of
 from results.answer.pair_tests import adjusted_in_one_step, least_factor, power_words
 from results.answer.question import Planned
-from results.answer.values import MethodValues, Pair, place_words
+from results.answer.values import MethodValues, Pair
 from results.findings.experiment import answer_of
 from results.spec.search_settings import LOOKS
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import place_words
 from tests.support import answers, typical_search
 from tests.support.answers import asked, constant
 
