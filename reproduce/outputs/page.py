@@ -153,8 +153,8 @@ def write_sweeps(experiments: Sequence[Start], store: Store, folder: Path) -> It
         files.setdefault(one.name.partition("/")[0], []).append(one)
     for name, panels in files.items():
         place = folder / latest_name(name) / "figures"
-        materials = [gather(one.name, one.fingerprint, store) for one in panels]
-        for drawn in sweep_figures(materials) if len(materials) > 1 else ():
+        materials = [gather(one.name, one.fingerprint, store) for one in panels if len(panels) > 1]
+        for drawn in sweep_figures(materials) if materials else ():
             with writing_to(place):
                 drawn.save(place)
             yield place / f"{drawn.name}.png", drawn.title

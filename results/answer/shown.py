@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from results.wording import place_words
+
 if TYPE_CHECKING:
     from results.answer.values import Answer
 
@@ -39,12 +41,12 @@ def differences_frame(found: Answer) -> pd.DataFrame:
 def notebook_html(found: Answer) -> str:
     """Return methods, pairs and findings as HTML, with numbers in percent or points."""
     unit = "%" if found.question.scale == "percent" else "points"
-    methods, titles, pairs = methods_frame(found), found.titles, found.pairs
+    methods, titles, pairs, ranks = methods_frame(found), found.titles, found.pairs, found.final_ranks
     shown = pd.DataFrame(
         {
             "": methods["title"],
             f"{found.question.score_name}, {unit}": list(map(_number, methods["mean"], methods["half_width"])),
-            "rank": [_places(found.final_ranks.get(key)) for key in methods.index],
+            "rank": [place_words(ranks[key]) if key in ranks else "" for key in methods.index],
             "n": [f"{n} ({failed} failed)" if failed else n for n, failed in methods[["n", "failed"]].values],
         }
     )
@@ -66,8 +68,3 @@ def notebook_html(found: Answer) -> str:
 def _number(value: float | None, width: float | None = None, sign: str = "") -> str:
     spread = "" if pd.isna(width) else f" ± {100 * (width or 0):.2f}"
     return "" if pd.isna(value) else f"{100 * (value or 0):{sign}.2f}{spread}"
-
-
-def _places(places: tuple[int, int] | None) -> str:
-    low, high = places or (0, 0)
-    return "" if places is None else f"{low}" if low == high else f"{low} to {high}"
