@@ -79,7 +79,7 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
         "matrix": matrix(material.answer),
         "reading_of_marks": reading_of_marks(material.answer),
         "pairs": _table_if_any(material, differences(material.answer), "differences"),
-        "recipes": _table_if_any(material, recipes(material.answer), "recipes"),
+        "recipes": _table_if_any(material, recipes(material.answer), "recipes") if measured else None,
         "published": [
             PageTable(table := published_layout(_with_runs(one)), _downloads(table, one.published.name))
             for one in compared
