@@ -97,7 +97,7 @@ def table_of(found: Answer) -> Table:
         own = [record for record in records if record.method == key]
         if not own:
             continue
-        suffix = "" if own[0].dimensions == _trained_dimensions(records) else f" ({own[0].dimensions}-dim)"
+        suffix = "" if own[0].dimensions == trained_dimensions(records) else f" ({own[0].dimensions}-dim)"
         reason = planned.left_out
         flagged = "*" if any(run.events for run in own) else ""
         cells = [_score_cell(found, one, own) for one in scores]
@@ -252,7 +252,7 @@ def _reading(found: Answer, measured: MeasuredExperiment, *, last_epoch: bool) -
     """How to read the columns and the intervals, and where the settings come from."""
     if not measured.records:
         return []
-    summary, first, dimensions = measured.summary, measured.records[0], _trained_dimensions(measured.records)
+    summary, first, dimensions = measured.summary, measured.records[0], trained_dimensions(measured.records)
     folds = len(first.fold_fingerprints)
     if summary.trials == 0 or not measured.searched_methods:
         given = "Hyperparameters: given, not searched."
@@ -288,6 +288,6 @@ def _single_searches(found: Answer) -> Iterator[str]:
         yield f"Single searches, {found.question.score_name}: {'; '.join(means)}."
 
 
-def _trained_dimensions(records: Sequence[RunRecord]) -> int:
+def trained_dimensions(records: Sequence[RunRecord]) -> int:
     """Return the dimensions of one fold's embedding. A method without a loss can have others."""
     return next((record for record in records if record.specs[0].method.loss is not None), records[0]).dimensions
