@@ -8,9 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reports.tables.differences import open_words, seen_words
-from reports.tables.result_table import RESULT_COLUMNS, table_of
+from reports.tables.result_table import RESULT_COLUMNS, table_of, trained_dimensions
 from reports.tables.table import Table
+from results.answer.answer_question import answer
 from results.answer.values import Answer, Pair
+from results.records.frame import EMBEDDING_KINDS
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import counted, joined, listed
 
 NAMED = 3
@@ -40,6 +43,47 @@ def headline(found: Answer) -> str:
         named = listed(methods) if len(methods) <= NAMED else f"All {len(methods)} methods"
         return f"{named} are equal within {100 * found.question.margin:g} points{_given(found)}."
     return f"Cannot tell yet: {_means(found)}. {_would_show(found)}"
+
+
+def joined_and_single(found: Answer) -> str:
+    """Say in a line where the verdicts about the joined models of a run and about its single models differ.
+
+    The second family is tested at the level of the first. The line is empty where a run has one model, or no verdict.
+    """
+    question, measured = found.question, found.measured
+    models = max((len(run.fold_scores) for run in measured.records), default=1) if measured else 1
+    if measured is None or models == 1 or found.interim or not found.tested or question.score not in HEADLINE_METRICS:
+        return ""
+    size = trained_dimensions(measured.records)
+    about = f"Joined models ({models * size}-dim) and single ones ({size}-dim, such as `fit` writes)"
+    kinds = sorted(EMBEDDING_KINDS, key=lambda kind: kind != question.embeddings)
+    other = answer(found.frame, replace(question.on(question.score, kinds[1]), alpha=question.alpha))
+    both = [(pair, own) for pair in found.shown_pairs if (own := other.pair(pair.a, pair.b))]
+    unlike = [(pair, own) for pair, own in both if _short(pair, found) != _short(own, found)]
+    asked, second = (_KINDS[kind] for kind in kinds)
+    if not unlike:
+        same = f"have the same verdicts; {second}: {headline(other)}" if found.claims else "can neither be told apart."
+        return f"{about} {same}"
+    said = [
+        f"{asked} {_short(pair, found)}{_size(pair)}, {second} {_short(own, found, again=True)}{_size(own)}"
+        for pair, own in unlike[:NAMED]
+    ]
+    more = [f"{len(unlike) - NAMED} more"] if len(unlike) > NAMED else []
+    return f"{about} differ in {len(unlike)} of {counted(len(both), 'verdict')}: {'; '.join([*said, *more])}."
+
+
+_KINDS = {"concatenated": "joined", "separated": "as single models"}
+
+
+def _short(pair: Pair, found: Answer, *, again: bool = False) -> str:
+    if pair.better and pair.worse:
+        return f"{found.titles[pair.better]} beats {found.titles[pair.worse]}"
+    names = "they" if again else f"{found.titles[pair.a]} and {found.titles[pair.b]}"
+    return f"{names} are equal" if pair.size == "within" else f"{names} cannot be told apart"
+
+
+def _size(pair: Pair) -> str:
+    return f" ({100 * abs(pair.difference):.1f}{'' if pair.half_width is None else f' ± {100 * pair.half_width:.1f}'})"
 
 
 def comparison_lines(found: Answer) -> list[str]:

@@ -58,12 +58,14 @@ def _drawn(table: Table, console: Console, *, short: bool = False) -> TerminalTa
 def show_answer(found: Answer, console: Console) -> None:
     """Print an experiment's headline, a line for each comparison, and at most twelve lines of table and notes."""
     # Imports scipy, which most commands do not need.
-    from reports.headline import comparison_lines, headline, short_table
+    from reports.headline import comparison_lines, headline, joined_and_single, short_table
     from results.wording import counted
 
     say(console, headline(found))
     for line in comparison_lines(found):
         say(console, f"- {line}")
+    if line := joined_and_single(found):
+        say(console, line)
     table = short_table(found)
     shown = table.rows[:_MOST_ROWS]
     console.print(_drawn(replace(table, rows=shown), console, short=True))

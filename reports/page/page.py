@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reports.headline import headline
+from reports.headline import headline, joined_and_single
 from reports.page.figures import Drawn, page_figures
 from reports.page.material import Material, version
 from reports.page.pairs import matrix, reading_of_marks
@@ -73,6 +73,7 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
     return {
         "material": material,
         "headline": headline(material.answer),
+        "joined_and_single": joined_and_single(material.answer),
         "findings": {level: [one for one in material.answer.findings if one.level == level] for level in _LEVELS},
         "ranking": ranking(material),
         "asked": capitalized(asked_pairs(material.answer)) if material.answer.compared else "",

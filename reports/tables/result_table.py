@@ -98,7 +98,7 @@ def table_of(found: Answer) -> Table:
         own = [record for record in records if record.method == key]
         if not own and key not in found.intervals:
             continue
-        usual = not own or own[0].dimensions == _trained_dimensions(records)
+        usual = not own or own[0].dimensions == trained_dimensions(records)
         suffix = "" if usual else f" ({own[0].dimensions}-dim)"
         reason = planned.left_out
         flagged = "*" if any(run.events for run in own) else ""
@@ -252,7 +252,7 @@ def _units_words(question: Question) -> str:
 
 def _settings(measured: MeasuredExperiment) -> str:
     """Where the settings come from, and what the kinds of embeddings are."""
-    summary, first, dimensions = measured.summary, measured.records[0], _trained_dimensions(measured.records)
+    summary, first, dimensions = measured.summary, measured.records[0], trained_dimensions(measured.records)
     folds = len(first.fold_fingerprints)
     if summary.trials == 0 or not measured.searched_methods:
         given = "Hyperparameters: given, not searched."
@@ -295,6 +295,6 @@ def _single_searches(found: Answer) -> Iterator[str]:
         yield f"Single searches, {found.question.score_name}: {'; '.join(means)}."
 
 
-def _trained_dimensions(records: Sequence[RunRecord]) -> int:
+def trained_dimensions(records: Sequence[RunRecord]) -> int:
     """Return the dimensions of one fold's embedding. A method without a loss can have others."""
     return next((record for record in records if record.specs[0].method.loss is not None), records[0]).dimensions

@@ -118,8 +118,11 @@ def _faults(
     return faults
 
 
-def _say_split(listing: ImageListing, console: Console) -> ClassSplit:
-    """Say which classes and how many samples a run would train, validate and test on; raise SplitError if none can."""
+def _say_split(listing: ImageListing, console: Console, width: int | None = None) -> ClassSplit:
+    """Say which classes and how many samples a run would train, validate and test on; raise SplitError if none can.
+
+    `width` is the number of features of a sample, where the data are features.
+    """
     import numpy as np
 
     from protocols.datasets.dataset import note_on_queries
@@ -135,12 +138,12 @@ def _say_split(listing: ImageListing, console: Console) -> ClassSplit:
     )
     if queries := note_on_queries(listing, split.test):
         say(console, queries)
-    _say_what_they_are_enough_for(listing.name, fewest - 1, console)
+    _say_what_they_are_enough_for(listing.name, min(fewest - 1, width or fewest), console)
     return split
 
 
 def _say_what_they_are_enough_for(dataset: str, components: int, console: Console) -> None:
-    """Say which experiments of the suite want more principal components than the training samples of a fold have."""
+    """Say which experiments of the suite want more principal components than there can be."""
     from reproduce.config.experiment_file import experiment_names, load_experiments
 
     enough, panels = [], (panel for name in experiment_names() for panel in load_experiments(name, {}).items())
@@ -149,7 +152,7 @@ def _say_what_they_are_enough_for(dataset: str, components: int, console: Consol
         if one.conditions.embedder.init != "pca" or size is None or size <= components:
             enough.append(name)
         else:
-            needed = f"starts from {size} principal components, and so few samples have {components:,}"
+            needed = f"starts from {size} principal components, and these data have {components:,}"
             say(console, f"not for {name}, which {needed}; give it --set embedding_size={components} or less")
     if enough:
         say(console, f"enough for the experiments {', '.join(enough)}")
@@ -158,9 +161,11 @@ def _say_what_they_are_enough_for(dataset: str, components: int, console: Consol
 def _check_features(dataset: Dataset, console: Console, scoring: Progress) -> None:
     """Say what is odd about the rows of a file of features, and what they score as they are."""
     from protocols.evaluation.test_data import test_data
+    from protocols.images.samples import LabelledFeatures
     from reproduce.outputs.evaluate import raw_rows, scores
 
-    split = _say_split(dataset, console)
+    assert isinstance(dataset.images, LabelledFeatures)
+    split = _say_split(dataset, console, dataset.images.width)
     if oddities := dataset.oddities(set(split.test)):
         say(console, f"the data have {oddities}")
     tested = test_data(dataset, split)

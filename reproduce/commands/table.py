@@ -125,13 +125,13 @@ def _measured(name: str, store_location: str, published: str) -> Iterator[Measur
 
 
 def _drawn(measured: MeasuredExperiment, kind: str, output: str, compare: str | None) -> Table:
-    from reports.headline import comparison_lines, headline
+    from reports.headline import comparison_lines, headline, joined_and_single
     from reproduce.outputs.tables import KINDS, compared_by
     from results.answer.question import question_of
 
     found, planned = compared_by(measured, compare), question_of(measured).compare
     if compare is not None and output == "terminal":
-        for line in (headline(found), *comparison_lines(found)):
+        for line in filter(None, (headline(found), *comparison_lines(found), joined_and_single(found))):
             say(output_console(), line)
     drawn = KINDS[kind](found)
     if compare not in (None, planned):

@@ -18,6 +18,7 @@ from protocols.training.build_method import normalization_of
 from protocols.trunks.embedding_model import weights_with_trunk, without_published_weights
 from protocols.users_code.kept import remember_kept_sources
 from reproduce.errors import InputError, as_input_errors
+from reproduce.outputs.expected_score import expected_score
 from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import SEEN, write_json, write_portable
 from reproduce.run.open_data import OpenedData
@@ -54,6 +55,7 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
             f"The model of fold {folds[0]} of {run.called}. It was trained on a part of the classes; the table's "
             "separated scores are the mean of all folds' models, each alone."
         )
+    description["note"] += f" {expected_score(store, run, 'concatenated' if others else 'separated')}"
     if (contents := contents_path(store.artifacts, specs[0].data_fingerprint)).is_file():
         table, used = read_contents(contents), set[int]().union(*map(used_classes, specs))
         table[table["rank"].isin(used)].to_csv(folder / SEEN, index=False, columns=["class", "sha256"])

@@ -20,9 +20,10 @@ _FEWEST_DIGITS = 4
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run with test scores: its experiment, its record and its trainings by fold."""
+    """A run with test scores: name and fingerprint of its experiment, its record and its trainings by fold."""
 
     experiment: str
+    fingerprint: str
     summary: ExperimentSummary
     record: RunRecord
     trainings: dict[int, FoldResult]
@@ -100,6 +101,7 @@ def find_runs(
     return [
         StoredRun(
             experiment.name,
+            experiment.fingerprint,
             experiment.summary,
             record,
             {result.spec.fold: result for result in store.fold_results(record.fold_fingerprints).values()},

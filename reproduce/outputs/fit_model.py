@@ -10,6 +10,7 @@ from protocols.fit import fit
 from protocols.images.packing import Progress
 from protocols.trunks.embedding_model import weights_with_trunk
 from reproduce.errors import InputError, WorkFailedError, as_input_errors
+from reproduce.outputs.expected_score import expected_score
 from reproduce.outputs.export_models import models_normalization, run_description
 from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import SEEN, write_portable
@@ -76,7 +77,7 @@ def fit_model(
         raise WorkFailedError(f"{run.called}: the training on all classes diverged ({failure})")
     samples, classes = len(dataset.images), dataset.n_classes
     description = {
-        "note": UNTESTED,
+        "note": f"{UNTESTED} {expected_score(store, run, 'separated')}",
         **run_description(run),
         "run": [one.record.run + 1 for one in runs],
         "run_fingerprint": [one.record.fingerprint for one in runs],

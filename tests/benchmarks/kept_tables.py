@@ -2,11 +2,13 @@
 
 What is drawn stands on a page between the comments `KIND: NAME` and `end of KIND`. `table` is the record
 `results/measured/NAME.json.xz`, `claims elsewhere` (`NAME of EXPERIMENT`) what it shows of the papers' claims about
-other datasets, and `board` the pairs that several records tell apart, `calibration` a table of what was simulated.
+other datasets, `board` the pairs that several records tell apart, `closed forms` what losses add to those of the
+records `closed_forms_NAME`, and `calibration` a table of what was simulated.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 from reports.board.board_table import pairs_table, ranking_table
@@ -19,10 +21,13 @@ from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
 from reports.tables.table import POINTS, Cell, cell_text, with_notes
 from reproduce.config.deviations import deviations
+from results.answer.answer_question import answer_on
+from results.answer.values import Answer
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
 from results.findings.search import range_ends
 from results.published.claims import shipped_claims
+from results.records.frame import EMBEDDING_KINDS
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from results.wording import counted
 from tests.benchmarks.calibration_tables import calibration_table
@@ -112,8 +117,47 @@ def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def with_closed_forms(name: str) -> MeasuredExperiment:
+    """The kept record of an experiment with the rows of its closed forms, which were made later."""
+    losses, forms = MeasuredExperiment.kept(name), MeasuredExperiment.kept(f"closed_forms_{name}")
+    summary = forms.summary.model_copy(
+        update={of: {**getattr(forms.summary, of), **getattr(losses.summary, of)} for of in ("methods", "runs")}
+    )
+    return MeasuredExperiment(
+        summary, (*forms.records, *losses.records), searches={**forms.searches, **losses.searches}
+    )
+
+
+_FORMS = ("within_class_whitening", "lda", "whitened_pca")
+
+
+def _closed_forms(names: str) -> str:
+    """Of every record and score the closed forms, and the losses against within-class whitening."""
+    lines = [
+        "| data | score | within-class whitening | discriminants | whitened PCA | highest loss | it adds "
+        "| losses above, open, below |",
+        "|---|---|--:|--:|--:|---|--:|--:|",
+    ]
+    for name in names.split(", "):
+        found = answer_of(with_closed_forms(name), _FORMS[0])
+        for kind, metric in product(EMBEDDING_KINDS, ("precision_at_1", "map_at_r")):
+            lines.append(f"| {' | '.join(_of_forms(answer_on(found, metric, kind)))} |")
+    return "\n".join(lines)
+
+
+def _of_forms(found: Answer) -> Iterator[str]:
+    yield from (found.measured.summary.dataset, found.question.score_name)
+    yield from (f"{100 * found.values[key].mean:.2f}" for key in _FORMS)
+    losses = [key for key in found.best_first if found.question.methods[key].trained]
+    pairs = [found.pair(key, _FORMS[0]) for key in losses]
+    yield found.titles[losses[0]]
+    yield cell_text(Cell(pairs[0].difference, pairs[0].half_width, form=POINTS))
+    above, below = (sum(getattr(pair, of) == pair.a for pair in pairs) for of in ("better", "worse"))
+    yield f"{above}, {len(pairs) - above - below}, {below}"
+
+
 _MARKDOWN: dict[str, Callable[[str], str]] = {
-    **{"table": _table, "claims elsewhere": _claims_elsewhere, "board": _board},
+    **{"table": _table, "claims elsewhere": _claims_elsewhere, "board": _board, "closed forms": _closed_forms},
     "calibration": calibration_table,
 }
 _MARKED = re.compile(

@@ -55,7 +55,8 @@ def kept_deviations() -> pd.DataFrame:
 
 
 def _deviation_line(name: str, kept: MeasuredExperiment, answer: Answer) -> dict[str, Any] | None:
-    searched = [own for own in answer.values.values() if own.planned.searched and len(own.units) > 1]
+    trained = [own for own in answer.values.values() if own.planned.searched and own.planned.trained]
+    searched = [own for own in trained if len(own.units) > 1]
     found, experiment = search_deviation(own.units for own in searched), kept.summary.experiment
     if found is None or found.degrees < FEWEST_DEGREES or found.deviation == 0:
         return None

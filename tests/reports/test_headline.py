@@ -5,11 +5,12 @@ import textwrap
 import numpy as np
 import pytest
 
-from reports.headline import comparison_lines, headline
+from reports.headline import comparison_lines, headline, joined_and_single
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.page_material import A, B, comparing, material, searched, values
 from tests.support.published_world import MLRC
+from tests.support.sample_records import changed_run, scores
 
 CLEAR = {"a": (30.0, 30.6, 30.3), "b": (29.1, 29.5, 29.0), "c": (27.9, 28.4, 28.6)}
 PARTLY = {"a": (30.0, 30.6, 30.3), "b": (29.9, 30.5, 30.1), "c": (27.9, 28.4, 28.6)}
@@ -133,3 +134,38 @@ def test_a_line_for_each_comparison_that_was_asked_for():
     said = comparison_lines(searched(**many).answer)
     assert len(said) == 6, "of 36 pairs a few with the highest mean"
     assert all("M0" in line for line in said)
+
+
+def joined_and_single_of(world, separated=None, folds=4):
+    """The line of an experiment whose single models have these MAP@R in percentage points, by method and search."""
+    measured, runs = world.measured, []
+    for run in measured.records:
+        value = run.separated if separated is None else scores(0.04 * separated[run.method][run.search])
+        runs.append(changed_run(run, fold_scores=(value,) * folds))
+    return joined_and_single(answer_of(MeasuredExperiment(measured.summary, tuple(runs))))
+
+
+def test_both_verdicts_stand_in_a_line_where_joined_and_single_models_are_measured():
+    world = searched(a=CLEAR["a"], c=CLEAR["c"])
+    start = "Joined models (512-dim) and single ones (128-dim, such as `fit` writes) "
+    assert joined_and_single_of(world) == (f"{start}have the same verdicts; as single models: A beats C by 2.0 ± 0.9.")
+    assert joined_and_single_of(world, {"a": (30.0, 30.6, 30.3), "c": (30.1, 30.4, 30.0)}) == (
+        f"{start}differ in 1 of 1 verdict: joined A beats C (2.0 ± 0.9), as single models they cannot be told apart "
+        "(0.1 ± 0.7)."
+    )
+    assert joined_and_single_of(world, {"a": CLEAR["c"], "c": CLEAR["a"]}) == (
+        f"{start}differ in 1 of 1 verdict: joined A beats C (2.0 ± 0.9), as single models C beats A (2.0 ± 0.9)."
+    )
+    alike = searched(a=(30, 31, 32), b=(29, 31.5, 32))
+    assert joined_and_single_of(alike) == f"{start}can neither be told apart."
+    four = searched(**CLEAR, d=(26.0, 26.4, 26.3))
+    said = joined_and_single_of(four, dict.fromkeys("abcd", (30.0, 30.6, 30.3)))
+    assert said.count("they are equal") + said.count("they cannot be told apart") == 3
+    assert said.endswith("; 3 more.")
+
+
+def test_one_model_or_no_verdict_has_no_second_one():
+    world = searched(a=CLEAR["a"], c=CLEAR["c"])
+    assert joined_and_single_of(world, folds=1) == ""
+    assert joined_and_single_of(searched(a=CLEAR["a"], c=CLEAR["c"][:1])) == ""
+    assert joined_and_single(answer_of(MeasuredExperiment.kept("quickstart_one_search"))) == ""

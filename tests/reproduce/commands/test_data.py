@@ -108,7 +108,7 @@ def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, tmp_path
     assert "a run tests 8 classes (32 samples); a fold trains on 6 classes and validates on 2" in checked.out
     assert "\ncomparing 32 test rows with one another, which can take minutes\nthe features as given" in checked.out
     assert "on 2, with 24 training samples at least\nnot for vit_features/dimensions_128, which starts" in checked.out
-    assert "from 384 principal components, and so few samples have 23; give it --set embedding_size=23" in checked.out
+    assert "from 384 principal components, and these data have 12; give it --set embedding_size=12" in checked.out
     assert "1 rows of a single value (row 3)" in checked.out
     given = re.search(r"have P@1 ([\d.]+) % and MAP@R ([\d.]+) % on these test classes", checked.out)
     assert 50 < float(given[2]) < float(given[1]) < 100

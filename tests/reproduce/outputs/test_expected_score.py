@@ -1,0 +1,61 @@
+"""What is said of an exported model's score: that of the table, and a warning where no training is better."""
+
+import pytest
+
+from reproduce.outputs.expected_score import expected_score
+from reproduce.outputs.find_runs import find_runs
+from results.answer.answer_question import answer_on
+from results.findings.experiment import answer_of
+from results.spec.training_spec import MethodSpec
+from results.store.experiment_results import MeasuredExperiment
+from results.store.store import Store
+from tests.support.page_material import searched
+from tests.support.sample_records import changed_spec, put_experiment
+
+HIGH, LOW = (30.0, 30.6, 30.3), (27.9, 28.4, 28.6)
+
+
+def store_with(folder, *, trained=("mine",), **means):
+    """A store with three searches of each method; those that are not trained have no loss."""
+    measured = searched(titles={key: key.capitalize() for key in means}, **means).measured
+    records = []
+    for run in measured.records:
+        method = run.specs[0].method
+        loss = method.loss if run.method in trained else None
+        specs = tuple(
+            changed_spec(spec, method=MethodSpec(name=run.method, loss=loss), seed=run.search) for spec in run.specs
+        )
+        records.append(run.model_copy(update={"specs": specs}))
+    store = Store(folder / "store.sqlite", folder)
+    put_experiment(store, "e" * 32, "some", measured.summary, records)
+    return store, answer_of(MeasuredExperiment(measured.summary, tuple(records)))
+
+
+def said_of(store, kind="separated", method="mine"):
+    return expected_score(store, find_runs(store, "some", method)[0], kind)
+
+
+@pytest.mark.parametrize("kind", ["separated", "concatenated"])
+def test_the_scores_are_those_of_the_table(tmp_path, kind):
+    store, found = store_with(tmp_path, mine=HIGH, untrained=LOW)
+    said = said_of(store, kind)
+    for metric, title in (("map_at_r", "MAP@R"), ("precision_at_1", "P@1")):
+        interval = answer_on(found, metric, kind).intervals["mine"]
+        assert f"{title} {100 * interval.mean:.1f} ± {100 * interval.half_width:.1f} %" in said
+    models = {"separated": "single models", "concatenated": "joined models"}[kind]
+    assert f"That is the mean of 3 searches of this method, {models} trained on a part of the classes" in said
+    assert "Warning" not in said
+
+
+def test_a_method_that_is_worse_than_no_training_is_warned_of(tmp_path):
+    store, _ = store_with(tmp_path, mine=LOW, untrained=HIGH, lda=(33.0, 33.1, 33.2))
+    said = said_of(store)
+    assert "Warning: Untrained, which trains nothing, is better by 2.0 ± " in said
+    assert "Warning: Lda, which trains nothing, is better by 4.8 ± " in said
+    assert said.count("(separated MAP@R).") == 2
+    assert said_of(store, method="lda").count("Warning") == 0
+
+
+def test_a_better_trained_method_is_no_warning(tmp_path):
+    store, _ = store_with(tmp_path, trained=("mine", "other"), mine=LOW, other=HIGH)
+    assert "Warning" not in said_of(store)
