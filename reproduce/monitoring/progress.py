@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -70,6 +70,7 @@ class RunProgress(Progress):
         trainings: Returns how many trainings a method has at most, as far as its trials are known, given its key.
         titles: Titles of the methods.
         folds: Number of trainings of a trial.
+        quick: Methods without a loss.
 
     Attributes:
         made: Number of trainings made in this run, by method.
@@ -77,7 +78,12 @@ class RunProgress(Progress):
     """
 
     def __init__(
-        self, console: Console, trainings: Callable[[str], int], titles: Mapping[str, str], folds: int
+        self,
+        console: Console,
+        trainings: Callable[[str], int],
+        titles: Mapping[str, str],
+        folds: int,
+        quick: Collection[str] = (),
     ) -> None:
         whole = Column(no_wrap=True)  # On a narrow terminal only the notes are broken over lines.
         super().__init__(
@@ -91,16 +97,15 @@ class RunProgress(Progress):
             disable=not console.is_terminal,
             speed_estimate_period=_SPEED_FROM_SECONDS,
         )
-        self._trainings, self.folds = trainings, folds
+        self._trainings, self.folds, self._quick = trainings, folds, quick
         self.totals = {key: trainings(key) for key in titles}
         self.made: Counter[str] = Counter()
         self.found: Counter[str] = Counter()
-        self._untimed: Counter[str] = Counter()
+        self._untimed = Counter({key: self.totals[key] for key in quick})
         self._best: dict[str, FoldResult] = {}
-        self._all = self.add_task("trainings", total=sum(self.totals.values()), note="")
-        self._rows = {
-            key: self.add_task(title, total=self.totals[key], note="waiting") for key, title in titles.items()
-        }
+        timed = {key: self.totals[key] - self._untimed[key] for key in titles}
+        self._all = self.add_task("trainings", total=sum(timed.values()), note="")
+        self._rows = {key: self.add_task(title, total=timed[key], note="waiting") for key, title in titles.items()}
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
         """Count a training, or show a test score."""
@@ -110,9 +115,9 @@ class RunProgress(Progress):
             return
         assert not isinstance(job, EvaluateJob)
         (self.found if from_store else self.made)[method] += 1
-        if from_store or job.spec.method.loss is None:
-            self._untimed[method] += 1
-        else:
+        if from_store:
+            self._untimed[method] += method not in self._quick
+        elif method not in self._quick:
             self.totals[method] = self._trainings(method)
             self.advance(self._all)
             self.advance(self._rows[method])

@@ -111,7 +111,8 @@ def run(
         def trainings(key: str) -> int:
             return session.protocol.trainings_of(studies[key]) - studies[key].skipped()
 
-        with RunProgress(console, trainings, session.titles, session.setup.folds) as progress:
+        quick = {key for key, study in studies.items() if study.method.method.loss is None}
+        with RunProgress(console, trainings, session.titles, session.setup.folds, quick) as progress:
             lab = SharedLab(
                 store,
                 executor,

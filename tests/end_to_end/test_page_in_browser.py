@@ -119,6 +119,14 @@ def test_the_origin_of_a_mean_is_shown_by_mouse_and_keyboard(visit):
     assert not tip.is_visible()
 
 
+def test_a_sign_of_a_pair_is_explained_and_leads_to_the_list(visit):
+    page = visit(width=400)
+    page.locator(".matrix .mark").first.click()
+    assert page.locator("#tip").inner_text().startswith("Normalized Softmax − ")
+    page.locator("#matrix a").click()
+    assert page.locator("#pairs table").is_visible()
+
+
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_the_page_never_scrolls_sideways(visit, width):
     page = visit(width=width, height=740, unfolded=True)

@@ -13,7 +13,7 @@ from reports.page.figures import page_figures
 from reports.page.material import Material
 from results.findings.experiment import answer_of
 from tests.support.measured_experiment import with_trainings
-from tests.support.page_material import A, B, C, figure_data, material, search, values
+from tests.support.page_material import A, B, C, comparing, figure_data, material, search, values
 from tests.support.published_world import MLRC
 from tests.support.sample_records import some_summary
 
@@ -34,6 +34,9 @@ def test_figures_are_drawn_where_there_are_data_and_nowhere_else():
         *("intervals", "search_a_history", "search_b_history"),
         *("tsne_test_a", "tsne_test_b", "spectrum", "gallery_a", "gallery_b"),
     ]
+    asked = comparing("b", {**MLRC, "methods": ["a", "b", "c"]})
+    names = [one.name for one in page_figures(material(runs, settings=asked, figure_data=whole.figure_data))]
+    assert [name for name in names if name.startswith("tsne")] == ["tsne_test_b", "tsne_test_a"]
     for one in drawn:
         assert one.files["svg"].startswith("<?xml")
         assert one.files["pdf"].startswith(b"%PDF")

@@ -32,17 +32,20 @@ def test_the_best_fold_stands_beside_the_untrained_value(tmp_path):
 
 
 def test_the_time_left_is_that_of_what_is_still_to_do(tmp_path):
-    """Neither what the store has nor what racing takes away counts, and neither changes the speed so far."""
+    """Neither what the store has, nor what racing takes away, nor methods without a loss count or change the speed."""
     setup, now = small_setup(tmp_path), [0.0]
     specs = [spec for trial in range(4) for spec in setup.fold_specs(TRIPLET, f"trial {trial}", trial)]
     assert len(specs) == 8
     console, left = Console(file=io.StringIO(), width=200, get_time=lambda: now[0]), [len(specs)]
-    progress = RunProgress(console, lambda _: left[0], {"triplet": "Triplet"}, setup.folds)
+    titles, counts = {"triplet": "Triplet", "pca": "PCA"}, {"pca": 40}
+    progress = RunProgress(console, lambda key: counts.get(key, left[0]), titles, setup.folds, {"pca"})
     for number, spec in enumerate(specs[:6]):
         now[0] += 0 if number < 3 else 100
         left[0] = 8 if number < 5 else 7
         progress.job_done("triplet", TrainJob(spec), some_result(spec), from_store=number < 3)
-    assert (progress.made.total(), progress.found.total()) == (3, 3)
+    for spec, stored in zip(specs[6:], (True, False), strict=True):
+        progress.job_done("pca", TrainJob(spec), some_result(spec), from_store=stored)
+    assert (progress.made.total(), progress.found.total()) == (4, 4)
     assert progress.tasks[0].time_remaining == pytest.approx(100)
     assert "3/4" in shown(progress)
     assert "6 of 7 trainings" in shown(progress)
