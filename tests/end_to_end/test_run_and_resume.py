@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from results.records.frame import runs_table
 from results.spec.search_settings import LOOKS
 from results.store.store import Store
 from tests.support.command_line import TINY, ask, reproduce
@@ -56,7 +57,7 @@ def test_a_run_says_what_it_does_and_ends_with_a_table_on_screen_and_in_three_fi
     frame = pd.read_csv(tables / "tiny.csv")
     assert len(frame) == 2 * 2 * 3
     assert (frame["n"] == 2).all()
-    runs = Store(glyph_run.folder / "runs" / "store.sqlite", glyph_run.folder).table("runs")
+    runs = runs_table(Store(glyph_run.folder / "runs" / "store.sqlite", glyph_run.folder).exported_runs())
     for row in frame.itertuples():
         mean = runs[runs["method"] == row.method][f"{row.variant}_{row.metric}"].mean()
         assert row.mean == pytest.approx(mean, rel=1e-12)
