@@ -27,7 +27,7 @@ from tests.support.answers import asked
 def on_dataset(difference, error=None, degrees=10.0, untested=None):
     half_width = None if error is None else stats.t.ppf(0.975, degrees) * error
     values = [MethodValues((mean,), 3, Planned("a", 1, 3)) for mean in (difference, 0.0)]
-    return Pair("a", "b", *values, untested, half_width, degrees)
+    return Pair("a", "b", *values, untested, half_width, degrees=degrees)
 
 
 def pair(differences, errors):
