@@ -39,13 +39,8 @@ def loss_of(case: Case, lam: float | None = None) -> HISTLoss:
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)
 def test_authors_loss_and_all_gradients(case: Case) -> None:
-    loss, embeddings = loss_of(case), case.leaf("embeddings")
-    value = loss(embeddings, case.tensor("labels"))
-    value.backward()
-    case.check(value, case.arrays["loss"], "loss")
-    case.check_gradient(embeddings.grad, "grad_embeddings")
-    for name, parameter in loss.named_parameters():
-        case.check_gradient(parameter.grad, f"grad_{PARAMETERS[name]}")
+    loss = loss_of(case)
+    case.check_loss(loss, **{PARAMETERS[name]: parameter for name, parameter in loss.named_parameters()})
     state = {"rtol": case.sidecar["tolerance"]["state_rtol"], "atol": 1e-12}
     for name in ("running_mean", "running_var"):
         expected = case.tensor(f"{name}_after")

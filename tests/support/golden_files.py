@@ -57,6 +57,15 @@ class Case:
     def check_gradient(self, actual: Tensor | None, key: str) -> None:
         self.check(actual, self.arrays[key], key, scaled=True)
 
+    def check_loss(self, loss: nn.Module, name: str = "", factor: float = 1.0, **parameters: Tensor) -> None:
+        """Compare a loss of the batch, and its gradients by embeddings and parameters, with the values of a name."""
+        embeddings = self.leaf("embeddings")
+        value = factor * loss(embeddings, self.tensor("labels"))
+        value.backward()
+        self.check(value, self.arrays[f"loss{name}"], f"loss{name}")
+        for key, leaf in {"embeddings": embeddings, **parameters}.items():
+            self.check_gradient(leaf.grad, f"grad_{key}{name}")
+
     def agree(self, key: str, actual: Tensor | None, tolerance: str | None, step: int | None = None) -> None:
         """max|actual - expected| <= tolerance * max|expected| + atol, over the whole array; equal without a name."""
         assert actual is not None
