@@ -114,12 +114,15 @@ def short_table(found: Answer) -> Table:
 
 def _line(pair: Pair, found: Answer) -> str:
     titles = found.titles
+    width = pair.over_classes or 0.0
+    classes = f" (over classes ± {100 * width:.1f})" if width > (pair.half_width or 0.0) else ""
     if pair.better and pair.worse:
-        return f"{titles[pair.better]} beats {titles[pair.worse]}{_by([pair])}"
+        return f"{titles[pair.better]} beats {titles[pair.worse]}{_by([pair])}{classes}"
     if pair.size == "within":
         return f"{titles[pair.a]} and {titles[pair.b]} are equal within {100 * found.question.margin:g} points"
     way = "above" if pair.difference >= 0 else "below"
-    return f"{titles[pair.a]} is{_by([pair]).removeprefix(' by')} {way} {titles[pair.b]}: {open_words(found, pair)}"
+    by = _by([pair]).removeprefix(" by")
+    return f"{titles[pair.a]} is{by}{classes} {way} {titles[pair.b]}: {open_words(found, pair)}"
 
 
 def _claims(found: Answer) -> Iterator[str]:

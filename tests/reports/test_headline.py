@@ -130,6 +130,8 @@ def test_a_line_for_each_comparison_that_was_asked_for():
     assert lines("all", a=CLEAR["a"], b=CLEAR["b"], c=CLEAR["c"][:1]) == [], "nothing is claimed yet"
     equal = searched(searches=5, a=tuple(40 + STEPS[:5]), b=tuple(40.01 + STEPS[5:])).measured
     assert comparison_lines(answer_of(equal)) == ["B and A are equal within 0.5 points"]
+    few_classes = answer_of(MeasuredExperiment.kept("embedder_start_pca_frozen_cub200_subset"))
+    assert comparison_lines(few_classes)[0] == "Proxy-Anchor beats Contrastive by 1.9 ± 1.0 (over classes ± 1.4)"
     many = {f"m{place}": (40.0 - place, 40.1 - place, 40.2 - place) for place in range(9)}
     said = comparison_lines(searched(**many).answer)
     assert len(said) == 6, "of 36 pairs a few with the highest mean"
@@ -160,7 +162,8 @@ def test_both_verdicts_stand_in_a_line_where_joined_and_single_models_are_measur
     assert joined_and_single_of(alike) == f"{start}can neither be told apart."
     four = searched(**CLEAR, d=(26.0, 26.4, 26.3))
     said = joined_and_single_of(four, dict.fromkeys("abcd", (30.0, 30.6, 30.3)))
-    assert said.count("they are equal") + said.count("they cannot be told apart") == 3
+    assert " differ in 5 of 6 verdicts: joined A beats B (" in said
+    assert said.count("as single models they cannot be told apart") == 3
     assert said.endswith("; 2 more.")
 
 

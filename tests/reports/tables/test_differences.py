@@ -127,6 +127,17 @@ def test_one_search_with_a_record_names_it_and_tells_nothing_apart_on_frozen_fea
     assert "assumed to be twice the 0.61 points of results/measured/search_variance_birds_subset" in table.remarks[0]
 
 
+def test_pairs_of_runs_with_class_scores_have_a_second_interval():
+    found = answer_of(FROZEN)
+    table = differences(found)
+    assert [column.name for column in table.columns[:3]] == ["difference", "± over classes", "verdict"]
+    pair, cells = found.pair("proxy_anchor", "contrastive"), rows(table)["Proxy-Anchor − Contrastive"]
+    assert cells[1] == f"{100 * pair.over_classes:.2f}"
+    frame = read(table).set_index(["a", "b"])
+    assert frame.loc[("proxy_anchor", "contrastive"), "over_classes"] == pytest.approx(pair.over_classes)
+    assert "± over classes: half its 95 % interval if other test classes were drawn." in table.remarks
+
+
 def test_given_settings_are_compared_by_their_runs():
     table = differences(answer_of(world({"a": (30.0, 30.1, 30.2), "b": (20.0, 20.1, 20.3)})))
     assert "over runs of the given settings" in table.caption
