@@ -26,10 +26,6 @@ class _MeanField(ProxyLoss):
         if power < 1 or reg_weight < 0:
             raise ValueError(f"power must be at least 1 and reg_weight at least 0, got {power} and {reg_weight}")
 
-    def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
-        """Normal with variance 1, as in the authors' code."""
-        return c_f.TorchInitWrapper(torch.nn.init.normal_)
-
     def repulsion(self, similarity: Tensor) -> Tensor:
         """What two mean fields of this similarity add to the regulariser before the power, elementwise."""
         raise NotImplementedError

@@ -134,6 +134,9 @@ def try_sampler(space: Sequence[SearchParameter], settings: SamplerSettings, bud
                 f"search.sampler: the grid has {points} points, fewer than the {budget} trials; give fewer trials, or "
                 "more `points` in search.sampler.arguments"
             )
+    endless = [each.target for each in space if each.scale in ("linear", "log") and each.step is None]
+    if settings.name == "BruteForceSampler" and endless:
+        raise MethodError(f"search.sampler: BruteForceSampler: search.ranges must give {', '.join(endless)} a step")
     proposals, trials = Proposals(space, settings, 0), list[Trial]()
     for number in range(settings.startup_trials + 2):
         with _named_errors(settings.name):

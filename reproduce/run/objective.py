@@ -176,7 +176,8 @@ class Objective:
         except RefusedError:  # A value that the method does not take fails its trial.
             return
         except (MethodError, HyperparameterError) as error:
-            raise InputError(f"{error}; the card searches {', '.join(p.target for p in self.study.space)}") from None
+            known = ", ".join(parameter.target for parameter in self.study.space)
+            raise InputError(f"{error}; the card searches {known}, and optimizer.lr is the network's rate") from None
         self._known |= setting.keys()
 
     def _train(self, jobs: list[TrainJob]) -> list[FoldResult]:

@@ -1,7 +1,6 @@
 """What tuning buys: the methods' searches beside runs of their default settings."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,24 +18,20 @@ def gains_over(
 ) -> tuple[Pair, ...]:
     """Compare the searches of methods with runs of their default settings, of methods with two of each or more.
 
-    Returns:
-        A pair of each method with its row of defaults, the largest gain first. The tests are a family of their own,
-        corrected by Holm's method; nothing is said about the margin. The variances are those of the comparison:
-        searches pool theirs, and so do runs of defaults, or a method takes its own if that is larger. Between the two
-        the degrees of freedom are Satterthwaite's.
+    Returns a pair of each method with its row of defaults, the largest gain first. The tests are a family of their own,
+    corrected by Holm's method; nothing is said about the margin. The variances are those of the comparison: searches
+    pool theirs, and so do runs of defaults. Between the two the degrees of freedom are Satterthwaite's.
 
     Args:
-        tuned: The searches.
-        default: The runs of the defaults; they may be those of another experiment.
-        rows: The method of each row of defaults, by its key.
+        rows: The method of each row of defaults, by its key. The defaults may be those of another experiment.
         step: Smallest step of the score.
         alpha: Bound of the probability that any gain is claimed where there is none.
     """
     both = [(method, row) for row, method in rows.items() if _whole(tuned.get(method)) and _whole(default.get(row))]
     if not both:
         return ()
-    sides = {f"tuned {method}": _as(tuned[method], searched=True) for method, _ in both}
-    sides |= {f"default {row}": _as(default[row], searched=False) for _, row in both}
+    sides = {f"tuned {method}": tuned[method] for method, _ in both}
+    sides |= {f"default {row}": default[row] for _, row in both}
     found = mean_errors(sides, list(sides), step).pairs()
     first, second = pairs_of(len(sides))
     own = np.flatnonzero(second - first == len(both))
@@ -51,16 +46,11 @@ def gains_over(
     pairs = []
     for place, (method, row) in enumerate(both):
         numbers: dict[str, Any] = {key: float(column[place]) for key, column in columns.items()}
-        pair = Pair(method, row, tuned[method], default[row], **numbers)
         if numbers["p_better"] < alpha:
-            pair = replace(pair, direction="a better" if pair.difference > 0 else "b better")
-        pairs.append(pair)
+            numbers["direction"] = "a better" if found.difference[place] > 0 else "b better"
+        pairs.append(Pair(method, row, tuned[method], default[row], **numbers))
     return tuple(sorted(pairs, key=lambda pair: -pair.difference))
 
 
 def _whole(own: MethodValues | None) -> bool:
     return own is not None and not own.missing and len(own.units) > 1
-
-
-def _as(own: MethodValues, *, searched: bool) -> MethodValues:
-    return replace(own, planned=replace(own.planned, searched=searched))

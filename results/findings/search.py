@@ -56,24 +56,14 @@ def search_findings(found: Answer, measured: MeasuredExperiment) -> Iterator[Fin
 
 
 def _tuning(found: Answer) -> Iterator[Finding]:
-    """Say what tuning bought, and where a setting found is below the default."""
-    gains, titles = found.gains, found.titles
-    if not gains:
-        if found.question.defaults:
-            detail = "It takes two searches and two runs of the default of a method, or more."
-            yield Finding("note", "What tuning gained is not known.", "search", detail)
-        return
-    named = [
-        f"{titles[one.a]} {100 * one.difference:+.1f} ± {100 * (one.half_width or 0.0):.1f}{'*' if one.better else ''}"
-        for one in gains
-    ]
-    counts = {one.a: sum(unit < one.of_b.mean for unit in one.of_a.units) for one in gains}
-    below = [f"{titles[one.a]} {counts[one.a]} of {len(one.of_a.units)}" for one in gains if counts[one.a]]
-    detail = "* is shown by a test that is corrected for all methods."
+    """Say where a setting found is below the default; the gains themselves are pairs of the answer."""
+    if found.question.defaults and not found.gains:
+        detail = "It takes two searches and two runs of the default of a method, or more."
+        yield Finding("note", "What tuning gained is not known.", "search", detail)
+    counts = {pair: sum(unit < pair.of_b.mean for unit in pair.of_a.units) for pair in found.gains}
+    below = [f"{found.titles[pair.a]} {low} of {len(pair.of_a.units)}" for pair, low in counts.items() if low]
     if below:
-        detail += f" Searches whose setting is below the default: {joined(below)}."
-    text = f"Tuning gained, over the cards' own settings, in points: {joined(named)}."
-    yield Finding("note", text, "search", detail)
+        yield Finding("note", f"Searches whose setting is below the card's own: {joined(below)}.", "search")
 
 
 def equal_searches(measured: MeasuredExperiment) -> Iterator[Finding]:

@@ -228,16 +228,16 @@ def tuning(number: int, methods: int, searches: int, kind: str, tables: int) -> 
     for own, given, is_low in zip(tuned, default, low, strict=True):
         for gain in (0.0, 4.0):
             searched = {str(key): _values(own[key] + gain, is_low[key]) for key in range(methods)}
-            defaults = {str(key): _values(given[key]) for key in range(methods)}
+            defaults = {str(key): _values(given[key], searched=False) for key in range(methods)}
             shown = [bool(one.better) for one in gains_over(searched, defaults, {key: key for key in defaults})]
             errors, seen = errors + (any(shown) if not gain else 0), seen + (float(np.mean(shown)) if gain else 0.0)
     of = {"methods": methods, "searches": searches, "kind": kind}
     return {**of, "wrong": errors / tables, "seen": seen / tables}
 
 
-def _values(units: Numbers, low: Any = False) -> MethodValues:
+def _values(units: Numbers, low: Any = False, *, searched: bool = True) -> MethodValues:
     kept = units[~np.broadcast_to(low, units.shape)]
-    return MethodValues(tuple(kept.tolist()), len(units), Planned("", len(units), 1))
+    return MethodValues(tuple(kept.tolist()), len(units), Planned("", len(units), 1, searched=searched))
 
 
 def one_search(number: int, methods: int, ratio: float, unequal: bool, tables: int) -> dict[str, Any]:

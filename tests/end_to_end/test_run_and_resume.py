@@ -142,7 +142,8 @@ def test_defaults_are_trained_beside_the_searches(tmp_path):
     assert made(answer.out)[0] == 2 * (2 * 2 + 2 * 2) + 2 * 2 * 2 + 2 * 2
     table = reproduce(tmp_path, "table", "tiny", "--format", "markdown").out
     assert "| Contrastive, default§ | 2 runs |" in table
-    assert "Tuning gained, over the cards' own settings, in points: Contrastive " in table
+    gains = reproduce(tmp_path, "table", "tiny", "--what", "differences", "--format", "markdown").out
+    assert "| Contrastive − Contrastive, default | " in gains
     store = Store(tmp_path / "runs" / "store.sqlite", tmp_path)
     records = store.experiment_runs(store.latest_experiments()["tiny"])
     assert [record.hyperparameters for record in records if record.method == "contrastive_default"] == [{}, {}]

@@ -126,7 +126,7 @@ def test_an_objective_opens_any_row_of_any_file_and_further_methods(objective, r
         ({"direction": "minimize"}, {}, "the study's directions are minimize; MAP@R is one value to maximise: optuna"),
         ({"direction": None, "directions": ["maximize"] * 2}, {}, "the study's directions are maximize, maximize; "),
         ({}, {"loss.neg_margn": 0.5}, "takes no argument 'neg_margn'; it takes .*; the card searches loss.pos_margin"),
-        ({}, {"optimizer.lrr": 0.5}, "has no hyperparameter 'optimizer.lrr'; the card searches loss.pos_margin"),
+        ({}, {"optimizer.lrr": 0.5}, "has no hyperparameter 'optimizer.lrr'; .*, and optimizer.lr is the network's"),
     ],
 )
 def test_what_no_trial_can_do_is_said_by_the_first(objective, tmp_path, study, setting, said):

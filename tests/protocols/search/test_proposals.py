@@ -187,7 +187,7 @@ def test_plan_finds_what_only_a_proposal_needs() -> None:
     try_sampler(SPACE, SamplerSettings(name="GridSampler", arguments={"points": 2}), 24)
     with pytest.raises(MethodError, match="the grid has 24 points, fewer than the 25 trials"):
         try_sampler(SPACE, SamplerSettings(name="GridSampler", arguments={"points": 2}), 25)
-    with pytest.raises(MethodError, match=r"BruteForceSampler: .*step"):
+    with pytest.raises(MethodError, match=r"BruteForceSampler: search.ranges must give loss.margin a step"):
         try_sampler(LINE, SamplerSettings(name="BruteForceSampler"), 9)
     if find_spec("cmaes") is None:
         with pytest.raises(MethodError, match="CmaEsSampler needs the package cmaes: pip install cmaes"):
