@@ -9,7 +9,6 @@ from typing import NamedTuple
 from reports.figures.intervals import IntervalUnit
 from reports.figures.search import SearchHistory
 from reports.tables.method_tables import PublishedSettings
-from reports.tables.result_table import of_experiment
 from results.answer.values import Answer
 from results.records.artifacts import FigureData
 from results.records.records import RunRecord
@@ -68,7 +67,7 @@ class Material:
     @property
     def measured(self) -> MeasuredExperiment:
         """The experiment with its runs and trainings."""
-        return of_experiment(self.answer)
+        return self.answer.of_experiment
 
     @property
     def titles(self) -> dict[str, str]:
