@@ -62,7 +62,8 @@ def notebook_html(found: Answer) -> str:
     )
     tables = [one.to_html(index=False, border=0, max_rows=_MOST_ROWS) for one in (shown, compared) if len(one)]
     said = "".join(f"<li>{html.escape(finding.sentences)}</li>" for finding in found.findings)
-    return f"<p><strong>{html.escape(found.title)}</strong></p>{''.join(tables)}<ul>{said}</ul>"
+    title = f"<p><strong>{html.escape(found.title)}</strong></p>" if found.title else ""
+    return f"{title}{''.join(tables)}<ul>{said}</ul>"
 
 
 def _number(value: float | None, width: float | None = None, sign: str = "") -> str:

@@ -140,7 +140,7 @@ def test_an_answer_has_frames_and_shows_itself_in_a_notebook():
     assert (row["better"], row["difference"]) == ("<b>A</b>", pytest.approx(found.pairs[0].difference))
     page = found._repr_html_()
     assert "<b>" not in page
-    for said in ("71.53 ± 1", "&lt;b&gt;A&lt;/b&gt; better", "+2.77 ± ", "the answer is about these settings"):
+    for said in ("71.53 ± ", "&lt;b&gt;A&lt;/b&gt; better", "+2.77 ± ", "the answer is about these settings"):
         assert said in page
 
 
