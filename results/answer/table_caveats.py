@@ -47,8 +47,8 @@ def _unit(found: Answer) -> str:
 
 def _needed(found: Answer) -> Iterator[Finding]:
     """The searches or runs that would show the open differences, of the pairs with the highest means."""
-    methods, open_ones = len(found.question.compared), [pair for pair in _best_first(found) if not pair.better]
-    open_ones = [pair for pair in open_ones if pair.untested is None and pair.difference]
+    methods, pairs = len(found.question.compared), [pair for pair in found.shown_pairs if pair.untested is None]
+    open_ones = [pair for pair in pairs if not pair.better and pair.size != "within" and pair.difference]
     if len(open_ones) > NAMED:
         open_ones.sort(key=lambda pair: -abs(pair.difference))
     budget = detectable(found.question, methods, found) if open_ones else None
@@ -65,11 +65,6 @@ def _needed(found: Answer) -> Iterator[Finding]:
     yield Finding("note", f"{text}{joined(parts)}{more}.", "comparison", detail)
 
 
-def _best_first(found: Answer) -> list[Pair]:
-    place = {key: number for number, key in enumerate(found.order)}
-    return sorted(found.pairs, key=lambda pair: sorted((place[pair.a], place[pair.b])))
-
-
 def _ahead(found: Answer, pair: Pair) -> str:
     pair = pair if pair.difference >= 0 else pair.turned()
     return f"{found.titles[pair.a]} over {found.titles[pair.b]} ({100 * pair.difference:.1f})"
@@ -84,7 +79,7 @@ def _single(found: Answer) -> Iterator[Finding]:
     unit = "search" if found.question.unit == "search" else "run"
     whom = listed(names) if len(names) <= 8 else f"{len(names)} methods"
     text = f"One {unit} each, so there is no verdict about {whom}."
-    untested = [pair for pair in _best_first(found) if pair.untested and pair.difference]
+    untested = [pair for pair in found.shown_pairs if pair.untested and pair.difference]
     detail = f"Three {plural(unit)} of each would give one."
     if untested and found.question.unit != "search":
         level = SHARE_OF_BETTER * found.question.alpha / family(found.question.compare, len(found.question.compared))
