@@ -56,7 +56,9 @@ def _needed(found: Answer) -> Iterator[Finding]:
         return
     parts = []
     for pair in open_ones[:NAMED]:
-        needed = units_for(methods, abs(pair.difference) / budget.deviation, found.question.compare)
+        # A pair that varies more than the others sees less.
+        wider = max(1.0, pair.smallest / budget.smallest) if pair.smallest and budget.smallest else 1.0
+        needed = units_for(methods, abs(pair.difference) / (wider * budget.deviation), found.question.compare)
         takes = f"more than {MOST_UNITS:,}" if needed is None else f"{needed:,}"
         parts.append(f"{_ahead(found, pair)} takes {takes}")
     more = f"; {len(open_ones) - NAMED:,} more pairs are open" if len(open_ones) > NAMED else ""
