@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,7 +13,6 @@ from reproduce.commands.options import Format
 from reproduce.terminal import output_console, print_table, say
 
 if TYPE_CHECKING:
-    from results.answer.audit import Audit
     from results.answer.values import Answer
 
 ScoresFile = Annotated[
@@ -65,7 +63,7 @@ def audit(
     With a column of searches, methods are compared; without, the settings that the runs are of. Several datasets get an
     answer each, and a board. The exit status is 0 whatever the verdict.
     """
-    from reproduce.outputs.audit import audit_file, board_of, write_audit
+    from reproduce.outputs.audit import as_json, audit_file, board_of, write_audit
 
     reading = {"method": method, "score": score, "scale": scale, "lower_is_better": lower_is_better}
     found = audit_file(file, reading, compare, margin, assume_deviation)
@@ -74,7 +72,7 @@ def audit(
         for page in write_audit(found, to):
             say(output_console(), str(page))
     elif output == "json":
-        sys.stdout.write(json.dumps(_everything(found), indent=1) + "\n")
+        sys.stdout.write(as_json(found))
     elif output == "terminal":
         say(output_console(), found.read)
         for title, one in found.answers.items():
@@ -109,29 +107,3 @@ def _show(title: str, found: Answer) -> None:
         say(console, f"The table of {len(found.pairs):,} pairs: --what differences --format csv, or --to FOLDER.")
     elif found.pairs:
         print_table(with_notes(differences(found), "none"), "terminal")
-
-
-def _everything(found: Audit) -> dict[str, Any]:
-    from reports.board.board_table import pairs_table, ranking_table
-    from reports.headline import comparison_lines, headline
-    from reports.tables.differences import differences
-    from reports.tables.formats import to_json
-    from reports.tables.result_table import table_of
-    from reproduce.outputs.audit import board_of
-
-    answers = [
-        {
-            "title": title,
-            "unit": one.question.unit,
-            "headline": headline(one),
-            "comparisons": comparison_lines(one),
-            "methods": json.loads(to_json(table_of(one))),
-            "pairs": json.loads(to_json(differences(one))),
-            "findings": [vars(finding) for finding in one.findings],
-        }
-        for title, one in found.answers.items()
-    ]
-    board = board_of(found)
-    tables = {} if board is None else {"ranking": ranking_table(board), "pairs": pairs_table(board)}
-    drawn = {name: json.loads(to_json(table)) for name, table in tables.items()}
-    return {"read": found.read, "answers": answers, **({"board": drawn} if drawn else {})}

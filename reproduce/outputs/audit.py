@@ -10,8 +10,12 @@ from typing import Any
 
 import pandas as pd
 
+from reports.board.board_table import pairs_table, ranking_table
 from reports.board.boards import Board, board_of_answers
-from reports.tables.formats import WRITERS
+from reports.headline import comparison_lines, headline
+from reports.tables.differences import differences
+from reports.tables.formats import WRITERS, to_json
+from reports.tables.result_table import table_of
 from reproduce.errors import InputError, read_text, writing_to
 from reproduce.outputs.page import drawn_line, write_figures
 from reproduce.outputs.tables import FILES, KINDS, write_board
@@ -104,6 +108,27 @@ def _of_json(text: str, name: str) -> pd.DataFrame:
 def board_of(found: Audit) -> Board | None:
     """The board of the answers on several datasets; exported experiments have theirs from `reproduce board`."""
     return None if found.exported else board_of_answers(found.answers)
+
+
+def as_json(found: Audit) -> str:
+    """Write everything that is said of a table of scores as JSON, with all digits."""
+    answers = [
+        {
+            "title": title,
+            "unit": one.question.unit,
+            "headline": headline(one),
+            "comparisons": comparison_lines(one),
+            "methods": json.loads(to_json(table_of(one))),
+            "pairs": json.loads(to_json(differences(one))),
+            "findings": [vars(finding) for finding in one.findings],
+        }
+        for title, one in found.answers.items()
+    ]
+    said: dict[str, Any] = {"read": found.read, "answers": answers}
+    if (board := board_of(found)) is not None:
+        drawn = {"ranking": ranking_table(board), "pairs": pairs_table(board)}
+        said["board"] = {name: json.loads(to_json(table)) for name, table in drawn.items()}
+    return json.dumps(said, indent=1) + "\n"
 
 
 def write_audit(found: Audit, folder: Path) -> Iterator[Path]:

@@ -17,7 +17,7 @@ _MOST_ROWS = 30
 
 
 def methods_frame(found: Answer) -> pd.DataFrame:
-    """Return a row per method, the best first: means and half widths as fractions of 1, and the places it can have."""
+    """Return a row per method: mean and half width as fractions of 1, counts, and the places that it can have."""
     rows = []
     for key in [*found.order, *(key for key in found.intervals if key not in found.compared)]:
         own, interval, places = found.values[key], found.intervals[key], found.final_ranks.get(key)
@@ -33,7 +33,8 @@ def differences_frame(found: Answer) -> pd.DataFrame:
     """Return a row per pair that was asked for: difference and half width as fractions of 1, p values and verdicts."""
     tests = ("half_width", "p", "p_better", "smallest", "break_even", "size", "untested")
     rows = [
-        (pair.a, pair.b, pair.difference, pair.better, *(getattr(pair, name) for name in tests)) for pair in found.pairs
+        (pair.a, pair.b, pair.difference, pair.better, *(getattr(pair, name) for name in tests))
+        for pair in found.shown_pairs
     ]
     return pd.DataFrame(rows, columns=["a", "b", "difference", "better", *tests])
 
@@ -41,7 +42,7 @@ def differences_frame(found: Answer) -> pd.DataFrame:
 def notebook_html(found: Answer) -> str:
     """Return methods, pairs and findings as HTML, with numbers in percent or points."""
     unit = "%" if found.question.scale == "percent" else "points"
-    methods, titles, pairs, ranks = methods_frame(found), found.titles, found.pairs, found.final_ranks
+    methods, titles, pairs, ranks = methods_frame(found), found.titles, found.shown_pairs, found.final_ranks
     shown = pd.DataFrame(
         {
             "": methods["title"],
@@ -62,7 +63,8 @@ def notebook_html(found: Answer) -> str:
     )
     tables = [one.to_html(index=False, border=0, max_rows=_MOST_ROWS) for one in (shown, compared) if len(one)]
     said = "".join(f"<li>{html.escape(finding.sentences)}</li>" for finding in found.findings)
-    return f"<p><strong>{html.escape(found.title)}</strong></p>{''.join(tables)}<ul>{said}</ul>"
+    title = f"<p><strong>{html.escape(found.title)}</strong></p>" if found.title else ""
+    return f"{title}{''.join(tables)}<ul>{said}</ul>"
 
 
 def _number(value: float | None, width: float | None = None, sign: str = "") -> str:

@@ -47,8 +47,8 @@ def _unit(found: Answer) -> str:
 
 def _needed(found: Answer) -> Iterator[Finding]:
     """The searches or runs that would show the open differences, of the pairs with the highest means."""
-    methods, open_ones = len(found.question.compared), [pair for pair in _best_first(found) if not pair.better]
-    open_ones = [pair for pair in open_ones if pair.untested is None and pair.difference]
+    methods, pairs = len(found.question.compared), [pair for pair in found.shown_pairs if pair.untested is None]
+    open_ones = [pair for pair in pairs if not pair.better and pair.size != "within" and pair.difference]
     if len(open_ones) > NAMED:
         open_ones.sort(key=lambda pair: -abs(pair.difference))
     budget = detectable(found.question, methods, found) if open_ones else None
@@ -56,18 +56,15 @@ def _needed(found: Answer) -> Iterator[Finding]:
         return
     parts = []
     for pair in open_ones[:NAMED]:
-        needed = units_for(methods, abs(pair.difference) / budget.deviation, found.question.compare)
+        # A pair that varies more than the others sees less.
+        wider = max(1.0, pair.smallest / budget.smallest) if pair.smallest and budget.smallest else 1.0
+        needed = units_for(methods, abs(pair.difference) / (wider * budget.deviation), found.question.compare)
         takes = f"more than {MOST_UNITS:,}" if needed is None else f"{needed:,}"
         parts.append(f"{_ahead(found, pair)} takes {takes}")
     more = f"; {len(open_ones) - NAMED:,} more pairs are open" if len(open_ones) > NAMED else ""
     text = f"{plural(_unit(found)).capitalize()} of each that would show a difference of the size seen here: "
     detail = f"With a probability of {power_words(found.question.compare)}, if the true difference is as large."
     yield Finding("note", f"{text}{joined(parts)}{more}.", "comparison", detail)
-
-
-def _best_first(found: Answer) -> list[Pair]:
-    place = {key: number for number, key in enumerate(found.order)}
-    return sorted(found.pairs, key=lambda pair: sorted((place[pair.a], place[pair.b])))
 
 
 def _ahead(found: Answer, pair: Pair) -> str:
@@ -84,7 +81,7 @@ def _single(found: Answer) -> Iterator[Finding]:
     unit = "search" if found.question.unit == "search" else "run"
     whom = listed(names) if len(names) <= 8 else f"{len(names)} methods"
     text = f"One {unit} each, so there is no verdict about {whom}."
-    untested = [pair for pair in _best_first(found) if pair.untested and pair.difference]
+    untested = [pair for pair in found.shown_pairs if pair.untested and pair.difference]
     detail = f"Three {plural(unit)} of each would give one."
     if untested and found.question.unit != "search":
         level = SHARE_OF_BETTER * found.question.alpha / family(found.question.compare, len(found.question.compared))

@@ -130,6 +130,20 @@ def test_wide_and_long_tables_and_a_frame_give_the_same_answer():
     assert only(audit(fractions)).pairs[0].difference == pytest.approx(expected[0][0].difference)
 
 
+def test_an_answer_has_frames_and_shows_itself_in_a_notebook():
+    found = answer(table_of(RUNS.replace("A,", "<b>A</b>,")), Question(score="P@1"))
+    assert found.methods[["mean", "n", "rank_low", "rank_high"]].values.tolist() == [
+        [pytest.approx(0.71533, abs=1e-5), 3, 1, 1],
+        [pytest.approx(0.68767, abs=1e-5), 3, 2, 2],
+    ]
+    (row,) = found.differences.to_dict("records")
+    assert (row["better"], row["difference"]) == ("<b>A</b>", pytest.approx(found.pairs[0].difference))
+    page = found._repr_html_()
+    assert "<b>" not in page
+    for said in ("71.53 ± ", "&lt;b&gt;A&lt;/b&gt; better", "+2.77 ± ", "the answer is about these settings"):
+        assert said in page
+
+
 def test_each_dataset_has_an_answer():
     both = pd.concat([table_of(RUNS).assign(task=name) for name in ("cub", "cars")], ignore_index=True)
     found = audit(both)
