@@ -7,7 +7,7 @@ nothing is claimed.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from reports.tables.differences import open_words, seen_words
+from reports.tables.differences import open_words, seen_words, wider_over_classes
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import Table
 from results.answer.values import Answer, Pair
@@ -107,9 +107,7 @@ def short_table(found: Answer) -> Table:
 
 
 def _line(pair: Pair, found: Answer) -> str:
-    titles = found.titles
-    width = pair.over_classes or 0.0
-    classes = f" (over classes ± {100 * width:.1f})" if width > (pair.half_width or 0.0) else ""
+    titles, classes = found.titles, wider_over_classes(pair)
     if pair.better and pair.worse:
         return f"{titles[pair.better]} beats {titles[pair.worse]}{_by([pair])}{classes}"
     if pair.size == "within":

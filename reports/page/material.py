@@ -76,10 +76,10 @@ class Material:
 
     @cached_property
     def records(self) -> dict[str, list[RunRecord]]:
-        """Runs by method, in the experiment's order. Methods without runs are left out."""
+        """Runs by method, in the page's order. Methods without runs are left out."""
         records = self.answer.measured.records if self.answer.measured else ()
         ordered = sorted(records, key=lambda record: (record.search, record.run))
-        by_method = {key: [record for record in ordered if record.method == key] for key in self.titles}
+        by_method = {key: [record for record in ordered if record.method == key] for key in self.order}
         return {key: runs for key, runs in by_method.items() if runs}
 
     @property

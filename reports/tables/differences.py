@@ -87,6 +87,12 @@ def open_words(found: Answer, pair: Pair) -> str:
     return pair.untested or f"cannot tell{corrected}; {seen_words([pair])}"
 
 
+def wider_over_classes(pair: Pair) -> str:
+    """Write the half width of a difference's interval over the test classes where this is the wider one."""
+    width = pair.over_classes or 0.0
+    return f" (over classes ± {100 * width:.1f})" if width > (pair.half_width or 0.0) else ""
+
+
 def seen_words(pairs: Sequence[Pair]) -> str:
     """Say which difference could have been seen where nothing was: the range over pairs."""
     seen = [100 * pair.smallest for pair in pairs if pair.smallest is not None]
