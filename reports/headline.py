@@ -7,13 +7,10 @@ nothing is claimed.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from reports.tables.differences import open_words, seen_words
-from reports.tables.result_table import RESULT_COLUMNS, table_of, trained_dimensions
+from reports.tables.differences import open_words, seen_words, wider_over_classes
+from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import Table
-from results.answer.answer_question import answer
 from results.answer.values import Answer, Pair
-from results.records.frame import EMBEDDING_KINDS
-from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import counted, joined, listed
 
 NAMED = 3
@@ -50,17 +47,14 @@ def joined_and_single(found: Answer) -> str:
 
     The second family is tested at the level of the first. The line is empty where a run has one model, or no verdict.
     """
-    question, measured = found.question, found.measured
-    models = max((len(run.fold_scores) for run in measured.records), default=1) if measured else 1
-    if measured is None or models == 1 or found.interim or not found.tested or question.score not in HEADLINE_METRICS:
+    if (other := found.other_models) is None:
         return ""
-    size = trained_dimensions(measured.records)
-    about = f"Joined models ({models * size}-dim) and single ones ({size}-dim, such as `fit` writes)"
-    kinds = sorted(EMBEDDING_KINDS, key=lambda kind: kind != question.embeddings)
-    other = answer(found.frame, replace(question.on(question.score, kinds[1]), alpha=question.alpha))
+    size = found.of_experiment.dimensions
+    joined_size = size * max(len(run.fold_scores) for run in found.of_experiment.records)
+    about = f"Joined models ({joined_size}-dim) and single ones ({size}-dim, such as `fit` writes)"
     both = [(pair, own) for pair in found.shown_pairs if (own := other.pair(pair.a, pair.b))]
     unlike = [(pair, own) for pair, own in both if _short(pair, found) != _short(own, found)]
-    asked, second = (_KINDS[kind] for kind in kinds)
+    asked, second = (_KINDS[one.question.embeddings] for one in (found, other))
     if not unlike:
         same = f"have the same verdicts; {second}: {headline(other)}" if found.claims else "can neither be told apart."
         return f"{about} {same}"
@@ -113,9 +107,7 @@ def short_table(found: Answer) -> Table:
 
 
 def _line(pair: Pair, found: Answer) -> str:
-    titles = found.titles
-    width = pair.over_classes or 0.0
-    classes = f" (over classes ± {100 * width:.1f})" if width > (pair.half_width or 0.0) else ""
+    titles, classes = found.titles, wider_over_classes(pair)
     if pair.better and pair.worse:
         return f"{titles[pair.better]} beats {titles[pair.worse]}{_by([pair])}{classes}"
     if pair.size == "within":

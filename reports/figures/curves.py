@@ -22,7 +22,7 @@ from reports.figures.style import (
 from results.wording import counted
 
 CAPTION = (
-    "Reproduction 0 of each method, one line per fold. Mean and band end where the first fold stops. The scores in the "
+    "The first run of each method, one line per fold. Mean and band end where the first fold stops. The scores in the "
     "tables are measured on the test classes, which are other classes."
 )
 CAPTION_OF_TEST_SCORES = (

@@ -80,7 +80,7 @@ def page_figures(material: Material) -> Iterator[Drawn]:
         yield from sweep_figures([material])
         yield from _validation_curves(material)
         yield from _test_curves(material)
-        for key in material.searches:
+        for key in (key for key in material.records if key in material.searches):
             yield from _search(material, key)
         yield from _embeddings(material)
 
@@ -179,7 +179,7 @@ def _search(material: Material, key: str) -> Iterator[Drawn]:
 
 
 def _embeddings(material: Material) -> Iterator[Drawn]:
-    shown = {key: material.figure_data[key] for key in material.order if key in material.figure_data}
+    shown = {key: material.figure_data[key] for key in material.records if key in material.figure_data}
     trained = [key for key in shown if material.records[key][0].specs[0].method.loss is not None]
     for key in (trained or list(shown))[:MAPS]:
         title, draw = f"{material.titles[key]}: images of test classes", partial(_test_map, shown[key])

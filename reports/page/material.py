@@ -9,7 +9,6 @@ from typing import NamedTuple
 from reports.figures.intervals import IntervalUnit
 from reports.figures.search import SearchHistory
 from reports.tables.method_tables import PublishedSettings
-from reports.tables.result_table import of_experiment
 from results.answer.values import Answer
 from results.records.artifacts import FigureData
 from results.records.records import RunRecord
@@ -68,7 +67,7 @@ class Material:
     @property
     def measured(self) -> MeasuredExperiment:
         """The experiment with its runs and trainings."""
-        return of_experiment(self.answer)
+        return self.answer.of_experiment
 
     @property
     def titles(self) -> dict[str, str]:
@@ -77,10 +76,10 @@ class Material:
 
     @cached_property
     def records(self) -> dict[str, list[RunRecord]]:
-        """Runs by method, in the experiment's order. Methods without runs are left out."""
+        """Runs by method, in the page's order. Methods without runs are left out."""
         records = self.answer.measured.records if self.answer.measured else ()
         ordered = sorted(records, key=lambda record: (record.search, record.run))
-        by_method = {key: [record for record in ordered if record.method == key] for key in self.titles}
+        by_method = {key: [record for record in ordered if record.method == key] for key in self.order}
         return {key: runs for key, runs in by_method.items() if runs}
 
     @property

@@ -68,19 +68,18 @@ def build_page(material: Material) -> tuple[str, tuple[Drawn, ...]]:
 def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str, Any]:
     """Return the values of the page's template."""
     measured = material.answer.measured
-    compared = _published(material) if measured else []
     environments, numbers = _environments(material)
+    compared = _published(material) if measured else []
     return {
         "material": material,
         "headline": headline(material.answer),
         "joined_and_single": joined_and_single(material.answer),
         "findings": {level: [one for one in material.answer.findings if one.level == level] for level in _LEVELS},
         "ranking": ranking(material),
-        "asked": capitalized(asked_pairs(material.answer)) if material.answer.compared else "",
         "matrix": matrix(material.answer),
         "reading_of_marks": reading_of_marks(material.answer),
         "pairs": _table_if_any(material, differences(material.answer), "differences"),
-        "recipes": _table_if_any(material, recipes(material.answer), "recipes") if measured else None,
+        "asked": capitalized(asked_pairs(material.answer)) if material.answer.compared else "",
         "published": [
             PageTable(table := published_layout(_with_runs(one)), _downloads(table, one.published.name))
             for one in compared
@@ -88,6 +87,7 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
         ],
         "not_compared": [one for one in compared if not any(row.was_run for row in one.rows)],
         "scores": _table(material, table_of(material.answer), "table"),
+        "recipes": _table_if_any(material, recipes(material.answer), "recipes") if measured else None,
         "details": _details(material) if measured else [],
         "figures": {
             fold: [figure for figure in figures if figure.fold == fold]

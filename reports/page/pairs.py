@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reports.tables.differences import open_words, size_words
+from reports.tables.differences import open_words, size_words, wider_over_classes
 from results.answer.values import Answer, Pair
 
 
@@ -38,7 +38,8 @@ def pair_mark(found: Answer, pair: Pair) -> PairMark:
         verdict += f", {size_words(pair, margin)} points"
     half = "" if pair.half_width is None else f" ± {100 * pair.half_width:.2f}"
     short = f"{100 * pair.difference:+z.2f}"
-    return PairMark(sign, kind, f"{title} − {found.titles[pair.b]}\n{short}{half} points\n{verdict}", short)
+    difference = f"{short}{half} points{wider_over_classes(pair)}"
+    return PairMark(sign, kind, f"{title} − {found.titles[pair.b]}\n{difference}\n{verdict}", short)
 
 
 def matrix(found: Answer) -> list[tuple[str, list[PairMark | None]]]:

@@ -101,7 +101,8 @@ class ScoreSweep:
     def _rows(self, material: Material) -> Iterator[dict[str, Any]]:
         """Yield the points of one experiment that have the number, and lie on a line."""
         found = answer_on(material.answer, self.metric, material.answer.question.embeddings)
-        for key, runs in material.records.items():
+        for key in (key for key in material.titles if key in material.records):
+            runs = material.records[key]
             # A row that trains nothing, such as the untrained trunk, has no settings of training.
             number = _number(_row_setting(material, key, self.parameter)) if runs[0].iterations != 0 else None
             # The title of a row of a sweep begins with the title of its card.

@@ -11,7 +11,6 @@ ImageNet weights; dimensions of what was tested; one model, or four as separated
 import re
 from dataclasses import dataclass
 
-from reports.tables.result_table import of_experiment
 from results.answer.values import Answer
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable
 from results.records.experiment_summary import ExperimentSummary
@@ -50,7 +49,7 @@ class StoredExperiment:
     @property
     def measured(self) -> MeasuredExperiment:
         """The experiment with its runs."""
-        return of_experiment(self.answer)
+        return self.answer.of_experiment
 
     @property
     def dataset(self) -> str:

@@ -8,9 +8,10 @@ Two things stand apart: which method is better, and whether the difference is be
 from collections.abc import Mapping, Sequence
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from results.answer.compare import find_pair
 from results.answer.intervals import Interval
 from results.answer.pair_tests import power_words
-from results.answer.values import Answer, Pair, find_pair
+from results.answer.values import Answer, Pair
 
 _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
@@ -30,14 +31,14 @@ def differences(found: Answer) -> Table:
     if not found.pairs and not found.gains:
         return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_HEADER, ()), first="Methods")
     shown = [one for one in found.findings if one.where in ("comparison", "origin") and one.level != "note"]
-    pairs = [*found.shown_pairs, *found.gains]
+    pairs = [(pair, find_pair(found.settings, pair.a, pair.b)) for pair in (*found.shown_pairs, *found.gains)]
     return Table(
         title=title,
         caption=f"{'Interim. ' if found.interim else ''}Differences of {found.question.score_name}, the primary score, "
         f"in percentage points: {_asked(found)}, over {_UNITS[found.question.unit]}.",
         columns=_columns(found),
-        rows=tuple(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(found, pair)) for pair in pairs),
-        own_sheet=Sheet(_HEADER, tuple(_values(found, pair) for pair in pairs)),
+        rows=tuple(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(found, pair, own)) for pair, own in pairs),
+        own_sheet=Sheet(_HEADER, tuple(_values(found, pair, own) for pair, own in pairs)),
         first="Methods",
         notes=tuple(finding.sentences for finding in shown),
         remarks=tuple(_reading(found)),
@@ -84,6 +85,12 @@ def open_words(found: Answer, pair: Pair) -> str:
     family = found.gains if pair in found.gains else found.pairs
     corrected = f", corrected for {len(family)} comparisons" if alone else ""
     return pair.untested or f"cannot tell{corrected}; {seen_words([pair])}"
+
+
+def wider_over_classes(pair: Pair) -> str:
+    """Write the half width of a difference's interval over the test classes where this is the wider one."""
+    width = pair.over_classes or 0.0
+    return f" (over classes ± {100 * width:.1f})" if width > (pair.half_width or 0.0) else ""
 
 
 def seen_words(pairs: Sequence[Pair]) -> str:
@@ -153,7 +160,7 @@ def _has_classes(found: Answer) -> bool:
     return any(pair.over_classes is not None for pair in found.pairs)
 
 
-def _cells(found: Answer, pair: Pair) -> list[Cell]:
+def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:
     titles = found.titles
     units_a, units_b = len(pair.of_a.units), len(pair.of_b.units)
     count = Cell(units_a, written="" if units_a == units_b else f"{units_a}, {units_b}")
@@ -173,13 +180,13 @@ def _cells(found: Answer, pair: Pair) -> list[Cell]:
             cells.append(Cell(pair.break_even if pair.better else None, form=DISTANCE))
     else:
         cells.append(count)
-    if (settings := find_pair(found.settings, pair.a, pair.b)) is not None:
+    if settings is not None:
         cells.append(Cell(settings_words(settings, titles)))
     return cells
 
 
-def _values(found: Answer, pair: Pair) -> tuple[Value, ...]:
-    question, settings = found.question, find_pair(found.settings, pair.a, pair.b)
+def _values(found: Answer, pair: Pair, settings: Pair | None) -> tuple[Value, ...]:
+    question = found.question
     interval = Interval(pair.difference, pair.half_width, len(pair.of_a.units))
     named = (pair.a, pair.b, question.score, question.embeddings, question.unit)
     ends = (interval.mean, interval.low, interval.high, pair.over_classes)

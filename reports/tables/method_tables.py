@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from reports.tables.result_table import of_experiment
 from reports.tables.table import (
     PERCENT,
     Cell,
@@ -37,7 +36,7 @@ def _by_method(measured: MeasuredExperiment) -> dict[str, list[RunRecord]]:
 
 def hyperparameters(found: Answer, published: PublishedSettings | None = None) -> Table:
     """Build the table of the settings found beside published ones: a row per hyperparameter of a method and search."""
-    measured, titles = of_experiment(found), found.titles
+    measured, titles = found.of_experiment, found.titles
     rows: list[Row] = []
     for key, all_runs in _by_method(measured).items():
         theirs = (published or {}).get(key, {})
@@ -73,7 +72,7 @@ def _setting_cell(setting: object) -> Cell:
 
 def recipes(found: Answer) -> Table:
     """Build the table of what the methods' cards decide about training and search; no rows without known recipes."""
-    summary = of_experiment(found).summary
+    summary = found.of_experiment.summary
     words = {key: recipe.words(summary.ranges.get(key, {})) for key, recipe in summary.recipes.items()}
     names = next(iter(words.values()), {})
     rows = [Row(found.titles[key], [*map(Cell, words[key].values())], key) for key in found.titles if key in words]
@@ -87,7 +86,7 @@ def recipes(found: Answer) -> Table:
 
 def costs(found: Answer) -> Table:
     """Build the table of costs: training steps up to the checkpoint, and time."""
-    measured = of_experiment(found)
+    measured = found.of_experiment
     titles, runs = measured.summary.methods, _by_method(measured)
     rows: list[Row] = []
     for key, own in runs.items():
@@ -119,7 +118,7 @@ def _steps(runs: Sequence[RunRecord]) -> Interval | None:
 
 def peeking_table(found: Answer) -> Table:
     """Build the table of the gain by peeking, of methods whose runs have test curves and a checkpoint to choose."""
-    measured = of_experiment(found)
+    measured = found.of_experiment
     titles, metric = measured.summary.methods, measured.summary.experiment.peeking_metric
     gains = {gain.method: gain for gain in peeking(found, metric)}
     shown = [gains[key] for key in titles if key in gains and not gains[key].nothing_to_choose]

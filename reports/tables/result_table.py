@@ -98,7 +98,7 @@ def table_of(found: Answer) -> Table:
         own = [record for record in records if record.method == key]
         if not own and key not in found.intervals:
             continue
-        usual = not own or own[0].dimensions == trained_dimensions(records)
+        usual = not own or own[0].dimensions == found.of_experiment.dimensions
         suffix = "" if usual else f" ({own[0].dimensions}-dim)"
         reason = planned.left_out
         flagged = "*" if any(run.events for run in own) else ""
@@ -127,17 +127,6 @@ def table_of(found: Answer) -> Table:
             *(finding.sentences for finding in findings if finding.level == "note"),
         ),
     )
-
-
-def of_experiment(found: Answer) -> MeasuredExperiment:
-    """Return the experiment that an answer is about.
-
-    Raises:
-        ValueError: The scores are those of a user.
-    """
-    if found.measured is None:
-        raise ValueError("the scores are of no experiment")
-    return found.measured
 
 
 def _scores(found: Answer, further: Mapping[str, str]) -> Iterator[_Scores]:
@@ -252,7 +241,7 @@ def _units_words(question: Question) -> str:
 
 def _settings(measured: MeasuredExperiment) -> str:
     """Where the settings come from, and what the kinds of embeddings are."""
-    summary, first, dimensions = measured.summary, measured.records[0], trained_dimensions(measured.records)
+    summary, first, dimensions = measured.summary, measured.records[0], measured.dimensions
     folds = len(first.fold_fingerprints)
     if summary.trials == 0 or not measured.searched_methods:
         given = "Hyperparameters: given, not searched."
@@ -293,8 +282,3 @@ def _single_searches(found: Answer) -> Iterator[str]:
     ]
     if means:
         yield f"Single searches, {found.question.score_name}: {'; '.join(means)}."
-
-
-def trained_dimensions(records: Sequence[RunRecord]) -> int:
-    """Return the dimensions of one fold's embedding. A method without a loss can have others."""
-    return next((record for record in records if record.specs[0].method.loss is not None), records[0]).dimensions

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from reproduce.outputs.find_runs import StoredRun
-from results.answer.answer_question import answer, answer_on
+from results.answer.answer_question import answer_frame, answer_on
 from results.answer.question import question_of
 from results.answer.values import Answer
 from results.records.frame import EmbeddingKind
@@ -26,7 +26,7 @@ def expected_score(store: Store, run: StoredRun, kind: EmbeddingKind) -> str:
     question = question_of(measured)
     compare = method if method in question.compared else "all"
     asked = replace(question.on(question.score, kind), compare=compare, alpha=question.alpha)
-    return " ".join(_said(answer(measured.frame, asked), method, kind))
+    return " ".join(_said(answer_frame(measured.frame, asked), method, kind))
 
 
 def _said(found: Answer, method: str, kind: EmbeddingKind) -> Iterator[str]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
-from reports.tables.result_table import of_experiment
 from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_cards
 from reproduce.errors import writing_to
@@ -83,7 +82,7 @@ def gather(name: str, fingerprint: str, store: Store, found: Answer | None = Non
     from reproduce.outputs.rerun_commands import rerun_commands
 
     found = found or answer_of(MeasuredExperiment.from_store(store, fingerprint, trainings=True))
-    measured, artifacts = of_experiment(found), store.artifacts
+    measured, artifacts = found.of_experiment, store.artifacts
     summary = measured.summary
     # Those of the first reproductions, by method.
     first = {run.method: run for run in measured.records if run.run == run.search == 0}

@@ -14,7 +14,7 @@ from reports.published.eligibility import StoredExperiment, concerns
 from reports.tables.differences import differences
 from reports.tables.formats import WRITERS
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
-from reports.tables.result_table import of_experiment, table_of
+from reports.tables.result_table import table_of
 from reports.tables.table import Table
 from reproduce.config.deviations import deviations
 from reproduce.config.method_card import suite_cards
@@ -69,7 +69,7 @@ KINDS: dict[str, Callable[[Answer], Table]] = {
     "results": table_of,
     "differences": differences,
     "peeking": peeking_table,
-    "hyperparameters": lambda found: hyperparameters(found, published_settings(of_experiment(found))),
+    "hyperparameters": lambda found: hyperparameters(found, published_settings(found.of_experiment)),
     "costs": costs,
 }
 """What can be drawn of an experiment."""

@@ -22,16 +22,22 @@ def answer(frame: pd.DataFrame, question: Question) -> Answer:
     Without methods the question is about all that the frame has, each with all that it has: methods are compared by
     their searches where one has several, else by the runs of its only search, else, without searches, by their runs.
     Several datasets are several questions; `audit` answers all of a table.
-
-    The probability that the family makes any wrong claim, "better", "beyond" or "within", is at most the question's
-    `alpha`; `make calibrate` measures it, and docs/comparisons.md lists where it does not hold. Only complete methods
-    are tested. Methods that are not complete count in the correction.
     """
     if not {"metric", "embeddings", "search", "value"} <= {*frame.columns}:
         read = read_scores(frame, Reading(score=question.score))
         frame, question = read.frame, replace(question, score=read.metric, embeddings=read.embeddings)
         if len(several := frame["dataset"].unique()) > 1:
             raise ValueError(f"there are {len(several)} datasets; ask about the rows of one of them")
+    return answer_frame(frame, question)
+
+
+def answer_frame(frame: pd.DataFrame, question: Question) -> Answer:
+    """Answer a question about the scores of a frame.
+
+    The probability that the family makes any wrong claim, "better", "beyond" or "within", is at most the question's
+    `alpha`; `make calibrate` measures it, and docs/comparisons.md lists where it does not hold. Only complete methods
+    are tested. Methods that are not complete count in the correction.
+    """
     runs = _runs(frame, question)
     question = question if question.methods else _of_found(question, runs)
     if question.compare not in ("all", "best", *question.compared):
@@ -64,7 +70,7 @@ def answer_on(found: Answer, metric: str, embeddings: str) -> Answer:
     if question is found.question:
         return found
     if (metric, embeddings) not in found.others:
-        found.others[metric, embeddings] = replace(answer(found.frame, question), measured=found.measured)
+        found.others[metric, embeddings] = replace(answer_frame(found.frame, question), measured=found.measured)
     return found.others[metric, embeddings]
 
 

@@ -26,7 +26,7 @@ from results.answer.pair_tests import (
 )
 from results.answer.question import Question
 from results.answer.typical import mean_errors, method_values
-from results.answer.values import Answer, MethodValues, Pair, Runs, Untested, find_pair
+from results.answer.values import Answer, MethodValues, Pair, Runs, Untested
 
 
 def fragile_claims(found: Answer) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -194,3 +194,9 @@ def _verdicts(
             numbers["size"] = "beyond" if numbers["p_beyond"] < alpha else "within"
         verdicts[names_of_pair] = numbers
     return verdicts
+
+
+def find_pair(pairs: Sequence[Pair], one: str, other: str) -> Pair | None:
+    """Return a pair with `one` as its a; None if it is not there."""
+    found = next((pair for pair in pairs if {pair.a, pair.b} == {one, other}), None)
+    return found.turned() if found is not None and found.a != one else found

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -144,6 +144,8 @@ class Answer:
         look_level: The level of the last look, if looks were planned.
         find: Finds what a reader must know beside the numbers.
         measured: The experiment that the scores are of, if they are of one.
+        find_other_models: Answers the same about single models where it is asked about joined ones, or the other way
+            round.
     """
 
     question: Question
@@ -157,6 +159,7 @@ class Answer:
     look_level: float | None = None
     find: Callable[["Answer"], Iterable[Finding]] = lambda _: ()
     measured: MeasuredExperiment | None = None
+    find_other_models: Callable[["Answer"], "Answer | None"] = lambda _: None
     others: dict[tuple[str, str], "Answer"] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -168,6 +171,18 @@ class Answer:
     def findings(self) -> tuple[Finding, ...]:
         """What a reader must know beside the numbers."""
         return tuple(self.find(self))
+
+    @cached_property
+    def other_models(self) -> "Answer | None":
+        """The same answer about single models, or about joined ones; None where there is no such verdict."""
+        return self.find_other_models(self)
+
+    @property
+    def of_experiment(self) -> MeasuredExperiment:
+        """The experiment that it is about; raises ValueError if the scores are those of a user."""
+        if self.measured is None:
+            raise ValueError("the scores are of no experiment")
+        return self.measured
 
     @property
     def title(self) -> str:
@@ -302,9 +317,3 @@ class Answer:
     def final_ranks(self) -> dict[str, tuple[int, int]]:
         """The rank intervals, or nothing while searches or runs are missing."""
         return {} if self.interim else self.rank_intervals
-
-
-def find_pair(pairs: Sequence[Pair], one: str, other: str) -> Pair | None:
-    """Return a pair with `one` as its a; None if it is not there."""
-    found = next((pair for pair in pairs if {pair.a, pair.b} == {one, other}), None)
-    return found.turned() if found is not None and found.a != one else found

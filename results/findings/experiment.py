@@ -6,7 +6,7 @@ A finding is a sentence with a level and a place. Who shows findings chooses amo
 from collections.abc import Iterator
 from dataclasses import replace
 
-from results.answer.answer_question import answer
+from results.answer.answer_question import answer_frame
 from results.answer.caveats import caveats
 from results.answer.finding import Finding
 from results.answer.over_classes import of_classes, with_class_intervals
@@ -17,6 +17,7 @@ from results.findings.origin import origin_findings
 from results.findings.readings import reading_findings
 from results.findings.search import search_findings, training_findings
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
+from results.records.frame import EMBEDDING_KINDS
 from results.spec import mlrc_constants
 from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import Experiment
@@ -33,8 +34,19 @@ def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answe
         compare: Other comparisons than its file asks for: `all` pairs, each with the `best`, or with this method.
     """
     question = question_of(measured)
-    found = answer(measured.frame, question if compare is None else replace(question, compare=compare))
-    return with_class_intervals(replace(found, measured=measured, find=_findings))
+    found = answer_frame(measured.frame, question if compare is None else replace(question, compare=compare))
+    whole = replace(found, measured=measured, find=_findings, find_other_models=_other_models)
+    return with_class_intervals(whole)
+
+
+def _other_models(found: Answer) -> Answer | None:
+    """Answer the same at the same level about single models where joined ones are asked for, or the other way round."""
+    question, records = found.question, found.of_experiment.records
+    models = max((len(run.fold_scores) for run in records), default=1)
+    if models == 1 or found.interim or not found.tested or question.score not in HEADLINE_METRICS:
+        return None
+    (kind,) = set(EMBEDDING_KINDS) - {question.embeddings}
+    return answer_frame(found.frame, replace(question.on(question.score, kind), alpha=question.alpha))
 
 
 def _findings(found: Answer) -> Iterator[Finding]:

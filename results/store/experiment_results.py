@@ -74,6 +74,12 @@ class MeasuredExperiment:
         return frozenset(name for one in methods for name in sources_of(one))
 
     @property
+    def dimensions(self) -> int:
+        """Dimensions of the embeddings of one model. A method without a loss can have others."""
+        trained = (record for record in self.records if record.specs[0].method.loss is not None)
+        return next(trained, self.records[0]).dimensions
+
+    @property
     def repeats_searches(self) -> bool:
         """Whether the search of any method was repeated from other seeds."""
         return any(record.search for record in self.records)

@@ -16,6 +16,7 @@ from reports.tables.formats import to_html, to_latex, to_markdown
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from results.answer import answer_question
 from results.answer.compare import compare
+from results.answer.question import ALPHA
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
@@ -109,7 +110,7 @@ def test_a_command_answers_each_score_once(monkeypatch):
     measured, asked = MeasuredExperiment.kept("reality_check_glyphs"), Counter()
 
     def counting(question, values):
-        asked[question.score, question.embeddings, question.unit] += 1
+        asked[question.score, question.embeddings, question.unit, question.alpha] += 1
         return compare(question, values)
 
     monkeypatch.setattr(answer_question, "compare", counting)
@@ -118,4 +119,4 @@ def test_a_command_answers_each_score_once(monkeypatch):
     for draw in (table_of, differences, short_table, headline, comparison_lines):
         draw(found)
     assert set(asked.values()) == {1}
-    assert asked["map_at_r", "concatenated", "search"] == 1
+    assert asked["map_at_r", "concatenated", "search", ALPHA] == asked["map_at_r", "separated", "search", ALPHA] == 1
