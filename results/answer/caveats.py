@@ -154,8 +154,14 @@ def of_settings(found: Answer) -> Iterator[Finding]:
         f"{better} is {100 * abs(weakest.difference):.1f}{width} above {worse}; this would be gone if searches of the "
         f"two varied {room}."
     )
-    detail += f" In the kept records they vary by {kept_range(found.question.score, found.question.embeddings)}."
-    yield Finding("limit", text, "comparison", detail)
+    yield Finding("limit", text, "comparison", f"{detail}{in_records(found)}")
+
+
+def in_records(found: Answer) -> str:
+    """Say by how much searches vary in the kept records; nothing beside a score that is no percentage."""
+    if found.question.scale == "points":
+        return ""
+    return f" In the kept records they vary by {kept_range(found.question.score, found.question.embeddings)}."
 
 
 def of_looks(found: Answer) -> Iterator[Finding]:

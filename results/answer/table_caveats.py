@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from results.answer.caveats import caveats
-from results.answer.deviations import kept_range
+from results.answer.caveats import caveats, in_records
 from results.answer.finding import Finding
 from results.answer.pair_tests import MOST_DEGREES, SHARE_OF_BETTER, break_even, family, power_words
 from results.answer.planning import MOST_UNITS, detectable, units_for
@@ -93,8 +92,7 @@ def _single(found: Answer) -> Iterator[Finding]:
         deviation = _down(100 * float(limit))
         detail = (
             f"If you know by how much searches of one method vary (their standard deviation), --assume-deviation gives "
-            f"verdicts: {joined(cases)}, as with --assume-deviation {deviation}. {detail} In the "
-            f"kept records they vary by {kept_range(found.question.score, found.question.embeddings)}."
+            f"verdicts: {joined(cases)}, as with --assume-deviation {deviation}. {detail}{in_records(found)}"
         )
     yield Finding("limit", text, "comparison", detail)
 
@@ -140,6 +138,6 @@ def _equal(found: Answer) -> Iterator[Finding]:
 
 def _rounded(found: Answer) -> Iterator[Finding]:
     if (step := found.question.step) >= COARSE and not found.question.tested:
-        text = f"The scores are rounded to {100 * step:g} points."
+        text = f"The scores are rounded to {100 * step:g} {'point' if step == 0.01 else 'points'}."
         detail = "Nothing smaller can be seen, and no deviation is taken to be smaller than that of rounding."
         yield Finding("limit", text, "data", detail)
