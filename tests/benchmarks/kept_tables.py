@@ -148,7 +148,7 @@ def _closed_forms(names: str) -> str:
 def _of_forms(found: Answer) -> Iterator[str]:
     yield from (found.measured.summary.dataset, found.question.score_name)
     yield from (f"{100 * found.values[key].mean:.2f}" for key in _FORMS)
-    losses = [key for key in found.best_first if found.question.methods[key].trained]
+    losses = [key for key in found.order if found.question.methods[key].trained]
     pairs = [found.pair(key, _FORMS[0]) for key in losses]
     yield found.titles[losses[0]]
     yield cell_text(Cell(pairs[0].difference, pairs[0].half_width, form=POINTS))
