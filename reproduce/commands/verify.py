@@ -32,7 +32,7 @@ def verify(
     artifacts: Artifacts = None,
     cache: Cache = None,
 ) -> None:
-    """Train a random sample of an experiment's trainings again; say whether they are equal, or where they differ most.
+    """Train a random sample of an experiment's trainings again; say whether they are equal.
 
     Ends with exit status 1 if a training differs although device, threads, processor and packages are the same. The
     store does not change.

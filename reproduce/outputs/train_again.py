@@ -1,16 +1,12 @@
 """Trains stored trainings again, with the same data, in this process. Nothing in the store changes."""
 
-import math
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from protocols.datasets.splits import SplitError
 from protocols.training.build_method import MethodError
@@ -21,11 +17,12 @@ from protocols.trunks.weights import TrunkError
 from protocols.users_code.kept import remember_kept_sources
 from protocols.users_code.sources import SourceError
 from reproduce.errors import WorkFailedError, as_input_errors
+from reproduce.run.job_outcomes import another_result
 from reproduce.run.open_data import OpenedData
 from results.atomic_files import BAD_ZIP
 from results.records.artifacts import weights_path
 from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES, Provenance
-from results.records.records import CIRCUMSTANCES, CurvePoint, FoldResult
+from results.records.records import FoldResult
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.store.store import Start, Store
@@ -89,7 +86,7 @@ def _is_of_this_version(spec: FoldSpec) -> bool:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Where a training that was made again differs most from the stored one, and how the two machines differ, in words.
+    """How a training that was made again differs from the stored one, and how the two machines differ, in words.
 
     The first is empty if everything is equal.
     """
@@ -100,7 +97,7 @@ class Comparison:
     def __str__(self) -> str:
         """Say it in one line."""
         where = f"; made with {', '.join(self.machines)}" if self.machines else ""
-        return f"differs{self.difference}{where}" if self.difference else "equal"
+        return f"{self.difference}{where}" if self.difference else "equal"
 
 
 def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> Comparison:
@@ -113,38 +110,16 @@ def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> 
         again = train_fold(spec, images, device=data.device)
     except (MethodError, SplitError, SourceError, TrunkError, OSError, RuntimeError) as error:
         raise WorkFailedError(f"{training.called}: cannot be trained again ({first_line(error)})") from error
-    checkpoint, difference = weights_path(artifacts, spec), _difference(_curves(stored), _curves(again.result))
+    checkpoint, difference = weights_path(artifacts, spec), another_result(stored, again.result)
     if training.keeps_checkpoint and not difference:
         try:
             kept = torch.load(checkpoint, map_location="cpu", weights_only=True)
-            difference = _difference(*(_arrays(weights) for weights in (kept, again.weights)))
+            same_names = kept.keys() == again.weights.keys()
+            equal = same_names and all(torch.equal(kept[name], own.cpu()) for name, own in again.weights.items())
+            difference = "" if equal else f"other weights than those in {checkpoint}"
         except (OSError, RuntimeError, EOFError, UnpicklingError, *BAD_ZIP) as error:
-            difference = f": {checkpoint} cannot be loaded ({type(error).__name__})"
-    if not difference and stored.model_dump(exclude=CIRCUMSTANCES) != again.result.model_dump(exclude=CIRCUMSTANCES):
-        difference = f": it ended by {again.result.stopped_by}, stored is {stored.stopped_by}"
+            difference = f"{checkpoint} cannot be loaded ({type(error).__name__})"
     return Comparison(difference, _other_machine(stored.provenance, again.result.provenance))
-
-
-def _curves(result: FoldResult) -> dict[str, NDArray[np.float64]]:
-    """Each value of the validations over the training; NaN for None."""
-    return {name: np.asarray([getattr(one, name) for one in result.curve], float) for name in CurvePoint.model_fields}
-
-
-def _arrays(weights: Mapping[str, Tensor]) -> dict[str, NDArray[np.float64]]:
-    return {name: tensor.cpu().double().numpy() for name, tensor in weights.items()}
-
-
-def _difference(first: Mapping[str, NDArray[np.float64]], second: Mapping[str, NDArray[np.float64]]) -> str:
-    """Say by how much, and in which array, two sets of arrays differ most; nothing if they are equal."""
-    distances = {}
-    for name in {**first, **second}:
-        one, other = (found.get(name, np.empty(0)) for found in (first, second))
-        distances[name] = math.inf
-        if one.shape == other.shape:
-            distance = np.where(np.isnan(one) & np.isnan(other), 0.0, np.abs(one - other))
-            distances[name] = float(np.nan_to_num(distance, nan=math.inf).max(initial=0.0))
-    place = max(distances, key=distances.__getitem__, default="")
-    return f" by {distances[place]:.2g} at most, in {place}" if distances.get(place) else ""
 
 
 def _other_machine(stored: Provenance, again: Provenance) -> tuple[str, ...]:

@@ -25,15 +25,12 @@ def has_checkpoint(artifacts: Path, spec: FoldSpec) -> bool:
     return weights.exists()
 
 
-def report_difference(called: str, stored: FoldResult, repeated: FoldResult) -> None:
-    """Say in one line if a training that was made again for its checkpoint has another result than the stored one."""
-    if stored.model_dump(exclude=CIRCUMSTANCES) != repeated.model_dump(exclude=CIRCUMSTANCES):
-        _LOG.warning(
-            "%s: trained again for its checkpoint, with another result (MAP@R %s after %d iterations, stored is %s "
-            "after %d); the stored result stays, and the test uses the new weights",
-            called,
-            *(repeated.best_map_at_r, repeated.best_iteration, stored.best_map_at_r, stored.best_iteration),
-        )
+def another_result(stored: FoldResult, repeated: FoldResult) -> str:
+    """Say which other result a training has that was made again; nothing if its curve and its end are equal."""
+    if stored.model_dump(exclude=CIRCUMSTANCES) == repeated.model_dump(exclude=CIRCUMSTANCES):
+        return ""
+    was, now = (f"{one.best_map_at_r} after {one.best_iteration}" for one in (stored, repeated))
+    return f"another result (MAP@R {now} iterations, stored is {was})"
 
 
 def stored_outcome(store: Store, job: Job) -> Outcome | None:
@@ -56,7 +53,9 @@ def put_outcome(store: Store, called: str, job: Job, result: TaskResult) -> Outc
     # The curve first: once the result is stored, the training is never repeated, and a curve would be lost.
     if result.test_curve is not None:
         store.put_test_curve(result.test_curve)
-    if (stored := store.fold_result(job.spec.fingerprint)) is not None:
-        report_difference(called, stored, result.result)
+    stored = store.fold_result(job.spec.fingerprint)
+    if stored is not None and (another := another_result(stored, result.result)):
+        line = "%s: trained again for its checkpoint, with %s; the stored result stays, the test uses the new weights"
+        _LOG.warning(line, called, another)
     store.put_fold(result.result)
     return result.result
