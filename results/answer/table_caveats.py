@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from results.answer.caveats import caveats, in_records
+from results.answer.caveats import caveats, in_records, of_settings, of_single_searches
 from results.answer.finding import Finding
 from results.answer.pair_tests import MOST_DEGREES, SHARE_OF_BETTER, break_even, family, power_words
 from results.answer.planning import MOST_UNITS, detectable, units_for
@@ -36,8 +36,7 @@ def unit_sentence(found: Answer) -> str:
         counts = [own.count for own in found.values.values()]
         searches = " to ".join(dict.fromkeys(map(str, (min(counts), max(counts)))))
         return f"Methods are compared by the means of their searches, {searches} of each."
-    findings = [one for one in found.findings if one.text.startswith(("Runs of given settings", "One search of each"))]
-    return " ".join(one.sentences for one in findings)
+    return " ".join(one.sentences for one in (*of_settings(found), *of_single_searches(found)))
 
 
 def _unit(found: Answer) -> str:
