@@ -56,7 +56,11 @@ def joined_and_single(found: Answer) -> str:
     unlike = [(pair, own) for pair, own in both if _short(pair, found) != _short(own, found)]
     asked, second = (_KINDS[one.question.embeddings] for one in (found, other))
     if not unlike:
-        same = f"have the same verdicts; {second}: {headline(other)}" if found.claims else "can neither be told apart."
+        same = (
+            f"have the same verdicts; {second}: {headline(other)}"
+            if found.claims
+            else "show no difference, neither of them."
+        )
         return f"{about} {same}"
     said = [
         f"{asked} {_short(pair, found)}{_size(pair)}, {second} {_short(own, found, again=True)}{_size(own)}"
