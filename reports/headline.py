@@ -51,7 +51,7 @@ def joined_and_single(found: Answer) -> str:
         return ""
     size = found.of_experiment.dimensions
     joined_size = size * max(len(run.fold_scores) for run in found.of_experiment.records)
-    about = f"Joined models ({joined_size}-dim) and single ones ({size}-dim, such as `fit` writes)"
+    about = f"Joined models ({joined_size}-dim) and single ones ({size}-dim, as fit writes)"
     both = [(pair, own) for pair in found.shown_pairs if (own := other.pair(pair.a, pair.b))]
     unlike = [(pair, own) for pair, own in both if _short(pair, found) != _short(own, found)]
     asked, second = (_KINDS[one.question.embeddings] for one in (found, other))

@@ -25,7 +25,7 @@ Missing = Literal["searches missing", "runs missing", "older evaluation"]
 Untested = Missing | Literal["single runs", "search not known"]
 
 Runs = Mapping[str, Mapping[Any, list[float]]]
-"""Values of one score by method and number (or name) of the search: those of the search's runs."""
+"""Values of one score in the runs of each search, by method and by number (or name) of the search."""
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,7 @@ def joined_and_single_of(world, separated=None, folds=4):
 
 def test_both_verdicts_stand_in_a_line_where_joined_and_single_models_are_measured():
     world = searched(a=CLEAR["a"], c=CLEAR["c"])
-    start = "Joined models (512-dim) and single ones (128-dim, such as `fit` writes) "
+    start = "Joined models (512-dim) and single ones (128-dim, as fit writes) "
     assert joined_and_single_of(world) == (f"{start}have the same verdicts; as single models: A beats C by 2.0 ± 0.9.")
     assert joined_and_single_of(world, {"a": (30.0, 30.6, 30.3), "c": (30.1, 30.4, 30.0)}) == (
         f"{start}differ in 1 of 1 verdict: joined A beats C (2.0 ± 0.9), as single models they cannot be told apart "

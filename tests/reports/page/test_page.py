@@ -278,7 +278,7 @@ def test_the_paragraph_names_network_racing_runs_and_cut_off_trainings():
         "with 15 trials of each method on validation classes, and each setting found was trained once more with a new "
         "seed. A trial that was clearly behind the best one on the same folds got no more folds. A run has 4 models, "
         "each trained for at most 4 epochs. All 24 trainings were cut off there while their validation score still ",
-        "Joined models (512-dim) and single ones (128-dim, such as `fit` writes) have the same verdicts; as single ",
+        "Joined models (512-dim) and single ones (128-dim, as fit writes) have the same verdicts; as single ",
         "difference ± over classes verdict",
     ):
         assert said in written
