@@ -11,7 +11,7 @@ from reports.tables.differences import open_words, seen_words, wider_over_classe
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import Table
 from results.answer.values import Answer, Pair
-from results.wording import counted, joined, listed
+from results.wording import counted, first_of, joined, listed
 
 NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
@@ -64,10 +64,9 @@ def joined_and_single(found: Answer) -> str:
         return f"{about} {same}"
     said = [
         f"{asked} {_short(pair, found)}{_size(pair)}, {second} {_short(own, found, again=True)}{_size(own)}"
-        for pair, own in unlike[:NAMED]
+        for pair, own in unlike
     ]
-    more = [f"{len(unlike) - NAMED} more"] if len(unlike) > NAMED else []
-    return f"{about} differ in {len(unlike)} of {counted(len(both), 'verdict')}: {'; '.join([*said, *more])}."
+    return f"{about} differ in {len(unlike)} of {counted(len(both), 'verdict')}: {'; '.join(first_of(said, NAMED))}."
 
 
 _KINDS = {"concatenated": "joined", "separated": "as single models"}

@@ -37,6 +37,11 @@ def listed(names: Sequence[str]) -> str:
     return f"{joined(first)}{'; and' if any(',' in name for name in names) else ' and'} {last}"
 
 
+def first_of(names: Sequence[str], most: int) -> list[str]:
+    """Return the first names and how many more there are, as in `a`, `b`, `3 more`."""
+    return [*names[:most], f"{len(names) - most} more"] if len(names) > most else [*names]
+
+
 def place_words(places: tuple[int, int]) -> str:
     """Write the places that a method can have: `2`, or `1 to 3`."""
     low, high = places

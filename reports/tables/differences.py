@@ -132,11 +132,6 @@ def _reading(found: Answer) -> list[str]:
             "A method and its card's own setting: its searches, and runs of the setting. These tests are a family of "
             "their own, and say nothing about the margin."
         )
-    if found.tested and question.unit == "run":
-        sentences.append(
-            "Break-even: these verdicts are about the given settings. One about the methods would be gone if their "
-            "searches varied by more than this standard deviation."
-        )
     if found.settings:
         sentences.append(
             "Settings found: which of the two settings is better by their runs, a family of tests of its own. It says "

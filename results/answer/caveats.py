@@ -9,7 +9,7 @@ from results.answer.pair_tests import power_words
 from results.answer.planning import MOST_UNITS, Detectable, detectable, units_for
 from results.answer.question import Question
 from results.answer.values import Answer
-from results.wording import capitalized, counted, listed, plural
+from results.wording import capitalized, counted, first_of, listed, plural
 
 NAMED = 3
 """Largest number of fragile claims that are named. More are counted."""
@@ -133,9 +133,8 @@ def of_fragile(found: Answer) -> Iterator[Finding]:
         for (better, worse), without in fragile.items()
     ]
     if named:
-        shown = named if len(named) <= NAMED else [*named[:NAMED], f"{len(named) - NAMED} more"]
         text = f"Fragile: {len(named)} of {counted(len(found.claims), 'claim')} would be gone without another method."
-        yield Finding("warning", text, "comparison", f"{capitalized('; '.join(shown))}.")
+        yield Finding("warning", text, "comparison", f"{capitalized('; '.join(first_of(named, NAMED)))}.")
 
 
 def of_settings(found: Answer) -> Iterator[Finding]:

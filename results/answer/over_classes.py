@@ -14,7 +14,7 @@ from results.answer.values import Answer
 from results.records.frame import EMBEDDING_KINDS
 from results.records.records import ClassScores, RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import counted
+from results.wording import counted, first_of
 
 RESAMPLES = 2000
 NAMED = 3
@@ -90,8 +90,7 @@ def of_classes(found: Answer) -> Iterator[Finding]:
     detail = f"There the interval over classes is wider than that over {unit}."
     if open_ones:
         text += f" Other classes may not show {len(open_ones)} of {counted(len(claims), 'claim')}."
-        more = [f"{len(named) - NAMED} more"] if len(named) > NAMED else []
-        detail += f" With the interval over classes: {'; '.join([*named[:NAMED], *more])}."
+        detail += f" With the interval over classes: {'; '.join(first_of(named, NAMED))}."
     elif claims:
         detail += " No claim's interval over classes contains 0."
     few = not open_ones and 2 * len(wider) < len(tested)
