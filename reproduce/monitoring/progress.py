@@ -62,15 +62,15 @@ class RunProgress(Progress):
     """Shows the progress of a run. Use it as a context manager around the run.
 
     The bar counts the trainings that this run makes. Those found in the store, those that racing takes away, and those
-    of methods without a loss, which take almost no time, are left out of it, so that the time left is right. With
-    racing it is the longest that is left. A log gets a line per trial or run, that is, per number of folds.
+    of methods without a loss, which take almost no time beside others, are left out of it, so that the time left is
+    right. With racing it is the longest that is left. A log gets a line per trial or run, that is, per number of folds.
 
     Args:
         console: Where to show it.
         trainings: Returns how many trainings a method has at most, as far as its trials are known, given its key.
         titles: Titles of the methods.
         folds: Number of trainings of a trial.
-        quick: Methods without a loss.
+        quick: Methods without a loss. Where all are, they count.
 
     Attributes:
         made: Number of trainings made in this run, by method.
@@ -97,11 +97,12 @@ class RunProgress(Progress):
             disable=not console.is_terminal,
             speed_estimate_period=_SPEED_FROM_SECONDS,
         )
-        self._trainings, self.folds, self._quick = trainings, folds, quick
+        self._trainings, self.folds = trainings, folds
+        self._quick = quick if set(titles) - set(quick) else ()
         self.totals = {key: trainings(key) for key in titles}
         self.made: Counter[str] = Counter()
         self.found: Counter[str] = Counter()
-        self._untimed = Counter({key: self.totals[key] for key in quick})
+        self._untimed = Counter({key: self.totals[key] for key in self._quick})
         self._best: dict[str, FoldResult] = {}
         timed = {key: self.totals[key] - self._untimed[key] for key in titles}
         self._all = self.add_task("trainings", total=sum(timed.values()), note="")

@@ -51,6 +51,17 @@ def test_the_time_left_is_that_of_what_is_still_to_do(tmp_path):
     assert "6 of 7 trainings" in shown(progress)
 
 
+def test_methods_without_a_loss_are_counted_where_there_is_no_other(tmp_path):
+    setup, now = small_setup(tmp_path), [0.0]
+    console = Console(file=io.StringIO(), width=200, get_time=lambda: now[0])
+    progress = RunProgress(console, lambda _: 8, {"lda": "LDA"}, setup.folds, {"lda"})
+    for trial in range(3):
+        for spec in setup.fold_specs(TRIPLET, f"trial {trial}", trial):
+            now[0] += 10
+            progress.job_done("lda", TrainJob(spec), some_result(spec), from_store=False)
+    assert progress.tasks[0].time_remaining == pytest.approx(20)
+
+
 def test_a_log_has_a_line_per_choice_of_an_epoch_and_per_whole_run(tmp_path):
     setup = small_setup(tmp_path)
     folds, final = setup.fold_specs(TRIPLET, "reproduction", 0), setup.final_spec(TRIPLET, 0, 2)
