@@ -1,5 +1,9 @@
 """Paths of results, checkpoints and output; functions that open the store. Works without torch.
 
+Files that show an experiment carry its identity, since experiments of one name can differ in methods, trials or
+anything else: `NAME-IDENTITY.csv` and `NAME-IDENTITY/index.html` belong to one experiment; `NAME.csv` and
+`NAME/index.html` lead to the one started last.
+
 The store is imported by the functions that open it, so that `--help` does not wait for it.
 """
 
@@ -15,12 +19,15 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from reproduce.errors import InputError
+from results.atomic_files import file_name, partial_name, put_in_place
 
 if TYPE_CHECKING:
     from results.store.store import Store
 
-
 _LEFT_SECONDS = 24 * 3600
+
+_LONGEST_NAME = 180
+"""Most bytes of an experiment's name in a file name, so that identity, suffix and a partial file's name fit in 255."""
 
 
 @dataclass(frozen=True)
@@ -120,3 +127,31 @@ def _remove_leftovers(where: StoragePaths) -> None:
             with suppress(OSError):
                 if path.is_file() and time.time() - path.stat().st_mtime > _LEFT_SECONDS:
                     path.unlink()
+
+
+def latest_name(name: str) -> str:
+    """Return how the files of the latest experiment of a name are called, without their suffix."""
+    return file_name(name).encode()[:_LONGEST_NAME].decode(errors="ignore")
+
+
+def own_name(name: str, fingerprint: str) -> str:
+    """Return how the files of one experiment are called, without their suffix."""
+    from results.values import identity_of
+
+    return f"{latest_name(name)}-{identity_of(fingerprint)}"
+
+
+def link_latest(name: str, fingerprint: str, store: Store, paths: list[Path]) -> None:
+    """Let the names without identity lead to files or folders of an experiment, if it is the latest of its name.
+
+    There is no link where the file system has none, or where a folder has its name.
+    """
+    if store.latest_experiments().get(name) != fingerprint:
+        return
+    for path in paths:
+        link = path.with_name(latest_name(name) + path.suffix)
+        partial = partial_name(link)
+        with suppress(OSError):
+            partial.symlink_to(path.name, target_is_directory=path.is_dir())
+            put_in_place(partial, link)
+        partial.unlink(missing_ok=True)

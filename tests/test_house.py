@@ -158,7 +158,6 @@ def test_tables_and_store_need_no_torch():
         *("reproduce.commands.export", "reproduce.outputs.tables", "reproduce.outputs.page"),
         "reproduce.commands.store",
         *("reproduce.commands.verify", "reproduce.config.experiment_file", "reproduce.config.method_card"),
-        "reproduce.config.deviations",
     )
     below = [name for name, path in MODULES.items() if room_of(path) in ("results", "reports")]
     code = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"

@@ -53,7 +53,7 @@ def check(
     from protocols.datasets.dataset import DataRequest
     from protocols.datasets.dataset_registry import entry_of, open_dataset
     from protocols.datasets.listing import DataError
-    from reproduce.monitoring.progress import Bars
+    from reproduce.run.progress import Bars
     from results.spec.conditions import ImageSettings
     from results.spec.data_choice import FEATURES, FOLDER, DataChoice
 

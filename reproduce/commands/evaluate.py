@@ -31,9 +31,9 @@ def evaluate(
     from protocols.datasets.dataset_registry import open_dataset
     from protocols.trunks.frozen_features import with_features
     from protocols.trunks.trunk_registry import identified_trunk
-    from reproduce.monitoring.progress import Bars
     from reproduce.outputs.evaluate import ExportedModel, data_of_split, raw_rows, scores
     from reproduce.run.devices import check_device, prepare_process
+    from reproduce.run.progress import Bars
     from reproduce.storage import storage_paths
     from results.spec.conditions import ImageSettings
     from results.spec.data_choice import FEATURES, DataChoice

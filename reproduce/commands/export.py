@@ -138,9 +138,9 @@ def study(
     store: StoreAt = STORE,
 ) -> None:
     """Write the searches of an experiment as studies of Optuna, for its plots, its importances and optuna-dashboard."""
-    from reproduce.monitoring.progress import Bars
     from reproduce.outputs.export_studies import export_studies, url_of
     from reproduce.outputs.find_runs import find_experiment
+    from reproduce.run.progress import Bars
 
     opened, console = opened_store(store), output_console()
     with Bars(console) as bars:
@@ -187,10 +187,10 @@ def _by_experiment(store: Store) -> Iterator[list[ExportedRun]]:
 @contextmanager
 def _data_of(name: str, run: StoredRun, data: Path | None, device: str, where: StoragePaths) -> Iterator[OpenedData]:
     """Open the data of a run: in the folder that `--data` gives, or in that of the experiment's own file."""
-    from reproduce.monitoring.progress import Bars
     from reproduce.outputs.find_runs import own_folders
     from reproduce.run.devices import check_device, prepare_process
     from reproduce.run.open_data import OpenedData
+    from reproduce.run.progress import Bars
 
     torch_device, dataset = check_device(device), run.summary.dataset
     prepare_process(torch_device)

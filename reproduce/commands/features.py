@@ -40,8 +40,8 @@ def extract(
     from protocols.trunks.embedding_model import check_images_fit
     from protocols.trunks.frozen_features import with_features
     from protocols.trunks.trunk_registry import TRUNKS, identified_trunk, trunk_entry
-    from reproduce.monitoring.progress import Bars
     from reproduce.run.devices import check_device, use_gpu
+    from reproduce.run.progress import Bars
     from results.spec.conditions import ImageSettings
     from results.spec.data_choice import FOLDER, DataChoice
     from results.spec.trunk_spec import TrunkSpec

@@ -1,8 +1,9 @@
-"""`plan`: shows the trainings of an experiment, and how long they take at a given rate."""
+"""`plan`: counts the trainings of an experiment and those in the store, and how long the others take at a rate."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,15 +21,41 @@ from reproduce.commands.options import (
     with_choices,
 )
 from reproduce.terminal import output_console, say, show_rows
+from results.wording import in_words
 
 if TYPE_CHECKING:
-    from reproduce.run.forecast import MethodPlan
+    from protocols.setup import Setup
     from reproduce.run.session import Session
+    from results.spec.search_settings import SearchSettings
+    from results.spec.training_spec import FoldSpec
     from results.store.store import Store
-
 
 _LARGE = 0.1
 """Gigabytes of checkpoints that are worth a word."""
+
+
+@dataclass(frozen=True)
+class MethodPlan:
+    """The planned trainings of one method.
+
+    Attributes:
+        title: The method's title.
+        trainings: Number of trainings of all its trials and reproductions; with racing at most.
+        in_store: How many of them are in the store.
+        steps: Number of optimizer steps of a training that early stopping does not end; 0 without a loss.
+        images: Number of images, or rows of features, in the batches of these steps.
+    """
+
+    title: str
+    trainings: int
+    in_store: int
+    steps: int
+    images: int
+
+    @property
+    def to_do(self) -> int:
+        """Number of trainings that are not in the store."""
+        return self.trainings - self.in_store
 
 
 @with_choices
@@ -50,7 +77,6 @@ def plan(
     With --rate it says how long the others take at most; a run shows the time left from its own trainings. Without
     --data the plan uses the dataset's published counts.
     """
-    from reproduce.run import forecast
     from reproduce.run.devices import check_device, default_workers
     from reproduce.run.open_sessions import open_sessions
     from reproduce.storage import existing_store, storage_paths
@@ -61,17 +87,57 @@ def plan(
     opened = existing_store(store, artifacts)
     for opened_session in open_sessions(choices.experiments(experiment), where, console, choices.weights, plan=True):
         *_, session = opened_session.looks()
-        show_plan(forecast.plan(session, opened), rate, at_a_time, session, console)
+        show_plan(plans_of(session, opened), rate, at_a_time, session, console)
         show_needs(session, console)
         show_budget(session, opened, console)
+
+
+def plans_of(session: Session, store: Store | None) -> list[MethodPlan]:
+    """Plan each method of an opened experiment. The store is only read; None where there is none yet."""
+    plans = []
+    for key, study in session.studies(store.searches if store else None).items():
+        names = [] if store is None else session.protocol.foreseeable(study)
+        steps = max(_steps(study.setup, kind) for kind in session.protocol.kinds(study))
+        plans.append(
+            MethodPlan(
+                title=session.titles[key],
+                trainings=session.protocol.trainings_of(study) - study.skipped(),
+                in_store=0 if store is None else len(store.finished_folds(names)),
+                steps=steps,
+                images=steps * study.setup.conditions.training.batch_size,
+            )
+        )
+    return plans
+
+
+def expectation(
+    plans: Sequence[MethodPlan], search: SearchSettings, rate: float | None = None, workers: int = 1
+) -> str:
+    """Say how many trainings there are, how many are in the store, and by a rate how long the others take at most."""
+    trainings, to_do = sum(method.trainings for method in plans), sum(method.to_do for method in plans)
+    most = "at most " if search.racing or search.until_decided else ""
+    counts = f"{most}{trainings:,} trainings, {trainings - to_do:,} in the store"
+    if not to_do:
+        return f"{counts}; nothing is left to do"
+    if rate is None:
+        return f"{counts}, {to_do:,} to do"
+    needed = in_words(sum(method.to_do * method.images for method in plans) / rate / workers)
+    return f"{counts}; at most {needed} of training at {rate:g} a second, {workers} at a time"
+
+
+def _steps(setup: Setup, spec: FoldSpec) -> int:
+    from protocols.datasets.splits import classes_of
+
+    if spec.method.loss is None:
+        return 0
+    training_images = len(setup.dataset.images.of_classes(classes_of(spec).train))
+    return spec.conditions.training.max_epochs * spec.conditions.training.steps_per_epoch(training_images)
 
 
 def show_plan(
     plans: Sequence[MethodPlan], rate: float | None, workers: int, session: Session, console: Console
 ) -> None:
     """Print the number of trainings, how many of them are in the store, and the time left at the rate."""
-    from reproduce.run.forecast import expectation
-
     counts = ("trainings", "in store", "to do", "steps each, at most")
     rows = [
         (one.title, *(f"{number:,}" for number in (one.trainings, one.in_store, one.to_do, one.steps))) for one in plans

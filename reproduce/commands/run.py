@@ -20,6 +20,7 @@ from reproduce.commands.options import (
     Workers,
     with_choices,
 )
+from reproduce.commands.plan import expectation, plans_of
 from reproduce.errors import WorkFailedError
 from reproduce.terminal import output_console, say
 from results.wording import in_words
@@ -44,9 +45,7 @@ def say_what_is_replaced(session: Session, console: Console) -> None:
 
 def say_what_is_to_do(session: Session, console: Console) -> None:
     """Say how many trainings there are; nothing is said if none is left."""
-    from reproduce.run.forecast import expectation, plan
-
-    plans = plan(session, session.store)
+    plans = plans_of(session, session.store)
     if any(method.to_do for method in plans):
         say(console, expectation(plans, session.experiment.search))
 
@@ -72,10 +71,10 @@ def run(
         from protocols.machine.processes import start_importing
 
         start_importing()  # On a GPU machine the imports of processes take seconds, as those of this one do.
-    from reproduce.monitoring.trackers import tensorboard_folder
     from reproduce.run import run_experiment
     from reproduce.run.devices import check_device
     from reproduce.run.open_sessions import open_sessions
+    from reproduce.run.progress import tensorboard_folder
     from reproduce.storage import storage_paths
 
     console = output_console()

@@ -32,8 +32,8 @@ def check(
 
     Ends with exit status 1 if something is damaged or missing. Nothing in the store is changed.
     """
-    from reproduce.monitoring.progress import Bars
     from reproduce.outputs.store_files import check_files, missing_checkpoints
+    from reproduce.run.progress import Bars
     from results.store.check import check_records
 
     opened, console = opened_store(store, artifacts), output_console()

@@ -37,11 +37,11 @@ def verify(
     Ends with exit status 1 if a training differs although device, threads, processor and packages are the same. The
     store does not change.
     """
-    from reproduce.monitoring.progress import Bars
     from reproduce.outputs.find_runs import find_experiments, own_folders
     from reproduce.outputs.train_again import random_sample, stored_trainings, train_again
     from reproduce.run.devices import check_device, prepare_process
     from reproduce.run.open_data import OpenedData, check_weights
+    from reproduce.run.progress import Bars
     from reproduce.storage import opened_store, storage_paths
 
     torch_device = check_device(device)

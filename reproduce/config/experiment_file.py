@@ -1,7 +1,7 @@
 """Reads experiment files (reproduce/experiments/*.yaml): the methods, the dataset and the settings of a comparison.
 
-Files are read without torch, so that tables can compare a stored experiment with its file. `run.open_sessions`
-checks that the dataset, the trunk and the metrics exist.
+Files are read without torch, so that tables and pages can say how a stored experiment differs from its file.
+`run.open_sessions` checks that the dataset, the trunk and the metrics exist.
 """
 
 import os
@@ -23,8 +23,9 @@ from reproduce.config.strict_yaml import (
     validated,
 )
 from reproduce.errors import InputError
+from results.records.experiment_summary import ExperimentSummary
 from results.spec.conditions import trained_trunk_defaults
-from results.spec.experiment_spec import CARD_FILES, Experiment
+from results.spec.experiment_spec import CARD_FILES, FREE_SETTINGS, Experiment, is_among
 from results.spec.source_names import relative_name
 from results.spec.trunk_spec import WEIGHT_FILES
 from results.values import Record
@@ -246,3 +247,39 @@ def _replaced(settings: Mapping[str, Any], key: str, parts: list[str], value: ob
         if value["name"] in _WITHOUT_WEIGHTS:
             value["weights"] = "random"
     return {**settings, first: value}
+
+
+def deviations(name: str, summary: ExperimentSummary) -> tuple[str, ...]:
+    """Say in phrases how an experiment was run differently from the suite's file of its name.
+
+    Only what decides a number counts: further or fewer methods, the number of reproductions and of searches, the seed
+    and a subset of the dataset are no deviations. Neither are more trials of a search, nor none, which takes the
+    published optimum.
+    """
+    in_file = suite_experiment(name)
+    if isinstance(in_file, str):
+        return (in_file,)
+    different = summary.experiment.differences(in_file)
+    if summary.trials == 0 < in_file.search.trials or summary.trials > in_file.search.trials > 0:
+        different.pop("search.trials", None)
+    changed = [variant for variant in summary.experiment.variants if variant not in in_file.variants]
+    return (
+        *(
+            f"{key} {stored} where the suite's file has {theirs}"
+            for key, (stored, theirs) in different.items()
+            if not is_among(key, FREE_SETTINGS)
+        ),
+        *(f"variant {variant.key} is not that of the suite's file" for variant in changed),
+    )
+
+
+def suite_experiment(name: str) -> Experiment | str:
+    """Return the experiment in the suite's own file, given NAME or NAME/PANEL; a phrase says why there is none."""
+    file, _, panel = name.partition("/")
+    if file not in experiment_names():
+        return "the suite has no experiment file of this name"
+    experiments = load_experiments(file, {})
+    experiment = experiments.get(f"{file}/{panel}" if panel else file)
+    if experiment is not None:
+        return experiment
+    return f"the suite's file has no panel {panel!r}" if panel else "the suite's file has panels"

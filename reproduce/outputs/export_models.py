@@ -1,7 +1,8 @@
-"""Exports models and test embeddings of stored runs as files for other programs."""
+"""Exports models and test embeddings of stored runs as files for other programs, and says what to expect of a model."""
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,23 @@ from protocols.training.build_method import normalization_of
 from protocols.trunks.embedding_model import weights_with_trunk, without_published_weights
 from protocols.users_code.kept import remember_kept_sources
 from reproduce.errors import InputError, as_input_errors
-from reproduce.outputs.expected_score import expected_score
 from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import SEEN, write_json, write_portable
 from reproduce.run.open_data import OpenedData
+from results.answer.answer_question import answer_frame, answer_on
+from results.answer.question import question_of
+from results.answer.values import Answer
 from results.records.artifacts import contents_path, read_contents, weights_path
+from results.records.frame import EmbeddingKind
 from results.records.records import FoldResult
+from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.source_names import sources_of_training
 from results.spec.training_spec import FoldSpec
+from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
+from results.wording import counted
+
+_MODELS = {"separated": "single models", "concatenated": "joined models"}
 
 
 def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Path) -> float:
@@ -62,6 +71,37 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
     with as_input_errors():
         weights = [weights_with_trunk(spec, kept_weights(store, run, spec)) for spec in specs]
     return write_portable(specs, weights, description, folder)
+
+
+def expected_score(store: Store, run: StoredRun, kind: EmbeddingKind) -> str:
+    """Say which scores the models of a run's method have on the test classes, and warn if they lose to no training.
+
+    Args:
+        kind: `separated` for a single model, `concatenated` for the joined ones of a run.
+    """
+    measured, method = MeasuredExperiment.from_store(store, run.fingerprint), run.record.method
+    question = question_of(measured)
+    compare = method if method in question.compared else "all"
+    asked = replace(question.on(question.score, kind), compare=compare, alpha=question.alpha)
+    return " ".join(_said(answer_frame(measured.frame, asked), method, kind))
+
+
+def _said(found: Answer, method: str, kind: EmbeddingKind) -> Iterator[str]:
+    metrics, values = dict.fromkeys((found.question.score, *HEADLINE_METRICS)), found.values[method]
+    scores = []
+    for metric in metrics:
+        if one := answer_on(found, metric, kind).intervals.get(method):
+            width = "" if one.half_width is None else f" ± {100 * one.half_width:.1f}"
+            scores.append(f"{HEADLINE_METRICS.get(metric, metric)} {100 * one.mean:.1f}{width} %")
+    unit = counted(len(values.units), "search" if values.planned.searches else "run")
+    yield (
+        f"Expect of it on new classes: {', '.join(scores)}. That is the mean of {unit} of this method, {_MODELS[kind]} "
+        "trained on a part of the classes and tested on others."
+    )
+    for pair in found.pairs:
+        if pair.worse == method and not (better := found.question.methods[pair.better or ""]).trained:
+            size = f"{100 * abs(pair.difference):.1f} ± {100 * (pair.half_width or 0.0):.1f}"
+            yield f"Warning: {better.title}, which trains nothing, is better by {size} ({found.question.score_name})."
 
 
 def kept_weights(store: Store, run: StoredRun, spec: FoldSpec) -> dict[str, Tensor]:

@@ -10,8 +10,7 @@ from protocols.fit import fit
 from protocols.images.packing import Progress
 from protocols.trunks.embedding_model import weights_with_trunk
 from reproduce.errors import InputError, WorkFailedError, as_input_errors
-from reproduce.outputs.expected_score import expected_score
-from reproduce.outputs.export_models import models_normalization, run_description
+from reproduce.outputs.export_models import expected_score, models_normalization, run_description
 from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import SEEN, write_portable
 from reproduce.run.open_data import OpenedData

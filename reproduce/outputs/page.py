@@ -1,25 +1,31 @@
 """Writes an experiment's page and figures from its store and its folder of artifacts, without torch.
 
-What draws a page is imported only when one is written.
+The page has the commands that run the experiment again. What draws a page is imported only when one is written.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
-from reproduce.config.deviations import deviations
+from reproduce.config.experiment_file import deviations, suite_experiment
 from reproduce.config.method_card import suite_cards
+from reproduce.config.strict_yaml import yaml_of
 from reproduce.errors import writing_to
 from reproduce.outputs.tables import published_settings
-from reproduce.run.result_files import latest_name, link_latest, own_name
+from reproduce.storage import latest_name, link_latest, own_name
 from results.answer.values import Answer
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
 from results.records.artifacts import FigureData, figure_data_path
+from results.spec.data_choice import EMBEDDED
+from results.spec.experiment_spec import CARD_FILES, Experiment
+from results.spec.source_names import SourceName, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 from results.store.searches import StoredStudy
 from results.store.store import Start, Store
@@ -29,11 +35,12 @@ from results.wording import first_line
 if TYPE_CHECKING:
     from reports.figures.search import SearchHistory
     from reports.page.figures import Drawn
-    from reports.page.material import Material
+    from reports.page.material import Command, Material
 
 _PAGE = "index.html"
 _ROOMS = [Path(__file__).parents[2] / room for room in ("results", "reports", "reproduce")]
 _FIGURES = (".svg", ".png", ".pdf", ".csv")
+_ON_THE_MACHINE = {"title", "dataset.root", "trunk.weights"}
 
 
 def write_page(name: str, fingerprint: str, store: Store, folder: Path, found: Answer | None = None) -> Path:
@@ -79,7 +86,6 @@ def gather(name: str, fingerprint: str, store: Store, found: Answer | None = Non
     `found` is its answer with the trainings, if that is known.
     """
     from reports.page.material import Material, MethodSource
-    from reproduce.outputs.rerun_commands import rerun_commands
 
     found = found or answer_of(MeasuredExperiment.from_store(store, fingerprint, trainings=True))
     measured, artifacts = found.of_experiment, store.artifacts
@@ -100,6 +106,61 @@ def gather(name: str, fingerprint: str, store: Store, found: Answer | None = Non
         sources={key: MethodSource(card.source, card.papers) for key, card in suite_cards(summary.methods).items()},
         made=drawn_line(f" from experiment {fingerprint} of the store"),
     )
+
+
+def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ...]:
+    """Return the commands that get the code, repeat the experiment, and draw its table and its page.
+
+    Unless the experiment is that of the suite's file, the commands contain a complete file, with all defaults, so that
+    it stays exact when defaults change.
+    """
+    from reports.page.material import Command
+
+    experiment, in_file, source = measured.summary.experiment, suite_experiment(name), name
+    commands = _code(measured)
+    if isinstance(in_file, str) or experiment.differences(in_file).keys() - _ON_THE_MACHINE:
+        # A panel becomes a separate file.
+        name = name.replace("/", "_")
+        source = f"{name}.yaml"
+        purpose = f"The suite has no file with these settings. Save them as {source}; this is the experiment as run"
+        commands[yaml_of(_without_empty(experiment))] = f"{purpose} (your own method cards are not included):"
+    commands |= _users_code(measured, experiment)
+    data, quoted_name = "" if experiment.dataset.name in EMBEDDED else " --data FOLDER", shlex.quote(name)
+    commands |= {
+        f"python -m reproduce run {shlex.quote(source)}{data}": "Run it; the store's trainings are kept:",
+        f"python -m reproduce table {quoted_name} --format csv": "Draw the table from the store:",
+        f"python -m reproduce report {quoted_name}": "Write this page from the store:",
+    }
+    return tuple(Command(text, purpose) for text, purpose in commands.items())
+
+
+def _code(measured: MeasuredExperiment) -> dict[str, str]:
+    """Return the checkout of the code, if all runs were made with one commit and no uncommitted changes."""
+    versions = {(run.provenance.commit, run.provenance.tree_dirty) for run in measured.records}
+    if len(versions) != 1:
+        return {}
+    ((commit, dirty),) = versions
+    if dirty or commit == "unknown":
+        return {}
+    return {f"git checkout {commit}": "Check out the code of the runs in a clone of the suite:"}
+
+
+def _users_code(measured: MeasuredExperiment, experiment: Experiment) -> dict[str, str]:
+    """Return the user's cards, classes and metrics that the commands need, as a text that is not run."""
+    cards = [method for method in experiment.methods if method.endswith(CARD_FILES)]
+    classes = [name for one in measured.trainings.values() for name in sources_of_training(one.spec)]
+    metrics = [name for name in experiment.metrics if SourceName.parse(name)]
+    needed = "\n".join(f"# {name}" for name in dict.fromkeys([*cards, *classes, *metrics]))
+    purpose = "The run used these files or modules of the user; copies of the files are in `sources` in the artifacts:"
+    return {needed: purpose} if classes or metrics else {}
+
+
+def _without_empty(experiment: Experiment) -> dict[str, Any]:
+    parsed = {name: SourceName.parse(name) for name in experiment.metrics}
+    # In files the names of metrics are without the hashes of their sources.
+    metrics = [str(replace(source, digest=None)) if source else name for name, source in parsed.items()]
+    settings = experiment.without_folder() | {"metrics": metrics}
+    return {key: value for key, value in settings.items() if value is not None and value not in ([], {})}
 
 
 def _loaded(paths: Mapping[str, Path]) -> tuple[dict[str, FigureData], list[str]]:

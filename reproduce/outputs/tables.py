@@ -16,7 +16,7 @@ from reports.tables.formats import WRITERS
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
-from reproduce.config.deviations import deviations
+from reproduce.config.experiment_file import deviations
 from reproduce.config.method_card import suite_cards
 from reproduce.errors import InputError, writing_to
 from reproduce.outputs.find_runs import find_experiments

@@ -17,8 +17,8 @@ from protocols.trunks.weights import TrunkError
 from protocols.users_code.kept import remember_kept_sources
 from protocols.users_code.sources import SourceError
 from reproduce.errors import WorkFailedError, as_input_errors
-from reproduce.run.job_outcomes import another_result
 from reproduce.run.open_data import OpenedData
+from reproduce.run.tasks import another_result
 from results.atomic_files import BAD_ZIP
 from results.records.artifacts import weights_path
 from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES, Provenance

@@ -24,8 +24,7 @@ from protocols.trunks.weights import TrunkError
 from protocols.users_code.sources import SourceError, words_of
 from reproduce import interrupts
 from reproduce.errors import InputError, WorkFailedError
-from reproduce.run.job_outcomes import put_outcome, stored_outcome
-from reproduce.run.tasks import EvaluateTask, Executor, Task, TaskResult, TrainTask
+from reproduce.run.tasks import EvaluateTask, Executor, Task, TaskResult, TrainTask, put_outcome, stored_outcome
 from results.records.artifacts import figure_data_path, weights_path
 from results.records.records import FoldResult, RunRecord
 from results.store.store import Store

@@ -11,8 +11,8 @@ from protocols.images.packing import Progress
 from protocols.trunks.frozen_features import with_features
 from protocols.trunks.trunk_registry import identified_trunk
 from reproduce.errors import InputError, as_input_errors
-from reproduce.monitoring.progress import Bars
 from reproduce.run.devices import use_gpu
+from reproduce.run.progress import Bars
 from reproduce.storage import StoragePaths
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import EMBEDDED, DataChoice

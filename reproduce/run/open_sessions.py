@@ -25,8 +25,8 @@ from protocols.trunks.weights import TrunkError
 from protocols.users_code.checks import try_metric
 from protocols.users_code.sources import UsersSource, hashed_name, known_sources, remember_sources
 from reproduce.errors import InputError
-from reproduce.monitoring.progress import Bars
 from reproduce.run.open_data import needs_folder
+from reproduce.run.progress import Bars
 from reproduce.run.session import Session, open_session
 from reproduce.storage import StoragePaths, existing_store
 from reproduce.terminal import say

@@ -17,14 +17,12 @@ from reports.tables.formats import WRITERS
 from reports.tables.result_table import table_of
 from reports.tables.table import Table, with_notes
 from reproduce import interrupts
-from reproduce.monitoring.progress import RunProgress
-from reproduce.monitoring.trackers import Tracking
 from reproduce.run.devices import prepare_process
 from reproduce.run.lab import MethodSearch, SharedLab
-from reproduce.run.result_files import link_latest, own_name
+from reproduce.run.progress import RunProgress, Tracking
 from reproduce.run.session import Session, data_of
 from reproduce.run.tasks import Executor
-from reproduce.storage import only_run_of
+from reproduce.storage import link_latest, only_run_of, own_name
 from reproduce.terminal import show_interim
 from results.answer.question import planned_question
 from results.answer.values import Answer

@@ -24,8 +24,8 @@ from protocols.trunks.trunk_registry import identified_trunk
 from reproduce.config.method_card import MethodCard
 from reproduce.config.open_method import load_card, load_variant, open_method
 from reproduce.errors import InputError, all_of, as_input_errors, did_you_mean
-from reproduce.monitoring.progress import Bars
 from reproduce.run.open_data import OpenedData, needs_folder
+from reproduce.run.progress import Bars
 from reproduce.storage import StoragePaths, open_store
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.spec.data_choice import DrawnSplit, samples_word

@@ -20,7 +20,7 @@ from reports.tables.differences import size_words
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
 from reports.tables.table import POINTS, Cell, cell_text, with_notes
-from reproduce.config.deviations import deviations
+from reproduce.config.experiment_file import deviations
 from results.answer.answer_question import answer_on
 from results.answer.values import Answer
 from results.atomic_files import write_atomically

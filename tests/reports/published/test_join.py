@@ -8,7 +8,7 @@ from scipy import stats
 from reports.published.join import join, published_layout
 from reports.tables.formats import to_markdown
 from reports.tables.result_table import table_of
-from reproduce.config.deviations import suite_experiment
+from reproduce.config.experiment_file import suite_experiment
 from results.findings.experiment import answer_of
 from results.published.tables import PublishedColumn, published_table
 from tests.support.published_world import MLRC, NOT_FILLED, PAPER, changed, experiment, runs_of, single_runs

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from reproduce.commands.plan import show_plan
-from reproduce.run.forecast import MethodPlan
+from reproduce.commands.plan import MethodPlan, show_plan
 from reproduce.storage import open_store, storage_paths
 from results.wording import in_words
 from tests.support.command_line import TINY, ask, environment, refused

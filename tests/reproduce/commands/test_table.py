@@ -11,11 +11,9 @@ import pytest
 from rich.console import Console
 
 from reports.tables.formats import WRITERS
-from reproduce.config import deviations as deviations_module
 from reproduce.config import experiment_file as experiments
 from reproduce.config import strict_yaml as reading
-from reproduce.config.deviations import deviations
-from reproduce.config.experiment_file import experiment_names, load_experiments
+from reproduce.config.experiment_file import deviations, experiment_names, load_experiments
 from reproduce.outputs.tables import KINDS
 from reproduce.terminal import show_answer
 from results.findings.experiment import answer_of
@@ -54,7 +52,7 @@ def own_files(tmp_path, monkeypatch):
     folder = tmp_path / "experiments"
     folder.mkdir()
     (folder / "proxy_isa_table1.yaml").write_text(json.dumps(SETTINGS))
-    for module in (reading, experiments, deviations_module):
+    for module in (reading, experiments):
         monkeypatch.setattr(module, "EXPERIMENTS", folder)
     return load_experiments("proxy_isa_table1", {})
 

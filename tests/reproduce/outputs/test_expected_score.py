@@ -2,7 +2,7 @@
 
 import pytest
 
-from reproduce.outputs.expected_score import expected_score
+from reproduce.outputs.export_models import expected_score
 from reproduce.outputs.find_runs import find_runs
 from results.answer.answer_question import answer_on
 from results.findings.experiment import answer_of

@@ -1,7 +1,7 @@
 """The commands on a page that run its experiment again."""
 
 from reproduce.config.strict_yaml import read_yaml
-from reproduce.outputs.rerun_commands import rerun_commands
+from reproduce.outputs.page import rerun_commands
 from results.spec.experiment_spec import Experiment
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.experiment_files import load_experiment

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from reproduce.outputs.page import write_page
-from reproduce.run.result_files import latest_name, link_latest, own_name
-from reproduce.storage import open_store, storage_paths
+from reproduce.storage import latest_name, link_latest, open_store, own_name, storage_paths
 from results.store.store import Store
 from tests.support.sample_records import put_experiment, some_run, some_summary
 

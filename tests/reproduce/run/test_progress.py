@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from protocols.jobs import TrainJob
-from reproduce.monitoring.progress import Bars, RunProgress
+from reproduce.run.progress import Bars, RunProgress
 from tests.support.sample_records import evaluation_of, some_result, some_run
 from tests.support.small_setup import TRIPLET, small_setup
 

@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from protocols.jobs import TrainJob
-from reproduce.monitoring.trackers import Tracking
 from reproduce.outputs.find_runs import find_runs
+from reproduce.run.progress import Tracking
 from results.spec.training_spec import MethodSpec
 from results.store.store import Store
 from tests.support.command_line import ask, refused

@@ -1,1 +1,0 @@
-"""Shows the progress of a run: bars, lines in a log, the time left."""
