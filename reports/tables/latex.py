@@ -9,16 +9,17 @@ _SIGNS = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
     **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"},
     **{"±": r"$\pm$", "×": r"$\times$", "−": r"$-$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\to$", "√": r"$\surd$"},
-    **{"†": r"\dag{}", "‡": r"\ddag{}", "§": r"\S{}", "[": "{[}", "]": "{]}", "*": "{*}"},
+    **{"“": "``", "”": "''", "†": r"\dag{}", "‡": r"\ddag{}", "§": r"\S{}", "[": "{[}", "]": "{]}", "*": "{*}"},
 }
 
 
 def escape_latex(text: str) -> str:
-    """Write plain text for LaTeX. Words in backticks are set in typewriter.
+    """Write plain text for LaTeX. Words in backticks are set in typewriter, words in quotation marks get LaTeX's own.
 
     Letters with accents stay as they are; fonts for other scripts are the business of the document.
     """
     parts = re.split(r"`([^`]+)`", " ".join(text.split()))
+    parts = [part if index % 2 else re.sub('"([^"]*)"', r"“\1”", part) for index, part in enumerate(parts)]
     escaped = ["".join(_SIGNS.get(sign, sign) for sign in part) for part in parts]
     return "".join(rf"\texttt{{{part}}}" if index % 2 else part for index, part in enumerate(escaped))
 

@@ -140,10 +140,10 @@ def test_latex_documents_compile(tmp_path):
 
 
 def test_latex_leaves_letters_as_they_are_and_sets_signs():
-    text = 'Größe λ "a" `a_b` 5 % ± × − [1] ~ *'
-    assert escape_latex(text) == (
-        r"Größe λ \textquotedbl{}a\textquotedbl{} \texttt{a\_b} 5 \% $\pm$ $\times$ $-$ {[}1{]} \textasciitilde{} {*}"
-    )
+    text = "Größe λ `a_b` 5 % ± × − [1] ~ *"
+    assert escape_latex(text) == (r"Größe λ \texttt{a\_b} 5 \% $\pm$ $\times$ $-$ {[}1{]} \textasciitilde{} {*}")
+    quoted = r"``a b'' 5\textquotedbl{} \texttt{\textquotedbl{}c\textquotedbl{}}"
+    assert escape_latex('"a b" 5" `"c"`') == quoted, "quotation marks of a sentence need no fontenc"
     assert escape_latex("a\n\nb  c") == "a b c"
 
 
