@@ -29,7 +29,7 @@ def is_whole(folder: Path) -> bool:
 
 
 def remember_kept_sources(artifacts: Path, names: Iterable[str]) -> None:
-    """Remember the kept copies of the files that names with hashes mean. Sources without a copy are left out.
+    """Remember where the kept copies of files are, by names with hashes. Sources without a copy are left out.
 
     A module is imported from where it is installed, as long as its files there are still those of the copy.
     """

@@ -62,7 +62,7 @@ class ComparedCell:
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """A published row. label: as published, with trunk, dimensions and setting where labels would be equal."""
+    """A published row. label: as published; where two would be equal, with trunk, dimensions and setting."""
 
     label: str
     published: PublishedRow

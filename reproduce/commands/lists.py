@@ -78,13 +78,14 @@ def status(store: StoreAt = STORE) -> None:
     """List the contents of the store: experiments, trainings, test evaluations, failures."""
     from reproduce.storage import opened_store
     from results.store.versions import versions
+    from results.wording import counted
 
     console, opened = output_console(), opened_store(store)
     starts, failures = opened.starts(), opened.table("failures")
     say(
         console,
-        f"{opened.url}: {len(starts)} experiment(s), {opened.count('trainings')} training(s), "
-        f"{opened.count('runs')} test evaluation(s), {len(failures)} failure(s)",
+        f"{opened.url}: {counted(len(starts), 'experiment')}, {counted(opened.count('trainings'), 'training')}, "
+        f"{counted(opened.count('runs'), 'test evaluation')}, {counted(len(failures), 'failure')}",
     )
     if starts:
         columns = ("experiment", "identity", "methods", "searches x trials", "last started", "runs")

@@ -35,6 +35,7 @@ def check(
     from reproduce.outputs.store_files import check_files, missing_checkpoints
     from reproduce.run.progress import Bars
     from results.store.check import check_records
+    from results.wording import counted
 
     opened, console = opened_store(store, artifacts), output_console()
     with Bars(console) as bars:
@@ -48,7 +49,7 @@ def check(
     counts = Counter(finding.kind for finding in findings)
     checked = "checkpoints were not checked" if records_only else "all files were read"
     found = f"{counts['damaged']} damaged, {counts['missing']} missing, {counts['foreign']} foreign"
-    say(console, f"{records.rows} row(s) read, {checked}: {found}")
+    say(console, f"{counted(records.rows, 'row')} read, {checked}: {found}")
     if counts["damaged"] or counts["missing"]:
         raise typer.Exit(1)
 
@@ -79,7 +80,8 @@ def import_from(
     If the two have different results under one fingerprint, all of these are named, and nothing is added.
     """
     from reproduce.outputs.store_files import import_store
+    from results.wording import counted
 
     where = storage_paths(store, artifacts)
-    added = ", ".join(f"{number} {kind}" for kind, number in import_store(file, where).items())
+    added = ", ".join(counted(number, kind.removesuffix("s")) for kind, number in import_store(file, where).items())
     say(output_console(), f"added to {where.store}: {added}")

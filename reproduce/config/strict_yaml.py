@@ -122,7 +122,7 @@ def _described(error: Any, model: type[BaseModel] | None) -> str:
 
 
 def _keys(model: type[BaseModel] | None, kind: str | None = None) -> set[str]:
-    """Return the keys that a file of a model can have, or those of one kind of its parts."""
+    """Return the keys that a YAML file of a pydantic model can have, or those of one kind of its parts."""
     schema = {} if model is None else model.model_json_schema()
     parts = {"": schema, **schema.get("$defs", {})}
     return {key for name, part in parts.items() if kind in (None, name) for key in part.get("properties", ())}

@@ -18,6 +18,7 @@ from results.records.artifacts import figure_data_path, last_epoch_path, weights
 from results.store.check import CheckedRecords, StoreFault, check_records
 from results.store.database import Database
 from results.store.exchange import add_rows, conflicts
+from results.wording import counted
 
 STORE, ARTIFACTS = "store.sqlite", "artifacts"
 SOURCES, FIGURE_DATA, DATASETS = "sources", "figure_data", "datasets"
@@ -81,8 +82,8 @@ def _checked(source: Database, artifacts: Path) -> CheckedRecords:
     findings += [finding for finding in check_files(checked, artifacts) if finding.kind == "damaged"]
     if findings:
         raise InputError(
-            f"{source.file}: {len(findings)} damaged or missing row(s) or file(s), so nothing was written; the first "
-            f"is {findings[0].name}: {findings[0].reason}; `reproduce store check` lists all"
+            f"{source.file}: {counted(len(findings), 'fault')}, so nothing was written; the first is "
+            f"{findings[0].name}: {findings[0].reason}; `reproduce store check` lists all"
         )
     return checked
 
@@ -105,8 +106,8 @@ def merge_stores(into: StoragePaths, other: StoragePaths) -> dict[str, int]:
     target = open_store(into).database
     if different := conflicts(target, source):
         raise InputError(
-            f"{len(different)} conflict(s), so nothing was imported; import into a store of its own with --store PATH; "
-            f"the two have different outcomes in {'; '.join(different)}"
+            f"{counted(len(different), 'conflict')}, so nothing was imported; import into a store of its own with "
+            f"--store PATH; the two have different outcomes in {'; '.join(different)}"
         )
     new = [name for name in files_of(checked, _files_below(other.artifacts)) if not (into.artifacts / name).exists()]
     for name in new:

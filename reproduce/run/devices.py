@@ -21,7 +21,7 @@ from protocols.machine.processes import GPU_THREADS, set_variables, socket_folde
 from reproduce.errors import InputError
 from results.records.provenance import granted_cores
 from results.spec.mlrc_constants import FOLDS
-from results.wording import first_line
+from results.wording import counted, first_line
 
 LARGEST_BLOCK = 2**30
 """Largest block in bytes that is kept; larger ones go back to the system at once."""
@@ -71,7 +71,8 @@ def check_device(device: str) -> str:
     if kind not in counts:
         raise InputError(f"device {device!r}: this suite trains only on cpu and cuda")
     if (torch_device.index or 0) >= counts[kind]:
-        raise InputError(f"there is no device {device!r}: {counts[kind]} {kind} device(s) found; use --device cpu")
+        found = counted(counts[kind], f"{kind} device")
+        raise InputError(f"there is no device {device!r}: {found} found; use --device cpu")
     return device
 
 

@@ -25,7 +25,7 @@ from protocols.trunks.weights import WEIGHTS_VARIABLE
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.run.devices import full_gpu, is_full, prepare_process
 from reproduce.run.tasks import Task, TaskResult, WorkerDiedError, is_foreign, run_task
-from results.wording import first_line
+from results.wording import counted, first_line
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _REACH_SECONDS = 10
@@ -147,7 +147,7 @@ def room_in(nodes: Sequence[dict[str, Any]], device: str, workers: int | None, c
         return Room("cuda", min(wanted, at_most), sharing, GPU_THREADS)
     by_cores = sum(int(each.get("CPU", 0)) // cpu_threads for each in amounts)
     if device == "cuda" or not by_cores:
-        needs = f"{GPU_THREADS} cores and a GPU" if device == "cuda" else f"{cpu_threads} core(s)"
+        needs = f"{GPU_THREADS} cores and a GPU" if device == "cuda" else counted(cpu_threads, "core")
         raise InputError(f"--ray: no node of the cluster has {needs} for a training on {device.replace('auto', 'cpu')}")
     return Room("cpu", workers or by_cores, 0, cpu_threads)
 

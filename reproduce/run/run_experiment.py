@@ -175,7 +175,7 @@ def _say_start(session: Session, executor: Executor, console: Console) -> None:
         console.print(note, highlight=False, markup=False)
     threads = threads_per_training(executor.device)
     console.print(
-        f"device {executor.device}, {executor.workers} training(s) at a time, {threads} thread(s) "
+        f"device {executor.device}, {counted(executor.workers, 'training')} at a time, {counted(threads, 'thread')} "
         f"each; store {session.paths.store}",
         highlight=False,
     )

@@ -189,7 +189,7 @@ def stored_outcome(store: Store, job: Job) -> Outcome | None:
 
 
 def put_outcome(store: Store, called: str, job: Job, result: TaskResult) -> Outcome:
-    """Store what an executor made of a job, which messages call `called`."""
+    """Store the result of a job and return its outcome. Messages name the job by `called`."""
     if not isinstance(result, Trained):
         store.put_run(result)
         return result

@@ -43,9 +43,9 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
     unit = "run" if budget.unit == "run" else "search"
     given = f"{counted(budget.units, unit)} of each of {budget.methods} methods"
     if budget.deviation is None:
-        more = "" if budget.units > 1 else f" 3 {plural(unit)} of each would say."
+        more = "" if budget.units > 1 else f"; 3 {plural(unit)} of each would say"
         text = f"Which differences {given} can show is not known."
-        return Finding("limit", text, "comparison", f"How far {plural(unit)} of this kind vary is not known.{more}")
+        return Finding("limit", text, "comparison", f"It depends on how far {plural(unit)} of this kind vary{more}.")
     if budget.smallest is None:
         text = f"{capitalized(given)} can show no difference."
     else:
@@ -54,7 +54,8 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
     detail = []
     if budget.smallest is not None:
         power = power_words(question.compare)
-        detail.append(f"{given} show larger ones in {question.score_name} with a probability of {power}.")
+        verb = "shows" if budget.units == 1 else "show"
+        detail.append(f"{given} {verb} larger ones in {question.score_name} with a probability of {power}.")
     if budget.one_more is not None and (budget.smallest is None or budget.one_more < budget.smallest):
         detail.append(f"One {unit} more of each would show {100 * budget.one_more:.1f} points.")
     needed = f"more than {MOST_UNITS:,} {plural(unit)}" if budget.needed is None else counted(budget.needed, unit)

@@ -27,8 +27,8 @@ def class_half_widths(
     """Return half widths of the 95 % intervals of scores over the test classes, or of differences of two of them.
 
     The classes are drawn with replacement, 2,000 times with a fixed seed. As in the test, a score is the mean over all
-    their queries. The deviation of the draws is brought to all classes but one and multiplied by Student's t: with 8
-    classes this covers 89 to 95 % in simulations, and quantiles of the draws 84 to 89 %.
+    their queries. The deviation of the draws is multiplied by sqrt(c / (c - 1)) and by Student's t with c - 1 degrees
+    of freedom. With 8 classes this covers 89 to 95 % in simulations; quantiles of the draws cover 84 to 89 %.
 
     Args:
         queries: Number of queries of each class, (c,). Classes without one count for nothing.

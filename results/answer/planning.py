@@ -29,7 +29,7 @@ class Detectable:
     Attributes:
         unit: What the methods are compared by.
         units: Searches of each method, or runs if nothing is searched.
-        deviation: Standard deviation from unit to unit; None if it is not known, as are the next three.
+        deviation: Standard deviation from unit to unit; None if it is not known, and then the next three are None too.
         smallest: Smallest true difference that is called better with a probability of 80 %; None if there is no test.
         one_more: The same with one unit more of each method.
         needed: Units of each method for `wanted`; also None if more than `MOST_UNITS`.

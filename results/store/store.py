@@ -140,7 +140,7 @@ class Store:
         self.database.put("experiments", replace=True, **row, content=summary.model_dump_json())
 
     def enlist(self, experiment: str, method: str, run: RunRecord, study: str | None = None) -> None:
-        """Store that a run, which `put_run` has stored, is one of an experiment's reproductions.
+        """Record that a run, stored by `put_run`, is one of an experiment's reproductions.
 
         Args:
             experiment: The experiment's fingerprint.
@@ -197,7 +197,7 @@ class Store:
         ]
 
     def state_of(self, experiment: str) -> str:
-        """Return a hash of all that there is of an experiment; it is equal as long as nothing is added or changed."""
+        """Return a hash of everything stored of an experiment. It is the same until something is added or changed."""
         rows = [[*row] for query in _STATE for row in self.database.rows(query, experiment)]
         runs = self.database.rows("SELECT run_fingerprint FROM experiment_runs WHERE experiment = ?", experiment)
         files = [figure_data_path(self.artifacts, name) for (name,) in sorted(map(tuple, runs))]

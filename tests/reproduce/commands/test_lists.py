@@ -28,7 +28,7 @@ def test_status_has_experiments_trainings_and_the_last_failures(say, tmp_path, s
     for number in range(7):
         store.put_failure("f" * 32, f"reason {number}")
     lines = say("status").out.splitlines()
-    assert lines[0] == ("runs/store.sqlite: 2 experiment(s), 2 training(s), 0 test evaluation(s), 7 failure(s)")
+    assert lines[0] == ("runs/store.sqlite: 2 experiments, 2 trainings, 0 test evaluations, 7 failures")
     assert [cells(line)[:4] for line in lines if "│ some" in line] == [
         ["some", "cdcdcdcdcdcd", "triplet", "1 x 9"],
         ["some", "abababababab", "triplet, contrastive", "1 x 7"],

@@ -126,7 +126,7 @@ def test_conflicts_are_named_in_one_line(runs, say):
     forge_a_run(runs / "store.sqlite", class_scores=None)
     answer = say("import", "paper.zip")
     assert answer.code == 2
-    assert "error: 1 conflict(s), so nothing was imported; " in answer.err
+    assert "error: 1 conflict, so nothing was imported; " in answer.err
     assert answer.err.endswith(" of runs\n")
     for arguments in (["check", "--store", "none"], ["export", "p.zip", "--store", "none"]):
         assert "there is no store yet" in say(*arguments).err

@@ -220,4 +220,4 @@ def test_a_loss_and_a_metric_from_files_make_the_same_table_on_a_cluster(head, t
         tables.append((tmp_path / store / "tables" / "mine.csv").read_text())
     assert "users_own" in tables[0]
     assert tables[0] == tables[1]
-    assert "2 training(s) at a time" in answer.out
+    assert "2 trainings at a time" in answer.out
