@@ -138,15 +138,15 @@ def with_assumed_search(
         run_variances: Variances over these runs; 0 for a method whose runs are all equal.
         runs: Numbers of runs of each method.
         search: The assumed deviation of each method; 0 for a method that was not searched.
-        degrees: Degrees of freedom of the assumed deviation. Those of a pair are Satterthwaite's.
+        degrees: Degrees of freedom of the assumed deviation. Those of a pair are Satterthwaite's. The variance of a
+            single run is that of rounding, which is known and takes none.
     """
     first, second = pairs_of(means.shape[-1])
     of_runs = run_variances / runs
     assumed = (search**2)[..., first] + (search**2)[..., second]
     error = assumed + of_runs[..., first] + of_runs[..., second]
-    spread = assumed**2 / degrees + sum(
-        of_runs[..., side] ** 2 / np.maximum(runs[..., side] - 1, 1) for side in (first, second)
-    )
+    of_variances = np.where(runs > 1, of_runs**2 / np.maximum(runs - 1, 1), 0)
+    spread = assumed**2 / degrees + of_variances[..., first] + of_variances[..., second]
     satterthwaite = error**2 / np.where(spread > 0, spread, 1)
     return PairDifferences(means[..., first] - means[..., second], np.sqrt(error), satterthwaite)
 

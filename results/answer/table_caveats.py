@@ -79,21 +79,29 @@ def _single(found: Answer) -> Iterator[Finding]:
     unit = "search" if found.question.unit == "search" else "run"
     whom = listed(names) if len(names) <= 8 else f"{len(names)} methods"
     text = f"One {unit} each, so there is no verdict about {whom}."
-    untested = [pair for pair in found.shown_pairs if pair.untested and pair.difference]
     detail = f"Three {plural(unit)} of each would give one."
-    if untested and found.question.unit != "search":
-        level = SHARE_OF_BETTER * found.question.alpha / family(found.question.compare, len(found.question.compared))
-        largest = max(untested, key=lambda pair: abs(pair.difference))
-        cases = []
-        for pair in dict.fromkeys([untested[0], largest]):
-            limit = break_even(np.array(pair.difference), np.array(0.0), np.array(MOST_DEGREES), level)
-            cases.append(f"{_ahead(found, pair)} below {_down(100 * float(limit))} points")
-        deviation = _down(100 * float(limit))
+    limits = _largest_deviations(found) if found.question.unit != "search" else {}
+    if limits:
+        largest = max(limits, key=lambda pair: limits[pair])
+        named = dict.fromkeys([next(iter(limits)), largest])
+        cases = joined([f"{_ahead(found, pair)} below {_down(limits[pair])} points" for pair in named])
         detail = (
             f"If you know by how much searches of one method vary (their standard deviation), --assume-deviation gives "
-            f"verdicts: {joined(cases)}, as with --assume-deviation {deviation}. {detail}{in_records(found)}"
+            f"verdicts: {cases}, as with --assume-deviation {_down(limits[largest])}. {detail}{in_records(found)}"
         )
     yield Finding("limit", text, "comparison", detail)
+
+
+def _largest_deviations(found: Answer) -> dict[Pair, float]:
+    """In points, how much searches may vary for a claim about two single runs; without pairs that can have none."""
+    level = SHARE_OF_BETTER * found.question.alpha / family(found.question.compare, len(found.question.compared))
+    rounding = np.array(found.question.step / np.sqrt(6))  # The error of a difference of two rounded scores.
+    limits = {
+        pair: 100 * float(break_even(np.array(pair.difference), rounding, np.array(MOST_DEGREES), level))
+        for pair in found.shown_pairs
+        if len(found.values[pair.a].units) == len(found.values[pair.b].units) == 1
+    }
+    return {pair: limit for pair, limit in limits.items() if limit > 0}
 
 
 def _down(number: float) -> str:

@@ -170,6 +170,16 @@ def test_the_deviation_that_is_named_is_the_largest_that_gives_a_verdict():
     assert claims(1.1) == set()
 
 
+def test_the_deviation_that_is_named_counts_the_rounding_of_scores():
+    table = pd.DataFrame({"method": ["A", "B"], "P@1": [72, 71]})
+    (named,) = [text for text in texts(only(audit(table))) if "--assume-deviation" in text]
+    limit = float(named.partition("as with --assume-deviation ")[2].partition(". Three")[0])
+    for points, claims in ((limit, {("A", "B")}), (limit / 10, {("A", "B")}), (1.5 * limit, set())):
+        assert only(audit(table, assumed=SearchDeviation(points / 100, 40, given=True))).claims == claims
+    equal = texts(only(audit(table.assign(**{"P@1": [71, 71]}))))
+    assert "One run each, so there is no verdict about A and B. Three runs of each would give one." in equal
+
+
 def test_methods_of_one_run_are_named_beside_others():
     found = only(audit(table_of(RUNS + "C,1,71.0\n")))
     assert found.pair("A", "C").untested == "single runs"
