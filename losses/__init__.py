@@ -19,12 +19,7 @@ from .mean_field import MeanFieldClassWiseMultiSimilarityLoss, MeanFieldContrast
 from .memory_queue import MemoryQueue
 from .memvir import MemVirLoss
 from .nir import NIRLoss
-from .pair_losses import (
-    CosineContrastiveLoss,
-    MultiSimilarityMiner,
-    NTXentLoss,
-    SignalToNoiseRatioContrastiveLoss,
-)
+from .pair_losses import CosineContrastiveLoss, MultiSimilarityMiner, NTXentLoss, SignalToNoiseRatioContrastiveLoss
 from .plugin import Clock, Needs, TrainingContext, TrainingPlugin, version_of
 from .potential_field import PotentialFieldLoss
 from .proxy_anchor import ProxyAnchorLoss

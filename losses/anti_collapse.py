@@ -9,10 +9,9 @@ from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 from torch.nn.functional import normalize, one_hot
 
-from .checks import FullPrecisionForward, checked_labels, require_one_of
+from .base import FullPrecisionForward, already_reduced, checked_labels, of_classes, require_one_of
+from .plugin import PluginWrapper, require_proxies
 from .proxy_anchor import ProxyAnchorLoss, log_one_plus_sum
-from .sub_losses import already_reduced, of_classes
-from .wrapper import PluginWrapper, require_proxies
 
 AntiCollapseForm = Literal["batch_proxy", "all_proxy", "pair"]
 RateRatio = Literal["code", "textbook"]

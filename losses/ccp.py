@@ -11,12 +11,10 @@ from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricL
 from pytorch_metric_learning.reducers import AvgNonZeroReducer, MultipleReducers
 from torch import Tensor, nn
 
-from .checks import FullPrecisionForward, checked_labels
+from .base import FullPrecisionForward, already_reduced, checked_labels
 from .k_center import greedy_k_center
 from .pair_losses import COPY, BatchSumReducer, EuclideanDistance
-from .plugin import Clock, Needs, TrainingContext, warn_without_hooks
-from .sub_losses import already_reduced
-from .wrapper import PluginWrapper, require_references
+from .plugin import Clock, Needs, PluginWrapper, TrainingContext, require_references, warn_without_hooks
 
 _RISE = 1e-5  # a validation score must rise by more than this, as in the authors' code
 _SLACK = 0.01  # far above the rounding error of a distance; a proxy too many changes nothing
@@ -120,8 +118,7 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     themselves are not reset. `indices_tuple` chooses pairs or triplets within the batch.
 
     All state is in buffers; `bind` gives `previous_weights` and `best_weights` the size of the trunk. `bind` on a loss
-    with loaded state keeps that state. The best score stays in float64 if the loss is moved to another dtype. Every
-    hook is also called on the base loss.
+    with loaded state keeps that state. Every hook is also called on the base loss.
 
     A card may name the base loss: `c1` (dot products, sum over pairs / B; `margin` 0.5), `c2`
     (Euclidean, mean over active pairs; `pos_margin` 0, `neg_margin` 0.3841), `ms` (multi-similarity without miner;
@@ -160,7 +157,7 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
     best_proxies: Tensor
     best_weights: Tensor
     previous_weights: Tensor
-    bits_of_best_score: Tensor
+    best_score: Tensor
     instance: Tensor
     stale: Tensor
     started: Tensor
@@ -189,8 +186,7 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
         self.register_buffer("best_proxies", torch.zeros_like(self.proxies.data))
         self.register_buffer("best_weights", torch.zeros(0))
         self.register_buffer("previous_weights", torch.zeros(0))
-        # As an integer, which `half()` leaves alone: a rounded score would make an equal one look like a rise.
-        self.register_buffer("bits_of_best_score", torch.tensor(-torch.inf, dtype=torch.float64).view(torch.int64))
+        self.register_buffer("best_score", torch.tensor(-torch.inf, dtype=torch.float64))
         self.register_buffer("instance", torch.tensor(0))
         self.register_buffer("stale", torch.tensor(0))
         self.register_buffer("started", torch.tensor(False))
@@ -214,11 +210,6 @@ class CCPLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):
             proxies, proxy_labels = proxies[near], proxy_labels[near]
         listed: Tensor = self.base_loss(samples, labels, None, ball(proxies), proxy_labels)
         return listed
-
-    @property
-    def best_score(self) -> Tensor:
-        """The best score of the current problem in float64, which a change in place changes in the buffer."""
-        return self.bits_of_best_score.view(torch.float64)
 
     def strength(self) -> float:
         """The coefficient of the proximal term in the current problem."""

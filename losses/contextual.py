@@ -8,10 +8,9 @@ from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from .checks import ByCosine, checked_labels, require_similarity
+from .base import ByCosine, already_reduced, checked_labels, elements, require_similarity
 from .pair_losses import mean_margin_violations
 from .plugin import TrainingPlugin
-from .sub_losses import already_reduced, elements
 
 _SLOPE = 10.0
 """Of the steps, for the gradient: the authors' value."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from .checks import require_one_of
+from .base import require_one_of
 
 Condition = Literal["dense", "start", "mid", "end"]
 
@@ -170,7 +170,7 @@ class CouplingFlow(nn.Module):
                 depth,
                 width,
                 clamp,
-                _permutation(k, dim),
+                torch.from_numpy(np.random.RandomState(k).permutation(dim)),
             )
             for k in range(n_blocks)
         )
@@ -193,7 +193,3 @@ class CouplingFlow(nn.Module):
             z, log_det = block.inverse(z, condition)
             total = total + log_det
         return z, total
-
-
-def _permutation(block: int, dim: int) -> Tensor:
-    return torch.from_numpy(np.random.RandomState(block).permutation(dim))

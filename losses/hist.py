@@ -8,9 +8,8 @@ from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .checks import ProxyLoss, at_least_float32, checked_labels
+from .base import ProxyLoss, at_least_float32, checked_labels, of_samples
 from .plugin import Needs
-from .sub_losses import of_samples
 
 
 class HISTLoss(ProxyLoss):
@@ -105,12 +104,10 @@ class HISTLoss(ProxyLoss):
         dtype = self.network.first.weight.dtype
         logits = self.network(embeddings.to(dtype), self.hypergraph(distances, labels).to(dtype))
         network = functional.cross_entropy(logits.to(embeddings.dtype), labels, reduction="none")
-        sub_losses = {
+        return {
             "distribution_loss": of_samples(distribution, labels, indices_tuple),
             "network_loss": of_samples(self.lam * network, labels, indices_tuple),
         }
-        self.add_weight_regularization_to_loss_dict(sub_losses, self.proxies)
-        return sub_losses
 
     def class_distances(self, embeddings: Tensor) -> Tensor:
         """D (B, C) of embeddings (B, d) of any norm."""
@@ -127,10 +124,6 @@ class HISTLoss(ProxyLoss):
     def get_logits(self, embeddings: Tensor) -> Tensor:
         """Logits (B, C) of the distributions, `-tau D`."""
         return -self.tau * self.class_distances(at_least_float32(embeddings))
-
-    def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
-        """Normal with variance 2/C."""
-        return c_f.TorchInitWrapper(nn.init.kaiming_normal_, mode="fan_out")
 
 
 class _HypergraphNetwork(nn.Module):

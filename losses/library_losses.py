@@ -7,7 +7,7 @@ from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning.distances import CosineSimilarity
 from torch import Tensor
 
-from .checks import FullPrecisionForward
+from .base import FullPrecisionForward
 
 _LARGEST_COSINE = 1 - 1e-7  # from pytorch-metric-learning 0.9.86, MLRC's release; acos is infinitely steep at 1
 

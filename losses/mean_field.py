@@ -4,11 +4,10 @@ from typing import Any, Literal
 
 import torch
 from pytorch_metric_learning.utils import common_functions as c_f
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from .checks import ProxyLoss, checked_labels, require_one_of
-from .sub_losses import already_reduced, of_samples
+from .base import ProxyLoss, already_reduced, checked_labels, of_samples, require_one_of
 
 Averaging = Literal["samples", "classes"]
 
@@ -26,11 +25,15 @@ class _MeanField(ProxyLoss):
         if power < 1 or reg_weight < 0:
             raise ValueError(f"power must be at least 1 and reg_weight at least 0, got {power} and {reg_weight}")
 
+    def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
+        """Normal with variance 1."""
+        return c_f.TorchInitWrapper(nn.init.normal_)
+
     def repulsion(self, similarity: Tensor) -> Tensor:
         """What two mean fields of this similarity add to the regulariser before the power, elementwise."""
         raise NotImplementedError
 
-    def _with_regularizers(self, terms: dict[str, Any], dtype: torch.dtype) -> dict[str, Any]:
+    def _with_regularizer(self, terms: dict[str, Any], dtype: torch.dtype) -> dict[str, Any]:
         if self.reg_weight:
             proxies = self.proxies.to(dtype)
             apart = self.repulsion(self.distance(proxies, proxies)).pow(self.power)
@@ -38,7 +41,6 @@ class _MeanField(ProxyLoss):
             terms |= already_reduced(
                 reg_loss=self.reg_weight / self.num_classes * torch.where(others, apart, 0.0).sum()
             )
-        self.add_weight_regularization_to_loss_dict(terms, self.proxies)
         return terms
 
 
@@ -101,7 +103,7 @@ class MeanFieldContrastiveLoss(_MeanField):
         if self.averaging == "classes":
             sizes = own_class.sum(0)
             losses = losses * len(labels) / ((sizes > 0).sum() * sizes[labels])
-        return self._with_regularizers({"loss": of_samples(losses, labels, indices_tuple)}, embeddings.dtype)
+        return self._with_regularizer({"loss": of_samples(losses, labels, indices_tuple)}, embeddings.dtype)
 
     def repulsion(self, similarity: Tensor) -> Tensor:
         """`[neg_margin - (1 - s)]_+`."""
@@ -177,7 +179,7 @@ class MeanFieldClassWiseMultiSimilarityLoss(_MeanField):
             pos_loss=_log_one_plus(positive).sum() / (self.alpha * len(classes)),
             neg_loss=(pairs + 2 * outside) / (2 * self.beta * len(classes)),
         )
-        return self._with_regularizers(terms, embeddings.dtype)
+        return self._with_regularizer(terms, embeddings.dtype)
 
     def repulsion(self, similarity: Tensor) -> Tensor:
         """`1/beta log(1 + exp(beta (S - base)))`."""

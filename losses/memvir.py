@@ -11,12 +11,10 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from .checks import FullPrecisionForward, checked_labels
-from .plugin import Clock
+from .base import FullPrecisionForward, already_reduced, checked_labels
+from .plugin import Clock, PluginWrapper, require_proxies
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
-from .sub_losses import already_reduced
-from .wrapper import PluginWrapper, require_proxies
 
 
 class MemVirLoss(FullPrecisionForward, PluginWrapper, BaseMetricLossFunction):

@@ -14,14 +14,12 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from .checks import FullPrecisionForward, checked_labels, require_one_of
+from .base import FullPrecisionForward, already_reduced, checked_labels, require_one_of
 from .coupling_flow import Condition, CouplingFlow
-from .plugin import Clock, Needs, TrainingPlugin
+from .plugin import Clock, Needs, PluginWrapper, TrainingPlugin, require_proxies
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_nca import ProxyNCALoss
 from .soft_triple import SoftTripleLoss
-from .sub_losses import already_reduced
-from .wrapper import PluginWrapper, require_proxies
 
 Preset = Literal["paper", "code"]
 Sigma = Literal["exp", "softplus"]

@@ -11,14 +11,7 @@ from pytorch_metric_learning.utils import common_functions as c_f
 from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 
-from .checks import (
-    ByCosine,
-    FullPrecisionForward,
-    at_least_float32,
-    float32_sum,
-    require_similarity,
-    without_autocast,
-)
+from .base import ByCosine, FullPrecisionForward, at_least_float32, float32_sum, require_similarity, without_autocast
 
 COPY = 1e-5  # from the authors' code of XBM: a positive pair with a cosine of 1 - COPY or more is a sample and its copy
 _FLOOR = 1e-20

@@ -4,11 +4,10 @@ from typing import Any, Literal
 
 import torch
 from pytorch_metric_learning.utils import common_functions as c_f
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import normalize
 
-from .checks import ProxyLoss, checked_labels, require_one_of
-from .sub_losses import already_reduced
+from .base import ProxyLoss, already_reduced, checked_labels, require_one_of
 
 FieldReduction = Literal["sum", "mean"]
 
@@ -111,10 +110,6 @@ class PotentialFieldLoss(ProxyLoss):
         super().__init__(num_classes, embedding_size, **kwargs)
         self.alpha, self.delta, self.reduction = alpha, delta, reduction
 
-    def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
-        """Normal with variance 2/(C M), the start of Proxy-Anchor's proxies."""
-        return c_f.TorchInitWrapper(nn.init.kaiming_normal_, mode="fan_out")
-
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-loss `loss`, already reduced, for embeddings (B, d) and labels (B,)."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
@@ -126,6 +121,4 @@ class PotentialFieldLoss(ProxyLoss):
         )
         pairs = len(points) * (len(points) - 1) / 2
         value = value / pairs if self.reduction == "mean" else 2 * value
-        terms = already_reduced(loss=value.to(embeddings.dtype))
-        self.add_weight_regularization_to_loss_dict(terms, self.proxies)
-        return terms
+        return already_reduced(loss=value.to(embeddings.dtype))

@@ -1,20 +1,17 @@
-"""Proxy-Anchor: PML's loss; the proxies keep their dtype and the labels are checked."""
+"""Proxy-Anchor, as in PML but for the proxies, which keep their dtype, and the labels, which are checked."""
 
 from typing import Any
 
 import torch
-from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning.reducers import DivisorReducer
 from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from .checks import FullPrecisionForward, at_least_float32, checked_labels, require_similarity
-from .plugin import TrainingPlugin
-from .sub_losses import of_classes
+from .base import ProxyLoss, checked_labels, of_classes
 
 
-class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnchorLoss):
+class ProxyAnchorLoss(ProxyLoss):
     """One proxy per class; the hardest samples of a batch pull and push it most (Proxy-Anchor, Eq. 4).
 
     With S_ic the cosine between sample i and the proxy of class c, L0(A) = log(1 + sum of exp over A), and C+ the
@@ -40,15 +37,13 @@ class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnch
     Source: Kim et al., Proxy Anchor Loss for Deep Metric Learning, CVPR 2020, Eq. 4.
     """
 
+    sub_losses = ("pos_loss", "neg_loss")
+
     def __init__(
         self, num_classes: int, embedding_size: int, margin: float = 0.1, alpha: float = 32.0, **kwargs: Any
     ) -> None:
-        super().__init__(num_classes, embedding_size, margin=margin, alpha=alpha, **kwargs)
-        require_similarity(self.distance)
-        self.embedding_size = embedding_size
-
-    def cast_types(self, dtype: torch.dtype, device: torch.device) -> None:
-        """Do nothing. Here PML would cast the proxies in place to the dtype of the embeddings."""
+        super().__init__(num_classes, embedding_size, **kwargs)
+        self.margin, self.alpha = margin, alpha
 
     def compute_loss(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, *_: Any) -> dict[str, Any]:
         """PML's hook: the sub-losses (C,) for embeddings (B, d) and labels (B,)."""
@@ -60,23 +55,15 @@ class ProxyAnchorLoss(FullPrecisionForward, TrainingPlugin, pml_losses.ProxyAnch
         if indices_tuple is not None:
             mined = mined_offset(indices_tuple, labels, embeddings.dtype)
             pull, push = pull + mined, push + mined
-        sub_losses = {
+        return {
             # pytorch-metric-learning counts the classes of the batch on the host.
             "pos_loss": of_classes(log_one_plus_sum(pull, own_class), own_class.any(0).sum()),
             "neg_loss": of_classes(log_one_plus_sum(push, ~own_class), self.num_classes),
         }
-        self.add_weight_regularization_to_loss_dict(sub_losses, self.proxies)
-        return sub_losses
 
     def get_default_reducer(self) -> DivisorReducer:
         """Sum divided by the number of classes that takes part."""
         return DivisorReducer()
-
-    def get_logits(self, embeddings: Tensor) -> Tensor:
-        """Cosines (B, C) between embeddings (B, d) and the proxies, without `alpha`."""
-        embeddings = at_least_float32(embeddings)
-        similarity: Tensor = self.distance(embeddings, self.proxies.to(embeddings.dtype))
-        return similarity
 
 
 def log_one_plus_sum(exponents: Tensor, mask: Tensor) -> Tensor:

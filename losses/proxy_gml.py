@@ -9,8 +9,7 @@ from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 from torch.nn.functional import cross_entropy, log_softmax
 
-from .checks import ProxyLoss, checked_labels
-from .sub_losses import already_reduced, of_samples
+from .base import ProxyLoss, already_reduced, checked_labels, of_samples
 
 _ENTRIES = 2**21
 """Entries of a block's logits: 8 MiB in float32."""
@@ -124,7 +123,8 @@ class ProxyGMLLoss(ProxyLoss):
             raise ValueError(f"r must be in (0, 1], got {r}")
         self.positive_mask = positive_mask
         self.masked_softmax = masked_softmax
-        self.k = _selection_size(r, len(self.proxies))
+        # A product that is above an integer only by rounding counts as that integer.
+        self.k = min(max(math.ceil(r * len(self.proxies) - 1e-9), 1), len(self.proxies))
         if positive_mask and self.k <= proxies_per_class:
             warnings.warn(
                 f"k = {self.k} of {proxies_per_class} proxies per class: no other class is ever selected, raise r",
@@ -144,7 +144,6 @@ class ProxyGMLLoss(ProxyLoss):
         sub_losses = {"loss": of_samples(losses, labels, indices_tuple)}
         if self.reg_weight:
             sub_losses |= already_reduced(reg_loss=self.reg_weight * self._proxy_loss(proxies))
-        self.add_weight_regularization_to_loss_dict(sub_losses, self.proxies)
         return sub_losses
 
     @torch.no_grad()
@@ -195,8 +194,3 @@ class ProxyGMLLoss(ProxyLoss):
         """
         similarity = super().get_logits(embeddings)
         return self.class_sums(similarity, self.select(similarity))
-
-
-def _selection_size(r: float, proxies: int) -> int:
-    """k = ceil(r C N); a product that is above an integer only by rounding counts as that integer."""
-    return min(max(math.ceil(r * proxies - 1e-9), 1), proxies)

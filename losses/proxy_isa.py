@@ -8,11 +8,10 @@ from pytorch_metric_learning.distances import DotProductSimilarity
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from .checks import checked_labels, require_one_of
+from .base import checked_labels, of_classes, require_one_of
 from .memory_queue import SummedMemoryQueue
 from .plugin import Clock, warn_without_hooks
 from .proxy_anchor import ProxyAnchorLoss, log_one_plus_sum, mined_offset
-from .sub_losses import of_classes
 
 PositivePenalty = Literal["sigma", "v", "inverse_effective_number", "none"]
 
@@ -197,14 +196,12 @@ class ProxyISALoss(ProxyAnchorLoss):
         mined = mined_offset(indices_tuple, labels, similarity.dtype)
         pull = self.alpha * weights * (self.margin - similarity) + mined
         push = self.alpha * weights * (self.margin + similarity) + mined
-        sub_losses = {
+        if self.training and torch.is_grad_enabled():
+            self._observe(embeddings, similarity, labels, own_class, status)
+        return {
             "pos_loss": of_classes(log_one_plus_sum(pull, own_class), _mean_weights(weights, own_class)),
             "neg_loss": of_classes(log_one_plus_sum(push, ~own_class), _mean_weights(weights, ~own_class)),
         }
-        if self.training and torch.is_grad_enabled():
-            self._observe(embeddings, similarity, labels, own_class, status)
-        self.add_weight_regularization_to_loss_dict(sub_losses, self.proxies)
-        return sub_losses
 
     @torch.no_grad()
     def _observe(

@@ -11,8 +11,7 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn import functional
 
-from .checks import ProxyLoss, checked_labels, require_one_of
-from .sub_losses import of_samples
+from .base import ProxyLoss, checked_labels, of_samples, require_one_of
 
 ProxyNCAVariant = Literal["prob", "classic", "anchor_form"]
 ProxyNCAStart = Literal["eighth", "normal", "kaiming"]
@@ -99,9 +98,7 @@ class ProxyNCALoss(ProxyLoss):
         """PML's hook: sub-loss `loss` (B,)."""
         labels = checked_labels(embeddings, labels, self.num_classes, self.embedding_size)
         losses = self._sample_losses(self.get_logits(embeddings), labels)
-        terms = {"loss": of_samples(losses, labels, indices_tuple)}
-        self.add_weight_regularization_to_loss_dict(terms, self.proxies)
-        return terms
+        return {"loss": of_samples(losses, labels, indices_tuple)}
 
     def _sample_losses(self, cosine: Tensor, labels: Tensor) -> Tensor:
         if self.variant == "anchor_form":

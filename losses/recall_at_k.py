@@ -9,7 +9,7 @@ from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricL
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
-from .checks import ByCosine, checked_labels
+from .base import ByCosine, checked_labels
 from .plugin import TrainingPlugin
 from .smooth_ap import smooth_steps
 

@@ -7,10 +7,9 @@ from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricL
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
-from .checks import ByCosine, checked_labels, require_one_of, require_similarity
+from .base import ByCosine, already_reduced, checked_labels, elements, require_one_of, require_similarity
 from .pair_losses import mean_margin_violations
 from .plugin import TrainingPlugin
-from .sub_losses import already_reduced, elements
 
 SupAPStep = Literal["paper", "first_release"]
 

@@ -7,8 +7,7 @@ from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.utils import common_functions as c_f
 from torch import Tensor
 
-from .checks import ByCosine, checked_labels
-from .sub_losses import elements
+from .base import ByCosine, checked_labels, elements
 
 
 class SmoothAPLoss(ByCosine, pml_losses.BaseMetricLossFunction):

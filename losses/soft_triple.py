@@ -10,9 +10,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from .checks import FullPrecisionForward, at_least_float32, checked_labels, require_one_of
+from .base import FullPrecisionForward, already_reduced, at_least_float32, checked_labels, of_samples, require_one_of
 from .plugin import TrainingPlugin
-from .sub_losses import already_reduced, of_samples
 
 SoftTripleRegularizer = Literal["halved", "mean"]
 

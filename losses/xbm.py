@@ -10,12 +10,10 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .checks import FullPrecisionForward, checked_labels
+from .base import FullPrecisionForward, already_reduced, checked_labels
 from .memory_queue import MemoryQueue
 from .pair_losses import CosineContrastiveLoss, EuclideanDistance
-from .plugin import Clock
-from .sub_losses import already_reduced
-from .wrapper import PluginWrapper, require_references
+from .plugin import Clock, PluginWrapper, require_references
 
 
 def _c2(pos_margin: float = 0.0, neg_margin: float = 0.3841) -> Any:

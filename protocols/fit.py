@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from protocols.datasets.dataset import Dataset
+from protocols.datasets.dataset import Dataset, FoldData
 from protocols.datasets.splits import as_ranges
-from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from results.records.provenance import Provenance
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec

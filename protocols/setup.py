@@ -5,9 +5,8 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from protocols.datasets.dataset import Dataset
+from protocols.datasets.dataset import Dataset, FoldData, fold_data
 from protocols.datasets.splits import ClassSplit, FoldClasses, SplitError, as_ranges, classes_of, is_drawn, trainval_of
-from protocols.training.fold_data import FoldData, fold_data
 from results.records.records import run_fingerprint
 from results.spec.conditions import Conditions
 from results.spec.training_spec import FoldSpec, MethodSpec

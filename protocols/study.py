@@ -7,10 +7,9 @@ from functools import cached_property
 from pydantic import JsonValue
 
 from protocols.jobs import EvaluateJob, Lab, TrainJob
-from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import Proposals
 from protocols.search.racing import RACING_VERSION, Race
-from protocols.search.space import SearchParameter, within_budget
+from protocols.search.space import MethodTemplate, SearchParameter, within_budget
 from protocols.setup import Setup, search_seed
 from protocols.training.build_method import RefusedError
 from results.records.records import Event, FoldResult
@@ -215,7 +214,7 @@ class Study:
     def skipped(self) -> int:
         """Number of trainings that the trials of all searches did not get so far: clearly behind, or failed."""
         trials = [trial for search in self.searches() for trial in search.trials()]
-        return sum(self.setup.folds - len(trial.trainings) for trial in trials if _folds(trial) is not None)
+        return sum(self.setup.folds - len(trial.trainings) for trial in trials if trial.state in ("raced", "failed"))
 
     def found_hyperparameters(self) -> dict[str, JsonValue] | None:
         """The result of `best_hyperparameters`, or None if the search is not finished or all its trials failed."""
@@ -224,11 +223,6 @@ class Study:
         finished = [trial for trial in self.trials() if trial.state != "running"]
         best = best_trial(finished) if len(finished) == self.n_trials else None
         return None if best is None else {**self.method.given, **best.setting}
-
-
-def _folds(trial: Trial) -> int | None:
-    """Number of folds of a trial that got no more folds; None for other trials."""
-    return len(trial.trainings) if trial.state in ("raced", "failed") else None
 
 
 def _scored(trial: Trial, folds: Sequence[FoldResult], race: Race, *, n_folds: int) -> Trial:

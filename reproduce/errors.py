@@ -69,9 +69,9 @@ def as_input_errors() -> Iterator[None]:
     """Raise what is wrong with users' data, splits, weights and methods as InputError."""
     from protocols.datasets.listing import DataError
     from protocols.datasets.splits import SplitError
-    from protocols.images.decoding import BrokenImageError
+    from protocols.images.packing import BrokenImageError
     from protocols.training.build_method import MethodError
-    from protocols.trunks.weights import TrunkError
+    from protocols.trunks.trunk_entry import TrunkError
 
     try:
         yield

@@ -11,7 +11,7 @@ import torch
 from protocols.datasets.dataset_registry import DATASETS, DatasetEntry
 from protocols.datasets.glyphs import ALPHABET
 from protocols.evaluation.evaluate_run import evaluate_run
-from protocols.evaluation.test_data import test_data as data_for_testing
+from protocols.evaluation.evaluate_run import test_data as data_for_testing
 from protocols.jobs import EvaluateJob
 from protocols.training.train_fold import train_fold
 from reproduce.commands.new import write_method

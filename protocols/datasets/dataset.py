@@ -1,4 +1,4 @@
-"""A dataset in the form that protocols use: classes, labels, packed images and a fingerprint."""
+"""A dataset in the form that protocols use: classes, labels, packed images, a fingerprint; the data of a training."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,11 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from protocols.datasets.listing import ImageListing, check_listing, named, part_of, without_small_classes
+from protocols.datasets.splits import SplitError, classes_of
 from protocols.images.packed_images import LabelledImages, PackedImages
 from protocols.images.packing import Progress, content_hash, equal_rows, pack_files
 from protocols.images.samples import Samples
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import OWN_DATA, DataChoice, samples_word
+from results.spec.training_spec import FoldSpec
 from results.values import fingerprint_of
 
 
@@ -149,3 +151,37 @@ def note_on_queries(listing: ImageListing, tested: Collection[int]) -> str | Non
     alone = len(np.setdiff1d(listing.labels[counts], listing.labels[listing.is_query]))
     more = f"; {alone:,} test class(es) have no query and only add to the gallery" if alone else ""
     return f"{queries:,} queries are searched for among {gallery:,} others in the gallery{more}"
+
+
+@dataclass(frozen=True)
+class FoldData:
+    """Images of one fold's training and validation classes, or their features, and no others.
+
+    Training data and test data have different types. `train_fold` takes a `FoldData`. The images of the test classes
+    are in a `TestData` of `protocols.evaluation`, which search and training do not import; a test checks this.
+    """
+
+    train: Samples
+    validation: Samples
+
+    def check(self, spec: FoldSpec) -> None:
+        """Check that the images belong to the classes of a specification."""
+        train, validation = set(self.train.labels.tolist()), set(self.validation.labels.tolist())
+        if train & validation:
+            raise SplitError(
+                f"fold {spec.fold}: class {min(train & validation)} is used for training and for validation"
+            )
+        classes = classes_of(spec)
+        if train != set(classes.train) or validation != set(classes.validation):
+            raise SplitError(f"fold {spec.fold}: the classes of the images differ from those in the specification")
+
+    @property
+    def train_targets(self) -> NDArray[np.int64]:
+        """Class of every training image as 0..C-1 in rank order, (n,)."""
+        return np.searchsorted(np.unique(self.train.labels), self.train.labels).astype(np.int64)
+
+
+def fold_data(dataset: Dataset, spec: FoldSpec) -> FoldData:
+    """Select the images of a training's classes."""
+    classes = classes_of(spec)
+    return FoldData(dataset.images.of_classes(classes.train), dataset.images.of_classes(classes.validation))

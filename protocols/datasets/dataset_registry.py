@@ -1,14 +1,24 @@
-"""The datasets by name."""
+"""The datasets by name: how each is opened, and a check that finds all faults of a folder at once and mends none."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from protocols.datasets.dataset import DataRequest, Dataset, from_listing
+import numpy as np
+
+from protocols.datasets.dataset import DataRequest, Dataset, from_listing, oddities, reads_as_mlrc
 from protocols.datasets.feature_files import open_features
-from protocols.datasets.folder import list_class_folders, list_folder
+from protocols.datasets.folder import check_parts, list_class_folders, list_folder
 from protocols.datasets.glyphs import open_glyphs
-from protocols.datasets.listing import DataError, ImageListing, root_of
+from protocols.datasets.listing import (
+    DataError,
+    ImageListing,
+    check_listing,
+    named,
+    part_of,
+    root_of,
+    without_small_classes,
+)
 from protocols.datasets.published import (
     PUBLICATIONS,
     Publication,
@@ -18,6 +28,17 @@ from protocols.datasets.published import (
     list_inshop,
     list_sop,
 )
+from protocols.datasets.split_file import with_split
+from protocols.images.packing import (
+    BrokenImageError,
+    Progress,
+    decoded,
+    equal_rows,
+    hash_of_file,
+    in_threads,
+    is_constant,
+)
+from results.spec.data_choice import OWN_DATA
 
 
 @dataclass(frozen=True)
@@ -25,32 +46,17 @@ class DatasetEntry:
     """The functions and facts of a dataset.
 
     Attributes:
-        opener: Opens the dataset.
         description: One line for lists of datasets.
         lister: Lists the images below a folder without reading them or checking counts; None for embedded datasets and
             features.
         publication: Source and counts; None if nobody published them.
+        opener: Opens a dataset that nobody published; None for one in its publisher's layout.
     """
 
-    opener: Callable[[DataRequest], Dataset]
     description: str
     lister: Callable[[Path], ImageListing] | None = None
     publication: Publication | None = None
-
-
-def _published(name: str, lister: Callable[[Path], ImageListing], description: str) -> DatasetEntry:
-    """The entry of a dataset in its publisher's layout."""
-    publication = PUBLICATIONS[name]
-
-    def opener(request: DataRequest) -> Dataset:
-        listing = lister(
-            root_of(name, request.choice.root, f"the folder with {publication.place}; from {publication.page}")
-        )
-        if not request.choice.subset:
-            check_counts(listing, publication)
-        return from_listing(listing, request)
-
-    return DatasetEntry(opener, description, lister, publication)
+    opener: Callable[[DataRequest], Dataset] | None = None
 
 
 def _open_folder(request: DataRequest) -> Dataset:
@@ -59,15 +65,23 @@ def _open_folder(request: DataRequest) -> Dataset:
 
 
 DATASETS = {
-    "glyphs": DatasetEntry(open_glyphs, "characters in matplotlib's 16 typefaces; embedded, nothing to download"),
-    "cub200": _published("cub200", list_cub200, "CUB-200-2011: photographs of bird species"),
-    "cars196": _published("cars196", list_cars196, "Cars196: photographs of car models; train and test pooled"),
-    "sop": _published("sop", list_sop, "Stanford Online Products: products in online shops"),
-    "inshop": _published(
-        "inshop", list_inshop, "In-Shop Clothes Retrieval (DeepFashion): clothes; queries against a gallery"
+    "glyphs": DatasetEntry(
+        "characters in matplotlib's 16 typefaces; embedded, nothing to download", opener=open_glyphs
     ),
-    "folder": DatasetEntry(_open_folder, "any folder of images: one folder per class", list_class_folders),
-    "features": DatasetEntry(open_features, "features without images: features.npy and labels.csv or labels.npy"),
+    "cub200": DatasetEntry("CUB-200-2011: photographs of bird species", list_cub200, PUBLICATIONS["cub200"]),
+    "cars196": DatasetEntry(
+        "Cars196: photographs of car models; train and test pooled", list_cars196, PUBLICATIONS["cars196"]
+    ),
+    "sop": DatasetEntry("Stanford Online Products: products in online shops", list_sop, PUBLICATIONS["sop"]),
+    "inshop": DatasetEntry(
+        "In-Shop Clothes Retrieval (DeepFashion): clothes; queries against a gallery",
+        list_inshop,
+        PUBLICATIONS["inshop"],
+    ),
+    "folder": DatasetEntry("any folder of images: one folder per class", list_class_folders, opener=_open_folder),
+    "features": DatasetEntry(
+        "features without images: features.npy and labels.csv or labels.npy", opener=open_features
+    ),
 }
 
 
@@ -80,4 +94,82 @@ def entry_of(name: str) -> DatasetEntry:
 
 def open_dataset(request: DataRequest) -> Dataset:
     """Open a dataset; raise DataError, with the remedy in one line, if it is unknown or cannot be used."""
-    return entry_of(request.choice.name).opener(request)
+    choice, entry = request.choice, entry_of(request.choice.name)
+    if entry.opener is not None:
+        return entry.opener(request)
+    published = entry.publication
+    assert published is not None
+    assert entry.lister is not None
+    listing = entry.lister(
+        root_of(choice.name, choice.root, f"the folder with {published.place}; from {published.page}")
+    )
+    if not choice.subset:
+        check_counts(listing, published)
+    return from_listing(listing, request)
+
+
+def check_images(
+    listing: ImageListing, min_images: int | None, skip_broken: bool, decoding: Progress | None
+) -> tuple[ImageListing, list[str], str | None]:
+    """Check a listing; that of a folder of the user's images has no split yet, and its `split.csv` is read here.
+
+    Args:
+        min_images: Classes with fewer images are left out; None leaves none out.
+        skip_broken: Whether images that cannot be decoded are left out instead of being faults.
+        decoding: Called with the number of decoded images and the number of all images. None decodes no image. Images
+            that cannot be decoded do not count for their class.
+
+    Returns:
+        The images that a run would use; what it would refuse, each in one line with the remedy; a phrase on equal and
+        constant images, None without any.
+    """
+    faults: list[str] = []
+    is_own = listing.name in OWN_DATA
+    try:
+        if is_own:
+            listing = with_split(listing, None)
+            check_parts(listing)
+    except DataError as error:
+        faults += error.faults
+    looks = [None] * len(listing.names) if decoding is None else _looks(listing, decoding)
+    broken = [row for row, look in enumerate(looks) if isinstance(look, str)]
+    if not skip_broken:
+        faults += [str(looks[row]) for row in broken]
+    phrase = named("image(s) that cannot be decoded", [listing.names[row] for row in broken])
+    sound = np.setdiff1d(np.arange(len(listing.names)), broken)
+    left, kept = without_small_classes(
+        part_of(listing, sound, *([phrase] if broken and skip_broken else [])), min_images
+    )
+    try:
+        check_listing(left)
+    except DataError as error:
+        faults += error.faults
+    contents = _contents(left) if is_own or decoding is not None else ()
+    constant = [place for place, row in enumerate(sound[kept].tolist()) if looks[row] is True]
+    tested = range(left.trainval_classes, left.n_classes)
+    return left, faults, oddities(left, contents, constant, tested)
+
+
+def _looks(listing: ImageListing, decoding: Progress) -> list[str | bool | None]:
+    """Return for each image its fault, or whether it has a single colour."""
+    as_mlrc = reads_as_mlrc(listing.name)
+
+    def look(name: str) -> str | bool:
+        try:
+            return is_constant(decoded(listing.root / name, as_mlrc=as_mlrc)[0])
+        except BrokenImageError as error:
+            return str(error)
+
+    looks: list[str | bool | None] = []
+    for found in in_threads(look, listing.names):
+        looks.append(found)
+        decoding(len(looks), len(listing.names))
+    return looks
+
+
+def _contents(listing: ImageListing) -> list[bytes | None]:
+    """Return the hashes of the files that are as large as another one, and None for the others."""
+    paths = [listing.root / name for name in listing.names]
+    sizes = [path.stat().st_size if path.is_file() else None for path in paths]
+    alike = {row for group in equal_rows(sizes) for row in group}
+    return [hash_of_file(path) if row in alike else None for row, path in enumerate(paths)]

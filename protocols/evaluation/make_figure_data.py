@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from protocols.evaluation.evaluate_run import Embedded
-from protocols.evaluation.test_data import TestData
+from protocols.evaluation.evaluate_run import Embedded, TestData
 from protocols.images.crops import evaluation_batch
 from protocols.images.packed_images import LabelledImages
 from protocols.metrics.neighbours import nearest

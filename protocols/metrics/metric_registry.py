@@ -1,20 +1,28 @@
-"""The further test metrics that an experiment can name."""
+"""The further test metrics that an experiment can name: those below, and functions of users' files and modules.
 
+A user's metric gets `embeddings` (n, d), a float32 tensor on the CPU with the normalised embeddings of the test images,
+and `labels` (n,), an int64 tensor with their classes. It returns a float, where higher or lower may be better. Queries
+and gallery are one set.
+"""
+
+import inspect
+import math
 import re
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from protocols.machine.torch_state import exact_products
 from protocols.metrics.neighbours import checked
 from protocols.metrics.retrieval import query_scores
 from protocols.metrics.structure import class_concentration_variance, density, spectral_decay, uniformity
-from protocols.users_code.checks import try_metric, value_of_source
-from protocols.users_code.sources import hashed_name
+from protocols.users_code.sources import SourceError, explained, hashed_name, load_source
 from results.spec.source_names import SourceName
 
 _NMI_SEED, _NMI_ITERATIONS = 1234, 20
@@ -106,7 +114,7 @@ def measure(
     measured = {name: _OF_A_SET[name](embeddings, labels) for name in names if name in _OF_A_SET}
     for name in names:
         if (source := SourceName.parse(name)) is not None:
-            measured[name] = value_of_source(source, embeddings, labels)
+            measured[name] = _value_of_source(source, embeddings, labels)
     if recall_at or map_at:
         scores = query_scores(
             embeddings, labels, is_query, recall_at=tuple(recall_at.values()), map_at=tuple(map_at.values())
@@ -114,3 +122,30 @@ def measure(
         measured |= {name: scores.recall_at[k].mean().item() for name, k in recall_at.items()}
         measured |= {name: scores.map_at[k].mean().item() for name, k in map_at.items()}
     return {name: measured[name] for name in names}
+
+
+def _value_of_source(name: SourceName, embeddings: Tensor, labels: Tensor) -> float:
+    """Compute a user's metric of normalised embeddings (n, d) and their classes (n,)."""
+    value = _called(name, embeddings, labels)
+    if not math.isfinite(value):
+        raise SourceError(f"{name} returned {value}; a metric must return a finite number")
+    return value
+
+
+def try_metric(name: SourceName) -> None:
+    """Call a user's metric on a few random embeddings, whose value does not matter."""
+    embeddings = functional.normalize(torch.randn(16, 4, generator=torch.Generator().manual_seed(0)))
+    _called(name, embeddings, torch.arange(4).repeat(4))
+
+
+def _called(name: SourceName, embeddings: Tensor, labels: Tensor) -> float:
+    function = load_source(name)
+    if not callable(function) or inspect.isclass(function):
+        raise SourceError(f"{name}: a metric must be a function of (embeddings, labels) that returns a number")
+    with explained(function, f"metric {name.attribute} fails"):
+        value: Any = function(embeddings.detach().cpu().clone(), labels.cpu().clone())
+    if isinstance(value, Tensor | np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool | np.bool_) or not isinstance(value, float | int | np.floating | np.integer):
+        raise SourceError(f"{name} must return a number such as a float, got {type(value).__name__}")
+    return float(value)

@@ -7,8 +7,7 @@ images of two passes can hold a class twice (specification, 11.18). Where passes
 dropped, as loaders of shuffled images do: no batch holds a class (m-per-class) or an image (m = 0) twice.
 """
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +42,9 @@ def batches(
 
 def _endless(labels: NDArray[np.int64], batch_size: int, m: int, seed: int, passes: int) -> Iterator[NDArray[np.int64]]:
     generator = np.random.default_rng(seed)
+    members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     while True:
-        stream = _m_per_class(labels, m, generator) if m else _shuffled(labels, generator)
-        yield from _cut(islice(stream, passes), batch_size)
+        yield from _cut((_one_pass(members, len(labels), m, generator) for _ in range(passes)), batch_size)
 
 
 def _cut(stream: Iterator[NDArray[np.int64]], batch_size: int) -> Iterator[NDArray[np.int64]]:
@@ -58,14 +57,10 @@ def _cut(stream: Iterator[NDArray[np.int64]], batch_size: int) -> Iterator[NDArr
         rest = rest[full_batches:]
 
 
-def _m_per_class(labels: NDArray[np.int64], m: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """Passes over all classes, with m images of each."""
-    members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    while True:
-        of_classes = [members[c] for c in generator.permutation(len(members))]
-        yield np.concatenate([generator.choice(rows, m, replace=len(rows) < m) for rows in of_classes])
-
-
-def _shuffled(labels: NDArray[np.int64], generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    while True:
-        yield generator.permutation(len(labels))
+def _one_pass(
+    members: Sequence[NDArray[np.int64]], images: int, m: int, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    if not m:
+        return generator.permutation(images)
+    of_classes = [members[c] for c in generator.permutation(len(members))]
+    return np.concatenate([generator.choice(rows, m, replace=len(rows) < m) for rows in of_classes])

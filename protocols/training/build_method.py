@@ -15,15 +15,13 @@ from pytorch_metric_learning import losses as pml_losses
 from torch import Tensor, nn
 
 import losses
-from losses.checks import at_least_float32, without_autocast
-from losses.plugin import Normalization, TrainingPlugin
-from losses.wrapper import PluginWrapper
-from protocols.images.decoding import BrokenImageError
-from protocols.training.step_monitor import NotFiniteError
-from protocols.users_code.checks import source_class
-from protocols.users_code.sources import SourceError, place_of, words_of
+from losses.base import at_least_float32, without_autocast
+from losses.plugin import Normalization, PluginWrapper, TrainingPlugin
+from protocols.images.packing import BrokenImageError
+from protocols.training.monitor import NotFiniteError
+from protocols.users_code.sources import SourceError, load_source, place_of, words_of
 from results.spec.source_names import SourceName
-from results.spec.training_spec import Component, FoldSpec, MethodSpec, nested_components
+from results.spec.training_spec import Component, FoldSpec, MethodSpec
 
 SMALL: dict[str, Any] = {
     "num_classes": 17,
@@ -36,6 +34,14 @@ SMALL: dict[str, Any] = {
 
 _OWN_MINERS = SimpleNamespace(MultiSimilarityMiner=losses.MultiSimilarityMiner)
 _NAMESPACES = {"loss": (losses, pml_losses), "miner": (_OWN_MINERS, miners), "regularizer": (regularizers,)}
+
+
+_CALLS = {
+    "loss": ("embeddings, labels, indices_tuple", 3),
+    "miner": ("embeddings, labels", 2),
+    "regularizer": ("embeddings", 1),
+}
+"""How a training calls a component of each kind: the arguments, and their number."""
 
 
 class MethodError(ValueError):
@@ -169,7 +175,7 @@ def component_class(kind: str, name: str) -> type[nn.Module]:
     """
     if (source := SourceName.parse(name)) is not None:
         try:
-            return source_class(kind, source)
+            return _class_of_source(kind, source)
         except SourceError as error:
             raise MethodError(str(error)) from error
     for namespace in {**_NAMESPACES, "distance": (distances,), "reducer": (reducers,)}[kind]:
@@ -182,6 +188,22 @@ def component_class(kind: str, name: str) -> type[nn.Module]:
         f"your own is ./my_file.py:{example}, with the path relative to the card, or "
         f"my_package.module:{example}; `reproduce new method my_loss` writes an example"
     )
+
+
+def _class_of_source(kind: str, name: SourceName) -> type[nn.Module]:
+    """Import a class from a user's file or module and check that a training can call it."""
+    cls = load_source(name)
+    if not (inspect.isclass(cls) and issubclass(cls, nn.Module)):
+        raise SourceError(f"{name}: a {kind} must be a class derived from torch.nn.Module")
+    arguments, count = _CALLS.get(kind, ("", 0))
+    if cls.forward is nn.Module.forward:
+        raise SourceError(f"{name}: the class has no forward({arguments or '...'})")
+    if count:
+        try:
+            inspect.signature(cls.forward).bind(*range(count + 1))
+        except TypeError as error:
+            raise SourceError(f"{name}: forward is called with ({arguments}), but {error}") from error
+    return cls
 
 
 def accepted_arguments(cls: type[nn.Module]) -> dict[str, inspect.Parameter]:
@@ -217,25 +239,6 @@ def components_of(method: MethodSpec) -> dict[str, Component]:
     """Return the components of a method by kind."""
     components = {"loss": method.loss, "miner": method.miner, "regularizer": method.embedding_regularizer}
     return {kind: component for kind, component in components.items() if component is not None}
-
-
-def named_components(method: MethodSpec) -> Iterator[tuple[str, str]]:
-    """Yield the kind and the name of each component of a method, nested ones included."""
-    for kind, component in components_of(method).items():
-        yield kind, component.name
-        for _, nested in nested_components(component.arguments):
-            yield str(nested.get("kind", "loss")), str(nested["name"])
-
-
-def has_foreign_code(method: MethodSpec) -> bool:
-    """Whether a class of a method is neither of this suite nor of pytorch-metric-learning."""
-    return any(SourceName.parse(name) for _, name in named_components(method))
-
-
-def uses_foreign_code(spec: FoldSpec) -> bool:
-    """Whether a class of a training's method is foreign, or its trunk is a user's."""
-    trunk = SourceName.parse(spec.conditions.trunk.name)
-    return has_foreign_code(spec.method) or bool(trunk is not None and trunk.digest)
 
 
 def normalization_of(spec: FoldSpec) -> Normalization:

@@ -6,7 +6,7 @@ that results of an old class are never taken for results of a new one of the sam
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from functools import cache
 from importlib import metadata
@@ -23,14 +23,12 @@ from protocols.training.build_method import (
     check_component,
     component_class,
     components_of,
-    has_foreign_code,
-    named_components,
 )
 from protocols.training.first_step import loss_falls, try_first_step
 from protocols.users_code.sources import SourceError, examine
 from results.spec.conditions import TrainingSettings
-from results.spec.source_names import SourceName
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.source_names import SourceName, sources_of
+from results.spec.training_spec import Component, MethodSpec, nested_components
 
 _CLASSES, _DIMENSIONS = 16, 4
 
@@ -63,9 +61,9 @@ def check_method(*settings: MethodSpec) -> tuple[dict[str, str], LossFacts]:
     Raises:
         MethodError: One of them cannot be built; the message is one line.
     """
-    if not any(map(has_foreign_code, settings)):
+    names = dict.fromkeys(name for method in settings for name in sources_of(method))
+    if not names:
         return {}, _check(settings)
-    names = dict.fromkeys(name for method in settings for _, name in named_components(method))
     try:
         facts, hashed = examine(list(names), _check_and_step, settings)
     except SourceError as error:
@@ -79,27 +77,30 @@ def with_versions(method: MethodSpec, hashed: dict[str, str] | None = None) -> M
     A class from a user's file or module has the hash of its source in its name instead of a version: the name that
     `check_method` returned, if it is given, else that of the file as it is now.
     """
-    if any((parsed := SourceName.parse(name)) and not parsed.digest for _, name in named_components(method)):
+    if any((parsed := SourceName.parse(name)) and not parsed.digest for name in sources_of(method)):
         names = check_method(method)[0] if hashed is None else hashed
-        method = _renamed(method, lambda name: names.get(name, name))
-    others = [component_class(kind, name) for kind, name in named_components(method) if not SourceName.parse(name)]
-    versions = {cls.__name__: component_version(cls) for cls in sorted(others, key=lambda cls: cls.__name__)}
+        parts = {"loss": method.loss, "miner": method.miner, "embedding_regularizer": method.embedding_regularizer}
+        renamed = {key: part and part.renamed(lambda name: names.get(name, name)) for key, part in parts.items()}
+        method = method.model_copy(update=renamed)
+    classes = [component_class(kind, name) for kind, name in _named(method) if not SourceName.parse(name)]
+    versions = {
+        cls.__name__: f"version {version_of(cls)}" if cls.__module__.startswith("losses.") else _library()
+        for cls in sorted(classes, key=lambda cls: cls.__name__)
+    }
     return method.model_copy(update={"versions": versions})
 
 
-def component_version(cls: type[nn.Module]) -> str:
-    """The version of a class: `version 2` in the suite, `pytorch-metric-learning 2.9.0` in the library."""
-    return f"version {version_of(cls)}" if cls.__module__.startswith("losses.") else _library()
+def _named(method: MethodSpec) -> Iterator[tuple[str, str]]:
+    """Yield the kind and the name of each component of a method, nested ones included."""
+    for kind, component in components_of(method).items():
+        yield kind, component.name
+        for _, nested in nested_components(component.arguments):
+            yield str(nested.get("kind", "loss")), str(nested["name"])
 
 
 @cache
 def _library() -> str:
     return f"pytorch-metric-learning {metadata.version('pytorch-metric-learning')}"
-
-
-def _renamed(method: MethodSpec, rename: Callable[[str], str]) -> MethodSpec:
-    parts = {"loss": method.loss, "miner": method.miner, "embedding_regularizer": method.embedding_regularizer}
-    return method.model_copy(update={key: part and part.renamed(rename) for key, part in parts.items()})
 
 
 def _check(settings: tuple[MethodSpec, ...]) -> LossFacts:

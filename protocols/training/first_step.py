@@ -19,10 +19,11 @@ from losses.plugin import Clock, TrainingContext, TrainingPlugin
 from losses.schedule import SamplePool
 from protocols.machine.torch_state import isolated_random_numbers
 from protocols.training.batches import batches
-from protocols.training.build_method import RefusedError, build_method, has_foreign_code, refusals
+from protocols.training.build_method import RefusedError, build_method, refusals
 from protocols.training.optimizer import build_optimizer, has_usual_arguments, parameter_groups
 from protocols.users_code.sources import explained
 from results.spec.conditions import OptimizerSettings, TrainingSettings
+from results.spec.source_names import sources_of
 from results.spec.training_spec import MethodSpec
 from results.values import derive_seed
 
@@ -42,6 +43,15 @@ class NothingLearnedError(RefusedError):
     """A user's loss gives random embeddings no finite value or no gradient, as it may at an end of a range."""
 
 
+@contextmanager
+def _on_trial() -> Iterator[None]:
+    with isolated_random_numbers("cpu"), warnings.catch_warnings(), chdir(os.getcwd()):
+        warnings.simplefilter("ignore")  # The training warns too.
+        torch.manual_seed(0)
+        yield
+
+
+@_on_trial()
 def try_first_step(
     method: MethodSpec, training: TrainingSettings, embedding_size: int, targets: NDArray[np.int64]
 ) -> tuple[str, ...]:
@@ -58,30 +68,18 @@ def try_first_step(
         NothingLearnedError: A user's loss gives random embeddings no finite value or no gradient.
         ValueError: There is no batch of this size; see `batches`.
     """
-    with _built(method, training, embedding_size, targets) as (step, rows):
-        return tuple(step.run(rows)) if len(rows) <= LARGEST_BATCH else ()
+    step = _FirstStep(method, training, embedding_size, targets)
+    return tuple(step.run()) if len(step.rows) <= LARGEST_BATCH else ()
 
 
+@_on_trial()
 def loss_falls(method: MethodSpec, training: TrainingSettings, embedding_size: int, targets: NDArray[np.int64]) -> bool:
     """Train random embeddings of the training's first batch, each a parameter of its own; tell if the loss falls.
 
     Args and errors are those of `try_first_step`. The parameters of the loss have the method's learning rate, or that
     of the embeddings.
     """
-    with _built(method, training, embedding_size, targets) as (step, rows):
-        return step.falls(rows, embedding_size)
-
-
-@contextmanager
-def _built(
-    method: MethodSpec, training: TrainingSettings, embedding_size: int, targets: NDArray[np.int64]
-) -> Iterator[tuple["_FirstStep", NDArray[np.int64]]]:
-    seed, m = derive_seed("first step"), method.samples_per_class
-    rows = next(batches(targets, training.batch_size, m, seed, whole_passes=method.whole_passes))
-    with isolated_random_numbers("cpu"), warnings.catch_warnings(), chdir(os.getcwd()):
-        warnings.simplefilter("ignore")  # The training warns too.
-        torch.manual_seed(0)
-        yield _FirstStep(method, training, embedding_size, targets), rows
+    return _FirstStep(method, training, embedding_size, targets).falls(embedding_size)
 
 
 class _FirstStep:
@@ -90,7 +88,9 @@ class _FirstStep:
     ) -> None:
         assert method.loss is not None
         self.spec, self.training, self.targets, self.name = method, training, targets, method.loss.name
-        self.is_foreign = has_foreign_code(method)
+        seed, m = derive_seed("first step"), method.samples_per_class
+        self.rows = next(batches(targets, training.batch_size, m, seed, whole_passes=method.whole_passes))
+        self.is_foreign = bool(sources_of(method))
         self.network = nn.Linear(_WIDTH, embedding_size)
         counts = np.bincount(targets).tolist()
         self.built = build_method(method, counts, embedding_size, training.batch_size)
@@ -121,7 +121,7 @@ class _FirstStep:
             if not group[key] >= 0:  # NaN is not below 0 either.
                 raise RefusedError(f"a {key} of {group[key]:g} is no rate; give 0 or more")
 
-    def run(self, rows: NDArray[np.int64]) -> list[str]:
+    def run(self) -> list[str]:
         plugin: Any = self.built.plugin
         steps = self.training.steps_per_epoch(len(self.targets))
         clock = Clock(0, 0, steps, 0, total_steps=steps * self.training.max_epochs)
@@ -129,7 +129,7 @@ class _FirstStep:
             self.built.loss.train()
             plugin.on_epoch_start(clock)
             plugin.on_step_start(clock)
-        labels = torch.from_numpy(self.targets[rows])
+        labels = torch.from_numpy(self.targets[self.rows])
         has_gradient = self._step(labels)
         with self._refusals():
             plugin.on_gradients(clock)
@@ -145,8 +145,8 @@ class _FirstStep:
             raise NothingLearnedError(said)
         # Images drawn at random can make a batch in which all classes differ.
         is_random = self.spec.samples_per_class == 0 and self.spec.miner is None
-        if is_random and len(np.unique(self.targets)) >= len(rows):
-            self._step(torch.arange(len(rows)))
+        if is_random and len(np.unique(self.targets)) >= len(labels):
+            self._step(torch.arange(len(labels)))
         return [
             f"{self.name}: its parameter {name} gets no gradient in a first step; if it is no part of the loss, make "
             "it a buffer"
@@ -154,12 +154,12 @@ class _FirstStep:
             if parameter.requires_grad and parameter.grad is None
         ]
 
-    def falls(self, rows: NDArray[np.int64], embedding_size: int) -> bool:
-        embeddings, plugin = nn.Parameter(torch.randn(len(rows), embedding_size)), self.built.plugin
+    def falls(self, embedding_size: int) -> bool:
+        embeddings, plugin = nn.Parameter(torch.randn(len(self.rows), embedding_size)), self.built.plugin
         settings = OptimizerSettings(name="Adam", lr=_RATE, weight_decay=0.0, arguments={})
         spec = self.spec.model_copy(update={"lr": None})
         optimizer = build_optimizer(settings, nn.ParameterList([embeddings]), self.built, spec)
-        labels, values = torch.from_numpy(self.targets[rows]), []
+        labels, values = torch.from_numpy(self.targets[self.rows]), []
         self.built.loss.train()
         plugin.on_epoch_start(Clock(0, 0, _STEPS, 0))
         for number in range(_STEPS):

@@ -213,7 +213,7 @@ class LearningRates:
         if self._scheduler is None or self._schedule is None or self._schedule.every != what:
             return
         with warnings.catch_warnings():
-            # SequentialLR calls its parts in a way that torch calls old, and a method may skip the optimizer's step.
+            # SequentialLR calls its parts in a deprecated way, and a method may skip the optimizer's step.
             warnings.simplefilter("ignore", UserWarning)
             self._scheduler.step()
 

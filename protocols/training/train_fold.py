@@ -11,22 +11,16 @@ from torch import Tensor, nn
 
 from losses.plugin import Clock, TrainingContext
 from losses.schedule import SamplePool
-from protocols.images.device_crops import to_device
+from protocols.datasets.dataset import FoldData
+from protocols.images.crops import to_device
 from protocols.images.samples import evaluation_batches_of, training_batches_of
-from protocols.machine.torch_state import (
-    isolated_random_numbers,
-    seed_generators,
-    torch_provenance,
-    use_precision,
-)
+from protocols.machine.torch_state import isolated_random_numbers, seed_generators, torch_provenance, use_precision
 from protocols.metrics.retrieval import normalized, query_scores
 from protocols.training.batches import batches
-from protocols.training.best_checkpoint import BestCheckpoint, weights_on_cpu
 from protocols.training.build_method import BuiltMethod, build_method, normalization_of, refusals
 from protocols.training.closed_forms import set_to_closed_form
-from protocols.training.fold_data import FoldData
+from protocols.training.monitor import BestCheckpoint, NotFiniteError, StepMonitor, weights_on_cpu
 from protocols.training.optimizer import JoinedParameters, LearningRates, build_optimizer
-from protocols.training.step_monitor import NotFiniteError, StepMonitor
 from protocols.training.step_network import StepNetwork
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops, in_parts, model_of
 from results.records.records import CurvePoint, FoldResult, Scores

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from protocols.trunks.weights import WeightFile
+from protocols.trunks.trunk_entry import WeightFile
 
 BN_INCEPTION_FILE = WeightFile(
     "bn_inception",

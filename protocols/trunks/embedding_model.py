@@ -13,34 +13,12 @@ from torch.nn.utils import convert_conv2d_weight_memory_format
 from protocols.datasets.splits import classes_of
 from protocols.images.samples import EvaluationBatches
 from protocols.trunks.bn_inception import BNInception
-from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_identified
+from protocols.trunks.trunk_entry import RANDOM, TrunkError
 from protocols.trunks.trunk_registry import trunk_entry
-from protocols.trunks.weights import TrunkError, read_weights
 from results.spec.conditions import Precision
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 from results.wording import first_line
-
-
-def _trunk(spec: TrunkSpec, entry: TrunkEntry) -> nn.Module:
-    trunk = entry.build()
-    if spec.weights == RANDOM:
-        return trunk
-    if entry.pretrained and is_identified(spec.weights):
-        with torch.random.fork_rng([]):
-            weights = entry.pretrained()
-        if identified(weights) != spec.weights:
-            raise TrunkError(
-                f"trunk {spec.name}: its weights are now {identified(weights)}, but this experiment began with "
-                f"{spec.weights}; bring those back, or begin a new experiment"
-            )
-        trunk.load_state_dict(weights)
-    elif entry.packaged:
-        trunk.load_state_dict(entry.packaged())
-    elif entry.file:
-        shapes = {key: value.shape for key, value in trunk.state_dict().items()}
-        trunk.load_state_dict(read_weights(entry.file, spec.weights, shapes)[1])
-    return trunk
 
 
 def model_of(spec: FoldSpec) -> "EmbeddingModel":
@@ -169,7 +147,7 @@ class EmbeddingModel(nn.Module):
     def _add_trunk(self, spec: TrunkSpec) -> int:
         entry = trunk_entry(spec)
         self.channels_last_on_cpu = entry.channels_last_on_cpu
-        self.trunk = _trunk(spec, entry)
+        self.trunk = entry.starting_from(spec.name, spec.weights)
         features = self.trunk.features
         assert isinstance(features, int)
         pixels = spec.input_format or entry.input

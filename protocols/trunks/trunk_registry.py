@@ -8,17 +8,28 @@ from torch import Tensor, nn
 from protocols.trunks import efficientnet_lite
 from protocols.trunks.bn_inception import BN_INCEPTION_FILE, BNInception
 from protocols.trunks.efficientnet_lite import EfficientNetLite0
-from protocols.trunks.library_trunks import (
+from protocols.trunks.outside_trunks import (
     GOOGLENET_FILE,
     IMAGENET_FORMAT,
     RESNET50_FILE,
     RESNET101_FILE,
+    file_entry,
     timm_entry,
     torchvision_trunk,
+    try_trunk,
 )
-from protocols.trunks.own_trunks import file_entry, try_trunk
-from protocols.trunks.trunk_entry import RANDOM, TrunkEntry, identified, is_identified, is_path
-from protocols.trunks.weights import IMAGENET, TrunkError, identify_weights, names_own_file, use_weights
+from protocols.trunks.trunk_entry import (
+    IMAGENET,
+    RANDOM,
+    TrunkEntry,
+    TrunkError,
+    identified,
+    identify_weights,
+    is_identified,
+    is_path,
+    names_own_file,
+    use_weights,
+)
 from protocols.users_code.sources import SourceError, hashed_name
 from results.spec.source_names import SourceName
 from results.spec.trunk_spec import NO_TRUNK, PRETRAINED, InputFormat, TrunkSpec

@@ -88,7 +88,7 @@ def _faults(
     choice: DataChoice, entry: DatasetEntry, folder: Path, decoding: Progress | None, console: Console
 ) -> list[str]:
     """Say what is found in a folder of images, and return its faults."""
-    from protocols.datasets.data_check import check_images
+    from protocols.datasets.dataset_registry import check_images
     from protocols.datasets.published import compare_counts
     from protocols.datasets.splits import SplitError
 
@@ -160,7 +160,7 @@ def _say_what_they_are_enough_for(dataset: str, components: int, console: Consol
 
 def _check_features(dataset: Dataset, console: Console, scoring: Progress) -> None:
     """Say what is odd about the rows of a file of features, and what they score as they are."""
-    from protocols.evaluation.test_data import test_data
+    from protocols.evaluation.evaluate_run import test_data
     from protocols.images.samples import LabelledFeatures
     from reproduce.outputs.evaluate import raw_rows, scores
 

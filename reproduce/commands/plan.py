@@ -152,8 +152,8 @@ def show_needs(session: Session, console: Console) -> None:
     import torch
 
     from protocols.datasets.dataset_registry import DATASETS
+    from protocols.trunks.trunk_entry import IMAGENET, TrunkError
     from protocols.trunks.trunk_registry import trunk_entry
-    from protocols.trunks.weights import IMAGENET, TrunkError
     from reproduce.run.open_data import needs_folder
     from results.spec.trunk_spec import NO_TRUNK
 

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from protocols.search.method_template import MethodTemplate
-from protocols.search.space import SearchParameter
+from protocols.search.space import MethodTemplate, SearchParameter
 from protocols.training.build_method import MethodError
 from protocols.training.check_method import LossFacts, check_method, with_versions
 from protocols.training.optimizer import check_training

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.export.passes import move_to_device_pass
 
 from protocols.datasets.dataset import Dataset
-from protocols.evaluation.test_data import TestData, test_data
+from protocols.evaluation.evaluate_run import TestData, test_data
 from protocols.images.packing import Progress
 from protocols.images.samples import evaluation_batches_of
 from protocols.machine.torch_state import use_precision

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from losses.plugin import Normalization
 from protocols.datasets.feature_files import write_labels
-from protocols.evaluation.evaluate_run import embed_test
-from protocols.evaluation.test_data import test_data, used_classes
+from protocols.evaluation.evaluate_run import embed_test, test_data, used_classes
 from protocols.images.samples import FEATURES_FILE
 from protocols.training.build_method import normalization_of
 from protocols.trunks.embedding_model import weights_with_trunk, without_published_weights

@@ -8,12 +8,12 @@ from pickle import UnpicklingError
 
 import torch
 
+from protocols.datasets.dataset import fold_data
 from protocols.datasets.splits import SplitError
 from protocols.training.build_method import MethodError
 from protocols.training.check_method import with_versions
-from protocols.training.fold_data import fold_data
 from protocols.training.train_fold import train_fold
-from protocols.trunks.weights import TrunkError
+from protocols.trunks.trunk_entry import TrunkError
 from protocols.users_code.kept import remember_kept_sources
 from protocols.users_code.sources import SourceError
 from reproduce.errors import WorkFailedError, as_input_errors

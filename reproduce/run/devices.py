@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 import torch
 
-from protocols.images.batch_source import share_gpu
+from protocols.images.samples import share_gpu
 from protocols.machine.processes import GPU_THREADS, set_variables, socket_folder, threads_per_training
 from reproduce.errors import InputError
 from results.records.provenance import granted_cores

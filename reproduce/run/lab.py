@@ -16,11 +16,11 @@ from itertools import count
 from typing import Protocol
 
 from protocols.datasets.splits import SplitError
-from protocols.evaluation.test_data import test_data
+from protocols.evaluation.evaluate_run import test_data
 from protocols.jobs import EvaluateJob, Job, Lab, Outcome, TrainJob
 from protocols.setup import Setup
 from protocols.training.build_method import MethodError, RefusedError
-from protocols.trunks.weights import TrunkError
+from protocols.trunks.trunk_entry import TrunkError
 from protocols.users_code.sources import SourceError, words_of
 from reproduce import interrupts
 from reproduce.errors import InputError, WorkFailedError

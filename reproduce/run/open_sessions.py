@@ -13,16 +13,14 @@ from rich.console import Console
 from protocols.datasets.dataset_registry import entry_of
 from protocols.datasets.listing import DataError
 from protocols.machine.processes import run_in_subprocess
-from protocols.metrics.metric_registry import check_metric_names
-from protocols.search.method_template import MethodTemplate
-from protocols.search.space import SearchParameter, corners
+from protocols.metrics.metric_registry import check_metric_names, try_metric
+from protocols.search.space import MethodTemplate, SearchParameter, corners
 from protocols.study import Study
-from protocols.training.build_method import RefusedError, has_foreign_code
+from protocols.training.build_method import RefusedError
 from protocols.training.first_step import NothingLearnedError, try_first_step
 from protocols.trunks.embedding_model import embedding_size_of
+from protocols.trunks.trunk_entry import TrunkError
 from protocols.trunks.trunk_registry import trunk_entry
-from protocols.trunks.weights import TrunkError
-from protocols.users_code.checks import try_metric
 from protocols.users_code.sources import UsersSource, hashed_name, known_sources, remember_sources
 from reproduce.errors import InputError
 from reproduce.run.open_data import needs_folder
@@ -153,7 +151,7 @@ def _remarks_on(session: Session, study: Study) -> tuple[str, ...]:
     if study.method.method.loss is None:
         return _discriminants(spec)
     of_training = (spec.conditions.training, embedding_size_of(spec), study.setup.training_data(spec).train_targets)
-    if has_foreign_code(study.method.method):
+    if sources_of(study.method.method):
         remarks: tuple[str, ...] = run_in_subprocess(
             _try_there, known_sources(), study.method, study.space, of_training
         )

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from protocols.machine.processes import GPU_THREADS, THREAD_VARIABLES, threads_per_training
-from protocols.trunks.weights import WEIGHTS_VARIABLE
+from protocols.trunks.trunk_entry import WEIGHTS_VARIABLE
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.run.devices import full_gpu, is_full, prepare_process
 from reproduce.run.tasks import Task, TaskResult, WorkerDiedError, is_foreign, run_task

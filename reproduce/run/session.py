@@ -9,12 +9,11 @@ from pathlib import Path
 
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.splits import classes_of, drawn_name
-from protocols.evaluation.test_data import test_data
+from protocols.evaluation.evaluate_run import test_data
 from protocols.images.samples import LabelledFeatures
 from protocols.protocol_registry import PROTOCOLS, ProtocolEntry
-from protocols.search.method_template import MethodTemplate
 from protocols.search.proposals import build_sampler, try_sampler
-from protocols.search.space import searched_ranges, within_budget
+from protocols.search.space import MethodTemplate, searched_ranges, within_budget
 from protocols.setup import Setup
 from protocols.study import Budget, Study
 from protocols.training.closed_forms import most_dimensions

@@ -13,18 +13,16 @@ from typing import Any, Protocol
 
 import torch
 
-from protocols.evaluation.evaluate_run import CurveRecorder, Embedded, evaluate_run
+from protocols.datasets.dataset import FoldData
+from protocols.evaluation.evaluate_run import CurveRecorder, Embedded, TestData, evaluate_run
 from protocols.evaluation.make_figure_data import figure_data_of
-from protocols.evaluation.test_data import TestData
 from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob
-from protocols.training.build_method import uses_foreign_code
-from protocols.training.fold_data import FoldData
 from protocols.training.train_fold import train_fold
 from protocols.users_code.sources import UsersSource, known_sources, remember_sources
 from results.atomic_files import is_sound, write_atomically
 from results.records.artifacts import last_epoch_path, weights_path
 from results.records.records import CIRCUMSTANCES, FoldResult, RunRecord, TestCurve
-from results.spec.source_names import SourceName
+from results.spec.source_names import SourceName, sources_of_training
 from results.spec.training_spec import FoldSpec
 from results.store.store import Store
 
@@ -113,8 +111,8 @@ def run_task(task: Task, device: str) -> TaskResult:
 def is_foreign(task: Task) -> bool:
     """Whether a task runs code of users or other packages, which can change anything in its process."""
     if isinstance(task, TrainTask):
-        return uses_foreign_code(task.job.spec)
-    return any(map(uses_foreign_code, task.job.specs)) or any(map(SourceName.parse, task.job.metrics))
+        return bool(sources_of_training(task.job.spec))
+    return any(map(sources_of_training, task.job.specs)) or any(map(SourceName.parse, task.job.metrics))
 
 
 def _train(task: TrainTask, device: str) -> Trained:

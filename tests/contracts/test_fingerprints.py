@@ -11,8 +11,7 @@ import pytest
 
 from protocols.datasets.dataset import Dataset
 from protocols.images.packed_images import LabelledImages, PackedImages
-from protocols.search.method_template import MethodTemplate
-from protocols.search.space import SearchParameter
+from protocols.search.space import MethodTemplate, SearchParameter
 from protocols.study import Budget, Study
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.open_method import load_card, load_variant, open_method

@@ -9,7 +9,7 @@ from protocols import mlrc, standard
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.published import PUBLICATIONS, stand_in
 from protocols.protocol_registry import PROTOCOLS
-from protocols.search.method_template import MethodTemplate
+from protocols.search.space import MethodTemplate
 from protocols.study import Budget, Study
 from reproduce.config.experiment_file import EXPERIMENTS, load_experiments
 from reproduce.config.method_card import MethodCard

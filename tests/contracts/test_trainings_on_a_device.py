@@ -11,8 +11,8 @@ import torch
 from protocols.datasets.dataset import Dataset
 from protocols.datasets.splits import mlrc_split
 from protocols.evaluation.evaluate_run import evaluate_run
-from protocols.evaluation.test_data import test_data as data_for_testing
-from protocols.images.batch_source import BatchSource
+from protocols.evaluation.evaluate_run import test_data as data_for_testing
+from protocols.images.samples import BatchSource
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
 from reproduce.config.experiment_file import load_experiments

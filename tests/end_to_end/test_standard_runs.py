@@ -6,7 +6,7 @@ import pytest
 
 from protocols.datasets.splits import named_split
 from protocols.protocol_registry import PROTOCOLS
-from protocols.search.method_template import MethodTemplate
+from protocols.search.space import MethodTemplate
 from protocols.standard import choices
 from protocols.study import Budget, Study
 from reproduce.run.tasks import EvaluateTask

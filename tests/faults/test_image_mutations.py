@@ -11,7 +11,7 @@ from PIL import Image
 
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.listing import DataError
-from protocols.images.decoding import BrokenImageError
+from protocols.images.packing import BrokenImageError
 from tests.support.image_folders import data_request, make_folder
 
 SAME_FOLDER = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from protocols.search.method_template import MethodTemplate
-from protocols.search.space import SearchParameter
+from protocols.search.space import MethodTemplate, SearchParameter
 from protocols.study import Budget, Study
 from protocols.training.build_method import MethodError, RefusedError, refusals
-from protocols.training.step_monitor import NotFiniteError
+from protocols.training.monitor import NotFiniteError
 from protocols.training.train_fold import train_fold
 from protocols.users_code.sources import hashed_name, load_source
 from reproduce.errors import InputError

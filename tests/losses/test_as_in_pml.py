@@ -1,13 +1,10 @@
 """The table of `docs/losses_elsewhere.md` that compares the losses with those of pytorch-metric-learning (PML)."""
 
-from typing import Any
-
 import pytest
 import torch
 from pytorch_metric_learning import losses as pml
 from pytorch_metric_learning import miners
 from pytorch_metric_learning.regularizers import SparseCentersRegularizer, ZeroMeanRegularizer
-from torch import Tensor, nn
 from torch.nn import functional
 
 import losses
@@ -17,8 +14,8 @@ C, D, B = 6, 8, 24
 LABELS = torch.arange(B) % C
 MINED = (torch.tensor([0, 1]), torch.tensor([6, 7]), torch.tensor([1, 1]), torch.tensor([2, 3]))
 
-PROXIES: dict[str, Any] = {"num_classes": C, "embedding_size": D}
-EQUAL: dict[str, dict[str, Any]] = {
+PROXIES = {"num_classes": C, "embedding_size": D}
+EQUAL = {
     "ProxyAnchorLoss": PROXIES,
     "ArcFaceLoss": PROXIES,
     "SubCenterArcFaceLoss": PROXIES,
@@ -34,11 +31,11 @@ EQUAL: dict[str, dict[str, Any]] = {
 """PML's classes with equal start, value and gradient, and their settings."""
 
 
-def batch(seed: int = 0) -> Tensor:
+def batch(seed=0):
     return torch.randn(B, D, generator=torch.Generator().manual_seed(seed)).requires_grad_()
 
 
-def pair(name: str) -> tuple[Any, Any]:
+def pair(name):
     """Our loss and PML's, each from the same seed."""
     torch.manual_seed(1)
     ours = getattr(losses, name)(**EQUAL[name], **({"tau": 0.0} if name == "SoftTripleLoss" else {}))
@@ -46,7 +43,7 @@ def pair(name: str) -> tuple[Any, Any]:
     return ours, getattr(pml, name)(**EQUAL[name])
 
 
-def assert_same(ours: nn.Module, theirs: nn.Module, labels: Tensor = LABELS, pairs: Any = None) -> None:
+def assert_same(ours, theirs, labels=LABELS, pairs=None):
     x = batch()
     results = []
     for loss in (ours, theirs):
@@ -56,7 +53,7 @@ def assert_same(ours: nn.Module, theirs: nn.Module, labels: Tensor = LABELS, pai
 
 
 @pytest.mark.parametrize("name", EQUAL)
-def test_start_value_and_gradient(name: str) -> None:
+def test_start_value_and_gradient(name):
     ours, theirs = pair(name)
     torch.testing.assert_close(list(ours.parameters()), list(theirs.parameters()))
     assert_same(ours, theirs)
@@ -65,11 +62,11 @@ def test_start_value_and_gradient(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["ProxyAnchorLoss", "ArcFaceLoss", "SoftTripleLoss"])
-def test_what_a_miner_found_weighs_the_samples(name: str) -> None:
+def test_what_a_miner_found_weighs_the_samples(name):
     assert_same(*pair(name), pairs=MINED)
 
 
-def test_proxy_nca() -> None:
+def test_proxy_nca():
     ours, theirs = ProxyNCALoss(C, D, softmax_scale=1.0), pml.ProxyNCALoss(C, D)
     theirs.proxies.data = ours.proxies.data.clone()
     assert_same(ours, theirs)
@@ -81,7 +78,7 @@ def test_proxy_nca() -> None:
     torch.testing.assert_close(2 - 2 * ours.get_logits(x), theirs.get_logits(x))
 
 
-def test_soft_triples_tau_is_pmls_regularizer() -> None:
+def test_soft_triples_tau_is_pmls_regularizer():
     torch.manual_seed(1)
     ours = SoftTripleLoss(C, D, tau=0.2)
     regularizer = SparseCentersRegularizer(C, 10)
@@ -90,8 +87,8 @@ def test_soft_triples_tau_is_pmls_regularizer() -> None:
     torch.testing.assert_close(ours(batch(), LABELS), theirs(batch(), LABELS), rtol=1e-4, atol=1e-5)
 
 
-def test_snr_regularises_unit_vectors() -> None:
-    given: dict[str, Any] = {"embedding_regularizer": ZeroMeanRegularizer(), "embedding_reg_weight": 0.5}
+def test_snr_regularises_unit_vectors():
+    given = {"embedding_regularizer": ZeroMeanRegularizer(), "embedding_reg_weight": 0.5}
     ours, theirs = SignalToNoiseRatioContrastiveLoss(**given), pml.SignalToNoiseRatioContrastiveLoss(**given)
     unit = functional.normalize(batch(), dim=1)
     torch.testing.assert_close(ours(unit, LABELS), theirs(unit, LABELS))
@@ -99,7 +96,7 @@ def test_snr_regularises_unit_vectors() -> None:
     assert theirs(5 * unit, LABELS) > theirs(unit, LABELS)
 
 
-def test_the_floor_of_ntxent_and_the_miner() -> None:
+def test_the_floor_of_ntxent_and_the_miner():
     apart = torch.tensor([[1.0, 0], [-1, 0], [1, 0], [-1, 0]])
     labels = torch.tensor([0, 0, 1, 1])  # Each positive is opposite, each negative equal.
     assert losses.NTXentLoss(0.01)(apart, labels) == pytest.approx(46.05, abs=0.01)
@@ -112,7 +109,7 @@ def test_the_floor_of_ntxent_and_the_miner() -> None:
     assert found == [([0, 0, 1, 1, 2], [0, 1, 2, 2]), ([0, 1], [0, 1])]
 
 
-def test_the_memory_term_of_xbm_is_pmls_memory() -> None:
+def test_the_memory_term_of_xbm_is_pmls_memory():
     base = pml.MultiSimilarityLoss()
     xbm = losses.XBMLoss(base, D, 2 * B, start_iteration=0)
     memory = pml.CrossBatchMemory(base, D, 2 * B)

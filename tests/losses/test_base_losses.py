@@ -2,14 +2,12 @@
 
 import inspect
 import warnings
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
 from pytorch_metric_learning import losses as pml
 from pytorch_metric_learning.distances import CosineSimilarity, LpDistance
-from torch import Tensor, nn
+from torch import nn
 
 from losses import CCPLoss, CosineContrastiveLoss, SignalToNoiseRatioContrastiveLoss, XBMLoss
 
@@ -19,8 +17,8 @@ _ABSTRACT = {"BaseMetricLossFunction", "GenericPairLoss", "WeightMixin", "Multip
 _AROUND_LOSSES = {"BaseLossWrapper", "CrossBatchMemory", "SelfSupervisedLoss"}
 
 
-def _of_pml(cls: type) -> Callable[[], Any]:
-    def make() -> Any:
+def _of_pml(cls):
+    def make():
         missing = [p.name for p in inspect.signature(cls).parameters.values() if p.default is p.empty]
         names = {key: _SIZES[key] for key in missing if key in _SIZES}
         return cls(**names) if cls.__name__ not in _WITH_PROXIES else cls(num_classes=C, embedding_size=D)
@@ -34,7 +32,7 @@ _WITH_PROXIES = {"ArcFaceLoss", "CosFaceLoss", "NormalizedSoftmaxLoss", "ProxyNC
     "SubCenterArcFaceLoss",
     "LargeMarginSoftmaxLoss",
 }
-LOSSES: dict[str, Callable[[], Any]] = {
+LOSSES = {
     name: _of_pml(cls)
     for name, cls in vars(pml).items()
     if inspect.isclass(cls) and issubclass(cls, nn.Module) and name not in _ABSTRACT | _AROUND_LOSSES
@@ -53,7 +51,7 @@ WRONG = {"triplet with swap", "ThresholdConsistentMarginLoss", "LiftedStructureL
 """They take `ref_emb`, but read rows of the batch at positions of references, or keep the graph of the last step."""
 
 
-def built(wrapper: Callable[[nn.Module], nn.Module], name: str) -> nn.Module | str:
+def built(wrapper, name):
     """The wrapper around a loss, or why it refuses the loss."""
     torch.manual_seed(0)
     with warnings.catch_warnings():
@@ -65,12 +63,12 @@ def built(wrapper: Callable[[nn.Module], nn.Module], name: str) -> nn.Module | s
         return str(error)
 
 
-def batch(size: int, seed: int) -> tuple[Tensor, Tensor]:
+def batch(size, seed):
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(size, D, generator=generator).requires_grad_(), torch.arange(size) % C
 
 
-WRAPPERS: dict[str, Callable[[nn.Module], nn.Module]] = {
+WRAPPERS = {
     "XBMLoss": lambda base: XBMLoss(base, embedding_size=D, memory_size=MEMORY, start_iteration=0),
     "CCPLoss": lambda base: CCPLoss(base, num_classes=C, embedding_size=D, proxies_per_class=3),
 }
@@ -78,7 +76,7 @@ WRAPPERS: dict[str, Callable[[nn.Module], nn.Module]] = {
 
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("wrapper", WRAPPERS)
-def test_a_loss_is_refused_when_the_wrapper_is_made_or_trains(wrapper: str, name: str) -> None:
+def test_a_loss_is_refused_when_the_wrapper_is_made_or_trains(wrapper, name):
     loss = built(WRAPPERS[wrapper], name)
     if isinstance(loss, str):
         assert loss.startswith(f"{wrapper} ")
@@ -89,11 +87,10 @@ def test_a_loss_is_refused_when_the_wrapper_is_made_or_trains(wrapper: str, name
         value = loss(embeddings, labels)
         value.backward()
         assert value.isfinite()
-        assert embeddings.grad is not None
         assert embeddings.grad.isfinite().all()
 
 
-def test_losses_that_compare_the_wrong_rows_are_refused_and_pair_losses_are_not() -> None:
+def test_losses_that_compare_the_wrong_rows_are_refused_and_pair_losses_are_not():
     refused = {name: why for name in LOSSES if isinstance(why := built(WRAPPERS["XBMLoss"], name), str)}
     assert refused.keys() >= WRONG
     assert "does not compare a batch with other rows" in refused["FastAPLoss"]

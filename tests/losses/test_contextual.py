@@ -1,18 +1,16 @@
 """The contextual loss against the authors' code, and where that code fails."""
 
-from typing import Any
-
 import pytest
 import torch
 from torch.nn.functional import normalize
 
 from losses import ContextualLoss
-from tests.support.golden_files import Case, case_name, golden
+from tests.support.golden_files import case_name, golden
 
 CASES = golden("contextual")
 
 
-def loss_of(case: Case, **settings: Any) -> tuple[ContextualLoss, float]:
+def loss_of(case, **settings):
     """The loss of a case and the factor between them."""
     params, factor = case.params, 1.0
     if params["combination"].startswith("lam*contrastive"):
@@ -29,8 +27,8 @@ def loss_of(case: Case, **settings: Any) -> tuple[ContextualLoss, float]:
 
 @pytest.mark.parametrize("part", ["", "_context", "_contrastive", "_reg"])
 @pytest.mark.parametrize("case", CASES, ids=case_name)
-def test_authors_losses_and_gradients(case: Case, part: str) -> None:
-    alone: dict[str, dict[str, float]] = {
+def test_authors_losses_and_gradients(case, part):
+    alone = {
         "": {},
         "_context": {"context_weight": 1.0, "gamma": 0.0},
         "_contrastive": {"context_weight": 0.0, "gamma": 0.0},
@@ -41,21 +39,20 @@ def test_authors_losses_and_gradients(case: Case, part: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)
-def test_authors_contextual_similarity(case: Case) -> None:
+def test_authors_contextual_similarity(case):
     rows = normalize(case.tensor("embeddings"))
     case.check(loss_of(case)[0].contextual_similarity(rows @ rows.T), case.arrays["contextual_similarity"], "J")
 
 
 @pytest.mark.parametrize("k", [4, 12, 30])
 @pytest.mark.parametrize("spread", [1.0, 0.01], ids=["apart", "all within eps"])
-def test_a_batch_in_which_all_rows_are_neighbours_has_a_loss_and_a_gradient(k: int, spread: float) -> None:
+def test_a_batch_in_which_all_rows_are_neighbours_has_a_loss_and_a_gradient(k, spread):
     noise = torch.randn(12, 8, generator=torch.Generator().manual_seed(0))
     embeddings = (1 + spread * noise).requires_grad_()
     loss = ContextualLoss(k)
     value = loss(embeddings, torch.arange(12) % 3)
     value.backward()
     assert value.isfinite()
-    assert embeddings.grad is not None
     assert embeddings.grad.isfinite().all()
     assert embeddings.grad.any()
     if k >= 12 or spread == 0.01:
@@ -64,10 +61,9 @@ def test_a_batch_in_which_all_rows_are_neighbours_has_a_loss_and_a_gradient(k: i
         assert loss.contextual_similarity(rows @ rows.T).max() <= 0.5 + 1e-6
 
 
-def test_the_head_stands_between_unit_embeddings_and_the_loss() -> None:
+def test_the_head_stands_between_unit_embeddings_and_the_loss():
     embeddings, labels = torch.randn(12, 8), torch.arange(12) // 4
     loss = ContextualLoss(head_size=20, embedding_size=8)
-    assert loss.head is not None
     # An isometry changes no cosine.
     torch.nn.init.orthogonal_(loss.head.weight)
     torch.testing.assert_close(loss(7 * embeddings, labels), ContextualLoss()(embeddings, labels))

@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import normalize
 
 from losses import HISTLoss
-from tests.support.golden_files import Case, case_name, golden
+from tests.support.golden_files import case_name, golden
 
 CASES = golden("hist")
 PARAMETERS = {
@@ -22,9 +22,9 @@ PARAMETERS = {
 }
 
 
-def loss_of(case: Case, lam: float | None = None) -> HISTLoss:
+def loss_of(case, lam=None):
     params = case.params
-    loss: HISTLoss = HISTLoss(
+    loss = HISTLoss(
         params["num_classes"],
         params["embedding_size"],
         params["tau"],
@@ -38,7 +38,7 @@ def loss_of(case: Case, lam: float | None = None) -> HISTLoss:
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)
-def test_authors_loss_and_all_gradients(case: Case) -> None:
+def test_authors_loss_and_all_gradients(case):
     loss = loss_of(case)
     case.check_loss(loss, **{PARAMETERS[name]: parameter for name, parameter in loss.named_parameters()})
     state = {"rtol": case.sidecar["tolerance"]["state_rtol"], "atol": 1e-12}
@@ -48,7 +48,7 @@ def test_authors_loss_and_all_gradients(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)
-def test_authors_parts(case: Case) -> None:
+def test_authors_parts(case):
     loss, embeddings, labels = loss_of(case), case.tensor("embeddings"), case.tensor("labels")
     distances = loss.class_distances(embeddings)
     case.check(distances, case.arrays["distance"], "distance")
@@ -61,7 +61,7 @@ def test_authors_parts(case: Case) -> None:
     case.check(both, case.arrays["distribution_loss"] + case.arrays["ce_loss"], "ce_loss")
 
 
-def wrong_samples(tau: float) -> tuple[HISTLoss, torch.Tensor, torch.Tensor]:
+def wrong_samples(tau):
     """Every sample of classes 0 to 3 lies at the mean of another class, and those of class 4 at their own."""
     torch.manual_seed(0)
     loss = HISTLoss(5, 6, tau=tau, hidden=8, lam=0.0)
@@ -71,7 +71,7 @@ def wrong_samples(tau: float) -> tuple[HISTLoss, torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize("tau", [8.0, 64.0, 1000.0])
-def test_the_worst_samples_count_in_float32(tau: float) -> None:
+def test_the_worst_samples_count_in_float32(tau):
     """In the released code a probability below e^-103 is 0 in float32, and its sample leaves the loss."""
     loss, embeddings, labels = wrong_samples(tau)
     single, double = embeddings.clone().requires_grad_(), embeddings.double().requires_grad_()
@@ -83,7 +83,7 @@ def test_the_worst_samples_count_in_float32(tau: float) -> None:
     torch.testing.assert_close(gradient.double(), right, rtol=1e-3, atol=1e-3 * right.abs().max().item())
 
 
-def test_two_classes_and_one_sample() -> None:
+def test_two_classes_and_one_sample():
     loss = HISTLoss(2, 4, hidden=8, lam=0.0)
     embeddings, labels = torch.randn(6, 4), torch.tensor([0, 1, 1, 0, 1, 1])
     means = normalize(loss.proxies)
@@ -98,7 +98,7 @@ def test_two_classes_and_one_sample() -> None:
     torch.testing.assert_close(loss.state_dict(), before, rtol=0, atol=0)
 
 
-def test_groups_of_the_optimizer() -> None:
+def test_groups_of_the_optimizer():
     loss = HISTLoss(5, 6, hidden=8, network_lr_factor=0.006)
     means, network = loss.param_groups(0.1, 5e-5)
     assert [parameter.shape for parameter in means["params"]] == [(5, 6), (5, 6)]

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from losses import MeanFieldClassWiseMultiSimilarityLoss, MeanFieldContrastiveLoss
-from tests.support.golden_files import Case, case_name, golden
+from tests.support.golden_files import case_name, golden
 
 CASES = golden("mean_field_contrastive") + golden("mean_field_cwms")
 
 
-def loss_of(case: Case, **changes: object) -> torch.nn.Module:
+def loss_of(case, **changes):
     params = {"reg_weight": case.params["mf_reg"], "power": case.params["mf_power"], **case.params, **changes}
     of_contrastive = case.name.startswith("mean_field_contrastive")
     made = MeanFieldContrastiveLoss if of_contrastive else MeanFieldClassWiseMultiSimilarityLoss
@@ -19,7 +19,7 @@ def loss_of(case: Case, **changes: object) -> torch.nn.Module:
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)
-def test_authors_loss_gradients_and_parts(case: Case) -> None:
+def test_authors_loss_gradients_and_parts(case):
     loss = loss_of(case)
     case.check_loss(loss, class_vectors=loss.proxies)
     terms = loss.compute_loss(case.tensor("embeddings"), case.tensor("labels"), None)
@@ -34,12 +34,12 @@ def test_authors_loss_gradients_and_parts(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", golden("mean_field_contrastive"), ids=case_name)
-def test_the_mean_over_classes(case: Case) -> None:
+def test_the_mean_over_classes(case):
     loss = loss_of(case, averaging="classes")
     case.check_loss(loss, "_class_mean", class_vectors=loss.proxies)
 
 
-def test_sharp_settings_stay_finite_in_float32() -> None:
+def test_sharp_settings_stay_finite_in_float32():
     """The authors' code is NaN here: exp(beta (1 - base)) overflows for a sample at its own mean field."""
     loss = MeanFieldClassWiseMultiSimilarityLoss(4, 3, beta=500.0, reg_weight=1.0)
     embeddings = loss.proxies.detach()[[0, 0, 1, 2]].clone().requires_grad_()
@@ -47,5 +47,4 @@ def test_sharp_settings_stay_finite_in_float32() -> None:
     value.backward()
     expected = loss.double()(embeddings.detach().double(), torch.tensor([0, 0, 1, 2]))
     torch.testing.assert_close(value, expected.float())
-    assert embeddings.grad is not None
     assert embeddings.grad.isfinite().all()

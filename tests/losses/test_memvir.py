@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import Tensor
 from torch.nn.functional import normalize
 
 from losses import Clock, MemVirLoss, ProxyAnchorLoss, ProxyNCALoss
@@ -34,22 +33,22 @@ AUTHORS = {
 }
 
 
-def rows(count: int, size: int, step: float) -> Tensor:
+def rows(count, size, step):
     """Return sines of shape (count, size), which are the same on every machine."""
     return torch.sin(step * torch.arange(1, count * size + 1, dtype=torch.float64)).view(count, size)
 
 
-def batch(step: int) -> tuple[Tensor, Tensor]:
+def batch(step):
     return rows(8, 6, 1.7 + 0.1 * step), (torch.arange(8) + step) % 3
 
 
-def made(scale: float = 11.5, warmup_passes: int = 0, steps: int = 2, gap: int = 1) -> MemVirLoss:
+def made(scale=11.5, warmup_passes=0, steps=2, gap=1):
     loss = MemVirLoss(ProxyNCALoss(3, 6, softmax_scale=scale), 6, 8, steps, gap, warmup_passes).double()
     loss.base_loss.proxies.data = rows(3, 6, 0.9)
     return loss
 
 
-def trained(loss: MemVirLoss, start: int, end: int) -> list[float]:
+def trained(loss, start, end):
     optimizer, values = torch.optim.SGD(loss.parameters(), lr=0.5), []
     for step in range(start, end):
         loss.on_step_start(Clock(epoch=0, step=step, steps_per_epoch=100, passes=step // 2))
@@ -62,12 +61,12 @@ def trained(loss: MemVirLoss, start: int, end: int) -> list[float]:
 
 
 @pytest.mark.parametrize(("scale", "warmup_passes"), AUTHORS)
-def test_a_training_has_the_values_of_the_authors_code(scale: float, warmup_passes: int) -> None:
+def test_a_training_has_the_values_of_the_authors_code(scale, warmup_passes):
     values = trained(made(scale, warmup_passes), 0, 8)
     assert values == pytest.approx(AUTHORS[scale, warmup_passes], rel=1e-12)
 
 
-def test_smaller_batches_are_kept_as_they_are() -> None:
+def test_smaller_batches_are_kept_as_they_are():
     loss, base = made(steps=1, gap=0), ProxyNCALoss(3, 6, softmax_scale=11.5).double()
     base.proxies.data = rows(3, 6, 0.9)
     first, labels = batch(0)
@@ -79,7 +78,7 @@ def test_smaller_batches_are_kept_as_they_are() -> None:
     torch.testing.assert_close(loss(second, other), expected)
 
 
-def test_proxy_anchor_counts_the_virtual_classes() -> None:
+def test_proxy_anchor_counts_the_virtual_classes():
     loss = MemVirLoss(ProxyAnchorLoss(3, 6), 6, 8, 1, 0).double()
     past = loss.base_loss.proxies.detach().clone()
     loss(*batch(0))

@@ -11,7 +11,7 @@ import pytest
 import torch
 from pytorch_metric_learning import losses as pml_losses
 from pytorch_metric_learning.regularizers import ZeroMeanRegularizer
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
 import losses
@@ -27,23 +27,23 @@ from losses import (
 LABELS = torch.arange(8) % 3
 
 
-def rows(count: int, size: int, step: float) -> Tensor:
+def rows(count, size, step):
     """Return sines of shape (count, size), which are the same on every machine."""
     return torch.sin(step * torch.arange(1, count * size + 1, dtype=torch.float64)).view(count, size)
 
 
-def embeddings(norm: float = 5.0) -> Tensor:
+def embeddings(norm=5.0):
     return (norm * functional.normalize(rows(8, 6, 1.7), dim=1)).requires_grad_()
 
 
-def gradient_norms(value: Tensor, *inputs: Tensor) -> list[float]:
+def gradient_norms(value, *inputs):
     return [gradient.norm().item() for gradient in torch.autograd.grad(value, inputs)]
 
 
 # --- SNR Contrastive ---
 
 
-def signal_to_noise(weight: float) -> SignalToNoiseRatioContrastiveLoss:
+def signal_to_noise(weight):
     return SignalToNoiseRatioContrastiveLoss(
         pos_margin=0.2,
         neg_margin=0.8,
@@ -56,7 +56,7 @@ def signal_to_noise(weight: float) -> SignalToNoiseRatioContrastiveLoss:
     ("weight", "expected", "expected_norm"),
     [(0.0, 1.1263339936208019, 0.4298484953389171), (0.5, 1.362887981020419, 0.438242144976507)],
 )
-def test_snr_contrastive_and_its_gradient(weight: float, expected: float, expected_norm: float) -> None:
+def test_snr_contrastive_and_its_gradient(weight, expected, expected_norm):
     x = embeddings()
     value = signal_to_noise(weight)(x, LABELS)
     assert value.item() == pytest.approx(expected, rel=1e-9)
@@ -66,8 +66,8 @@ def test_snr_contrastive_and_its_gradient(weight: float, expected: float, expect
 # --- SoftTriple ---
 
 
-def soft_triple(**settings: object) -> SoftTripleLoss:
-    loss = SoftTripleLoss(3, 6, 4, **settings).double()  # type: ignore[arg-type]
+def soft_triple(**settings):
+    loss = SoftTripleLoss(3, 6, 4, **settings).double()
     loss.fc.data = rows(6, 12, 0.9)
     return loss
 
@@ -79,7 +79,7 @@ def soft_triple(**settings: object) -> SoftTripleLoss:
         (0.2, 4.576742051009051, [0.7826793332204871, 2.5390472413804797]),
     ],
 )
-def test_soft_triple_with_the_mean_over_pairs(tau: float, expected: float, expected_norms: list[float]) -> None:
+def test_soft_triple_with_the_mean_over_pairs(tau, expected, expected_norms):
     x, loss = embeddings(), soft_triple(tau=tau, regularizer="mean")
     value = loss(x, LABELS)
     assert value.item() == pytest.approx(expected, rel=1e-9)
@@ -97,9 +97,7 @@ def test_soft_triple_with_the_mean_over_pairs(tau: float, expected: float, expec
         (20.52, 49.5, True, 3.951241143359473e-06, [3.5555682733428726e-05, 5.565295061811818e-05]),
     ],
 )
-def test_arcface_and_its_gradient_also_where_the_angle_is_0(
-    margin: float, scale: float, at_its_class: bool, expected: float, expected_norms: list[float]
-) -> None:
+def test_arcface_and_its_gradient_also_where_the_angle_is_0(margin, scale, at_its_class, expected, expected_norms):
     loss = ArcFaceLoss(num_classes=3, embedding_size=6, margin=margin, scale=scale).double()
     loss.W.data = rows(6, 3, 0.9)
     x = rows(6, 3, 0.9).t()[LABELS].clone().requires_grad_() if at_its_class else embeddings()
@@ -115,14 +113,14 @@ def test_arcface_and_its_gradient_also_where_the_angle_is_0(
     ("temperature", "expected", "expected_norm"),
     [(0.07, 3.7731232803440027, 1.927012282702216), (0.00024, 23.038015866306186, 14.601517968488258)],
 )
-def test_ntxent_and_its_gradient(temperature: float, expected: float, expected_norm: float) -> None:
+def test_ntxent_and_its_gradient(temperature, expected, expected_norm):
     x = embeddings()
     value = NTXentLoss(temperature)(x, LABELS)
     assert value.item() == pytest.approx(expected, rel=1e-9)
     assert gradient_norms(value, x) == pytest.approx([expected_norm], rel=1e-9)
 
 
-def clusters() -> Tensor:
+def clusters():
     """Three tight clusters at right angles."""
     centres = torch.eye(6, dtype=torch.float64)[LABELS]
     return functional.normalize(centres + 0.01 * rows(8, 6, 1.7), dim=1).requires_grad_()
@@ -137,9 +135,7 @@ def clusters() -> Tensor:
         (1.2, True, 0.3478438224654077, 0.00311338920008718),
     ],
 )
-def test_multi_similarity_with_its_miner(
-    epsilon: float, separated: bool, expected: float, expected_norm: float
-) -> None:
+def test_multi_similarity_with_its_miner(epsilon, separated, expected, expected_norm):
     x = clusters() if separated else embeddings()
     value = pml_losses.MultiSimilarityLoss(2.0, 40.0, 0.5)(x, LABELS, MultiSimilarityMiner(epsilon)(x, LABELS))
     assert value.item() == pytest.approx(expected, rel=1e-9)
@@ -149,7 +145,7 @@ def test_multi_similarity_with_its_miner(
 # --- versions of meaning ---
 
 
-def test_only_losses_whose_numbers_changed_have_a_version_of_meaning() -> None:
+def test_only_losses_whose_numbers_changed_have_a_version_of_meaning():
     classes = [item for item in vars(losses).values() if isinstance(item, type) and issubclass(item, nn.Module)]
     assert {cls.__name__: version_of(cls) for cls in classes if version_of(cls) != 1} == {
         "ArcFaceLoss": 2,

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from losses import PotentialFieldLoss, potential_field
-from tests.support.golden_files import Case, case_name, golden
+from tests.support.golden_files import case_name, golden
 
 
-def loss_of(case: Case, dtype: torch.dtype) -> PotentialFieldLoss:
+def loss_of(case, dtype):
     params = {name: value for name, value in case.params.items() if name != "smallest distance"}
-    loss: PotentialFieldLoss = PotentialFieldLoss(**params).to(dtype)
+    loss = PotentialFieldLoss(**params).to(dtype)
     case.load(loss.proxies, "proxies")
     return loss
 

@@ -10,32 +10,24 @@ from losses import ProxyGMLLoss, proxy_gml
 from tests.support.golden_files import case_name, golden
 
 
-def made_from(case, **kwargs):
+def made_from(case):
     hyperparameters = case.params
     k = hyperparameters.pop("k")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # case 06 is degenerate on purpose
-        loss = ProxyGMLLoss(**hyperparameters, **kwargs).to(case.dtype)
+        loss = ProxyGMLLoss(**hyperparameters).to(case.dtype)
     assert loss.k == k
     loss.proxies.data.copy_(case.tensor("proxies"))
     return loss
 
 
 @pytest.mark.parametrize("case", golden("proxy_gml"), ids=case_name)
-def test_agrees_with_the_authors_code(case):
-    loss = made_from(case)
+def test_loss_selection_and_terms_agree_with_the_authors_code(case):
+    loss, embeddings, labels = made_from(case), case.tensor("embeddings"), case.tensor("labels")
     case.check_loss(loss, proxies=loss.proxies)
-
-
-@pytest.mark.parametrize("case", golden("proxy_gml"), ids=case_name)
-def test_selection_and_terms_agree_with_the_authors_code(case):
-    loss = made_from(case, reducer=DoNothingReducer())
-    embeddings, labels = case.tensor("embeddings"), case.tensor("labels")
-
-    terms = loss(embeddings, labels)
+    terms = loss.compute_loss(embeddings, labels, None)
     similarity = loss.distance(embeddings, loss.proxies)
     selected = loss.select(similarity, labels)
-
     case.agree("similarity", similarity, "state_rtol")
     case.agree("selected", selected, None)
     case.agree("logits", loss.class_sums(similarity, selected), "state_rtol")

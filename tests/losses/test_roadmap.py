@@ -1,33 +1,30 @@
 """SupAP and ROADMAP against the authors' code, and what their equations promise."""
 
-from typing import Any
-
 import pytest
 import torch
-from torch import Tensor
 from torch.nn.functional import normalize
 
 from losses import RoadmapLoss
 from losses.pair_losses import mean_margin_violations
-from tests.support.golden_files import Case, case_name, golden
+from tests.support.golden_files import case_name, golden
 
 CASES = golden("roadmap")
 
 
-def loss_of(case: Case, **settings: Any) -> RoadmapLoss:
+def loss_of(case, **settings):
     params = case.params
     names = ("tau", "rho", "delta", "start", "offset", "pos_margin", "neg_margin")
     return RoadmapLoss(**({name: params[name] for name in names} | settings)).to(case.dtype)
 
 
-def check(case: Case, value: Tensor, embeddings: Tensor, name: str) -> None:
+def check(case, value, embeddings, name):
     (gradient,) = torch.autograd.grad(value, embeddings)
     case.check(value, case.arrays[f"loss{name}"], f"loss{name}")
     case.check_gradient(gradient, f"grad_embeddings{name}")
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)
-def test_authors_losses_and_gradients(case: Case) -> None:
+def test_authors_losses_and_gradients(case):
     labels = case.tensor("labels")
     for name, settings in {
         "_supap": {"lam": 0.0},
@@ -42,7 +39,7 @@ def test_authors_losses_and_gradients(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if "ref_labels" in case.arrays], ids=case_name)
-def test_authors_losses_against_a_memory(case: Case) -> None:
+def test_authors_losses_against_a_memory(case):
     loss, embeddings, references = loss_of(case), case.leaf("embeddings"), normalize(case.tensor("ref_embeddings"))
     same = case.tensor("labels").unsqueeze(1) == case.tensor("ref_labels")
     # Some references are equal. Sums of products keep such ties, which a matrix product may break by rounding.
@@ -57,7 +54,7 @@ def test_authors_losses_against_a_memory(case: Case) -> None:
     )
 
 
-def test_the_step_is_continuous_at_delta_unless_an_offset_is_given() -> None:
+def test_the_step_is_continuous_at_delta_unless_an_offset_is_given():
     around = torch.tensor([0.05, 0.05 + 1e-9], dtype=torch.float64)
     below, above = RoadmapLoss().smooth_step(around)
     assert float(above - below) == pytest.approx(0, abs=1e-6)
@@ -67,7 +64,7 @@ def test_the_step_is_continuous_at_delta_unless_an_offset_is_given() -> None:
     assert float(above - below) == pytest.approx(6.44 - 1.4933, abs=1e-4)
 
 
-def test_without_delta_the_line_begins_at_zero() -> None:
+def test_without_delta_the_line_begins_at_zero():
     step = RoadmapLoss(delta=None, offset=1.0).smooth_step(torch.tensor([-0.01, 0.0, 0.02]))
     torch.testing.assert_close(step, torch.tensor([torch.sigmoid(torch.tensor(-1.0)).item(), 0.5, 100 * 0.02 + 1.0]))
     with pytest.raises(ValueError, match="delta None needs an offset"):

@@ -1,26 +1,20 @@
 """In a plain loop with a `Schedule` a loss is the method that the suite runs."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from losses import CCPLoss, ProxyISALoss, Schedule
-from losses.plugin import Clock, Needs, TrainingPlugin
-from protocols.images.batch_source import BatchSource
+from losses.plugin import Needs, TrainingPlugin
+from protocols.images.samples import BatchSource
 from protocols.training.batches import batches
 from protocols.training.build_method import build_method
-from protocols.training.fold_data import FoldData
 from protocols.training.optimizer import build_optimizer
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import model_of
-from results.records.records import FoldResult
 from results.spec.conditions import TrainingSettings
-from results.spec.training_spec import Component, FoldSpec, MethodSpec
+from results.spec.training_spec import Component, MethodSpec
 from results.values import derive_seed
 from tests.support.documentation import ROOT, blocks
 from tests.support.small_setup import small_setup
@@ -34,7 +28,7 @@ METHODS = {
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_the_values_are_those_of_the_suite_s_loop(name: str, tmp_path: Path) -> None:
+def test_the_values_are_those_of_the_suite_s_loop(name, tmp_path):
     spec, data = five_epochs(Component(name=name, arguments=METHODS[name]), tmp_path)
     suite = train_fold(spec, data).result
     values = losses_of_plain_loop(spec, data, suite)
@@ -45,22 +39,22 @@ def test_the_values_are_those_of_the_suite_s_loop(name: str, tmp_path: Path) -> 
 class Recorder(nn.Module, TrainingPlugin):
     """A loss that records its hooks."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.calls: list[Any] = []
+        self.calls = []
 
-    def on_epoch_start(self, clock: Clock) -> None:
+    def on_epoch_start(self, clock):
         self.calls.append(("epoch", clock.epoch, clock.step))
 
-    def on_step_start(self, clock: Clock) -> None:
+    def on_step_start(self, clock):
         self.calls.append(("step", clock.step, clock.passes))
 
-    def on_gradients(self, clock: Clock) -> bool:
+    def on_gradients(self, clock):
         self.calls.append(("gradients", clock.step))
         return clock.step != 1
 
 
-def test_hooks_are_called_in_order_and_once_per_step() -> None:
+def test_hooks_are_called_in_order_and_once_per_step():
     loss = Recorder()
     schedule = Schedule(loss, nn.Linear(2, 2), [0, 0, 1, 1, 1], batch_size=2)
     may_step = []
@@ -75,7 +69,7 @@ def test_hooks_are_called_in_order_and_once_per_step() -> None:
     ]
 
 
-def test_the_trunk_is_frozen_during_the_warm_up() -> None:
+def test_the_trunk_is_frozen_during_the_warm_up():
     model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 4))
     loss = Recorder()
     loss.needs = Needs(warmup_epochs=1)
@@ -91,14 +85,14 @@ def test_the_trunk_is_frozen_during_the_warm_up() -> None:
     assert frozen == [True, True, False]
 
 
-def test_a_loss_that_picks_samples_asks_for_images() -> None:
+def test_a_loss_that_picks_samples_asks_for_images():
     loss = CCPLoss.from_card(num_classes=2, embedding_size=4)
     with pytest.raises(ValueError, match="CCPLoss picks its proxies among embeddings of training images; give images="):
         Schedule(loss, nn.Linear(2, 4), [0, 1], batch_size=2)
 
 
-def test_the_examples_of_the_docs_call_the_hooks() -> None:
-    names: dict[str, Any] = {}
+def test_the_examples_of_the_docs_call_the_hooks():
+    names = {}
     for code in (one for one in blocks(ROOT / "docs" / "losses_elsewhere.md", "python") if "Schedule(" in one):
         exec(code, names)
     # The second, in a trainer of pytorch-metric-learning: CCP has picked its proxies.
@@ -107,20 +101,20 @@ def test_the_examples_of_the_docs_call_the_hooks() -> None:
 
 # --- the reminder ---
 
-WAITING: dict[str, tuple[Callable[[], nn.Module], str]] = {
+WAITING = {
     "ProxyISALoss": (lambda: ProxyISALoss(4, 3, memory_size=50), "memory or filter off"),
     "CCPLoss": (lambda: CCPLoss.from_card(num_classes=4, embedding_size=3), "random proxies"),
 }
 
 
 @pytest.mark.parametrize("name", WAITING)
-def test_a_loss_that_waits_for_hooks_says_so_with_the_remedy(name: str) -> None:
+def test_a_loss_that_waits_for_hooks_says_so_with_the_remedy(name):
     make, missing = WAITING[name]
     with pytest.warns(UserWarning, match=f"the hooks of {name} are not called: {missing}.*losses.Schedule"):
         make()(torch.randn(8, 3, requires_grad=True), torch.arange(8) % 4)
 
 
-def parts_of_training(spec: FoldSpec, data: FoldData) -> tuple[Any, Any, Any, Any, Any]:
+def parts_of_training(spec, data):
     """Network, loss, optimizer, source of images and rows of the batches, as `train_fold` makes them from the seed."""
     torch.manual_seed(derive_seed("network", spec.seed))
     model = model_of(spec).place(torch.device("cpu"))
@@ -134,13 +128,13 @@ def parts_of_training(spec: FoldSpec, data: FoldData) -> tuple[Any, Any, Any, An
     return model, method, optimizer, source, rows
 
 
-def pool_images(spec: FoldSpec, source: BatchSource) -> Any:
+def pool_images(spec, source):
     """What `Schedule` takes as `images`, with the crops of the suite's pool."""
     crops = torch.Generator().manual_seed(derive_seed("pool", spec.seed))
     return lambda rows: source.training_batch(rows, crops)
 
 
-def losses_of_plain_loop(spec: FoldSpec, data: FoldData, suite: FoldResult) -> list[float]:
+def losses_of_plain_loop(spec, data, suite):
     """Mean loss of every epoch. Validation scores, which some losses act on, are those of the suite's training."""
     model, method, optimizer, source, rows = parts_of_training(spec, data)
     schedule = Schedule(
@@ -173,7 +167,7 @@ def losses_of_plain_loop(spec: FoldSpec, data: FoldData, suite: FoldResult) -> l
     return means
 
 
-def five_epochs(loss: Component, folder: Path) -> tuple[FoldSpec, FoldData]:
+def five_epochs(loss, folder):
     """A fold's training of a loss over five epochs, and its images."""
     settings = {**dict(small_setup(folder).conditions.training), "max_epochs": 5, "patience": 9}
     setup = small_setup(folder, training=TrainingSettings.model_validate(settings))

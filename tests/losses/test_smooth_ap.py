@@ -3,20 +3,19 @@
 import pytest
 import torch
 from pytorch_metric_learning import losses as pml_losses
-from torch import Tensor
 from torch.nn import functional
 
 from losses import SmoothAPLoss
 
 
-def by_the_formula(embeddings: Tensor, labels: Tensor, tau: float) -> Tensor:
+def by_the_formula(embeddings, labels, tau):
     rows = functional.normalize(embeddings)
     s, everyone = rows @ rows.T, range(len(rows))
     precisions = []
     for q in everyone:
         own = [i for i in everyone if labels[i] == labels[q]]
 
-        def rank(i: int, others: object, q: int = q) -> Tensor:
+        def rank(i, others, q=q):
             return 1 + sum(torch.sigmoid((s[q, j] - s[q, i]) / tau) for j in others if j != i)
 
         precisions.append(sum(rank(i, own) / rank(i, everyone) for i in own) / len(own))
@@ -25,7 +24,7 @@ def by_the_formula(embeddings: Tensor, labels: Tensor, tau: float) -> Tensor:
 
 @pytest.mark.parametrize("sizes", [(4, 4, 4, 4), (4,) * 8, (2, 5, 1, 3), (6, 6)])
 @pytest.mark.parametrize("tau", [0.01, 0.1])
-def test_the_loss_and_its_gradient_are_those_of_the_formula(sizes: tuple[int, ...], tau: float) -> None:
+def test_the_loss_and_its_gradient_are_those_of_the_formula(sizes, tau):
     labels = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
     labels = labels[torch.randperm(len(labels), generator=torch.Generator().manual_seed(1))]
     embeddings = torch.randn(len(labels), 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -35,7 +34,7 @@ def test_the_loss_and_its_gradient_are_those_of_the_formula(sizes: tuple[int, ..
     torch.testing.assert_close(torch.autograd.grad(loss, ours), torch.autograd.grad(expected, theirs))
 
 
-def test_pmls_class_agrees_only_with_as_many_classes_as_images_of_each() -> None:
+def test_pmls_class_agrees_only_with_as_many_classes_as_images_of_each():
     """If this fails for 8 classes of 4, pytorch-metric-learning has mended its class and ours can go."""
     for classes, right in ((4, True), (8, False)):
         embeddings = torch.randn(4 * classes, 16, generator=torch.Generator().manual_seed(0))

@@ -5,30 +5,26 @@ import torch
 from torch.nn import functional
 
 from losses import SoftTripleLoss
-from tests.support.golden_files import Case, case_name, golden
+from tests.support.golden_files import case_name, golden
 
 
-def center_spread(centers: torch.Tensor) -> torch.Tensor:
+def center_spread(centers):
     """R of unit centres (C, K, d)."""
     n_classes, n_centers, _ = centers.shape
     distances = (2 + 1e-5 - 2 * centers @ centers.transpose(1, 2)).sqrt()
     return distances.triu(1).sum() / (n_classes * n_centers * (n_centers - 1))
 
 
-def loss_of(case: Case, **changes: float) -> SoftTripleLoss:
+def loss_of(case, **changes):
     loss = SoftTripleLoss(**{**case.params, **changes}).to(case.dtype)
     case.load(loss.fc, "fc")
     return loss
 
 
 @pytest.mark.parametrize("case", golden("soft_triple"), ids=case_name)
-def test_authors_loss_and_gradients(case: Case) -> None:
+def test_authors_loss_and_gradients_and_two_terms(case):
     loss = loss_of(case)
     case.check_loss(loss, fc=loss.fc)
-
-
-@pytest.mark.parametrize("case", golden("soft_triple"), ids=case_name)
-def test_authors_two_terms(case: Case) -> None:
     loss, embeddings, labels = loss_of(case, tau=0.0), case.tensor("embeddings"), case.tensor("labels")
     case.check(loss(embeddings, labels), case.arrays["loss_classify"], "loss_classify")
     logits = loss.get_logits(embeddings) - loss.margin * functional.one_hot(labels, loss.num_classes).to(case.dtype)
@@ -37,7 +33,7 @@ def test_authors_two_terms(case: Case) -> None:
         case.check(center_spread(loss_of(case).centers()), case.arrays["reg"], "reg")
 
 
-def test_class_vector_is_the_center_itself_for_one_and_the_nearest_for_a_low_temperature() -> None:
+def test_class_vector_is_the_center_itself_for_one_and_the_nearest_for_a_low_temperature():
     embeddings, labels = torch.randn(8, 5), torch.arange(8) % 4
     single = SoftTripleLoss(4, 5, centers_per_class=1)
     torch.testing.assert_close(single.class_vectors(embeddings, labels), single.centers()[labels, 0])
@@ -48,7 +44,7 @@ def test_class_vector_is_the_center_itself_for_one_and_the_nearest_for_a_low_tem
 
 
 @pytest.mark.parametrize("special", ["none", "equal centres", "a centre of norm 0"])
-def test_the_gradient_written_out_is_that_of_unit_centres(special: str) -> None:
+def test_the_gradient_written_out_is_that_of_unit_centres(special):
     torch.manual_seed(0)
     loss = SoftTripleLoss(5, 6, centers_per_class=4).double()
     x, c = torch.randn(7, 6, dtype=torch.float64), loss.fc.detach().clone()

@@ -34,30 +34,30 @@ def test_children_that_start_in_the_block_do_not_see_ctrl_c():
         child.wait()
 
 
-def test_threads_follow_the_granted_cores(monkeypatch) -> None:
+def test_threads_follow_the_granted_cores(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     for cores, threads in ((2, 1), (8, 2)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda process, cores=cores: set(range(cores)))
         assert threads_per_training() == threads
 
 
-def change_everything() -> bool:
+def change_everything():
     torch.set_default_dtype(torch.float64)
-    torch.nn.functional.normalize = None  # type: ignore[assignment]
+    torch.nn.functional.normalize = None
     return True
 
 
-def end(code: int) -> None:
+def end(code):
     raise SystemExit(code)
 
 
-def test_what_code_changes_ends_with_its_process() -> None:
+def test_what_code_changes_ends_with_its_process():
     assert run_in_subprocess(change_everything)
     assert run_in_subprocess(torch.get_default_dtype) == torch.float32
     assert torch.nn.functional.normalize is not None
 
 
-def test_sockets_have_room_where_the_name_of_the_temporary_folder_is_long(tmp_path: Path) -> None:
+def test_sockets_have_room_where_the_name_of_the_temporary_folder_is_long(tmp_path):
     folder = tmp_path / ("t" * 90)
     folder.mkdir()
     code = (
@@ -69,25 +69,23 @@ def test_sockets_have_room_where_the_name_of_the_temporary_folder_is_long(tmp_pa
     assert done.stdout == f"{folder} {folder}\n", done.stderr
 
 
-def imported_by_a_training() -> list[str]:
+def imported_by_a_training():
     before = set(sys.modules)
     torch.use_deterministic_algorithms(True)
     return sorted(set(sys.modules) - before)
 
 
-def test_libraries_are_imported_before_a_process_is_forked() -> None:
+def test_libraries_are_imported_before_a_process_is_forked():
     assert run_in_subprocess(imported_by_a_training) == []
 
 
-def leaves_a_thread() -> int:
+def leaves_a_thread():
     threading.Thread(target=time.sleep, args=(600,)).start()
     time.sleep(0.3)
     return 1
 
 
-def test_a_thread_of_the_code_ends_with_its_process_and_a_long_wait_is_named(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_thread_of_the_code_ends_with_its_process_and_a_long_wait_is_named(monkeypatch, caplog):
     monkeypatch.setattr("protocols.machine.processes._SLOW_SECONDS", 0)
     started = time.monotonic()
     assert run_in_subprocess(leaves_a_thread) == 1
@@ -95,7 +93,7 @@ def test_a_thread_of_the_code_ends_with_its_process_and_a_long_wait_is_named(
     assert "still waiting for the import or the first step of code of yours" in caplog.text
 
 
-def test_errors_come_back_and_an_end_is_told() -> None:
+def test_errors_come_back_and_an_end_is_told():
     with pytest.raises(ValueError, match="invalid literal"):
         run_in_subprocess(int, "x")
     with pytest.raises(EndedProcessError, match=r"exit code 7"):
@@ -107,19 +105,19 @@ def test_errors_come_back_and_an_end_is_told() -> None:
 
 
 class PickyError(Exception):
-    def __init__(self, first: str, second: str) -> None:
+    def __init__(self, first, second):
         super().__init__(f"{first} and {second}")
 
 
-def picky() -> None:
+def picky():
     raise PickyError("one", "two")
 
 
-def unsendable() -> object:
+def unsendable():
     return lambda: 0
 
 
-def test_a_worker_serves_several_calls() -> None:
+def test_a_worker_serves_several_calls():
     worker = WorkerProcess()
     try:
         assert worker.call(os.getpid) == worker.call(os.getpid) != os.getpid()
@@ -133,13 +131,12 @@ def test_a_worker_serves_several_calls() -> None:
         worker.end()
 
 
-def test_a_worker_ends_with_its_parent() -> None:
+def test_a_worker_ends_with_its_parent():
     code = (
         "import os, time\nfrom protocols.machine.processes import WorkerProcess\n"
         "print(WorkerProcess().call(os.getpid), flush=True)\ntime.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
-        assert parent.stdout is not None
         worker = int(parent.stdout.readline())
         parent.kill()
     wait_until(lambda: not Path(f"/proc/{worker}").exists(), 30)

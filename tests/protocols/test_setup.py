@@ -1,30 +1,29 @@
 """What all methods of a comparison share."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from protocols.datasets.splits import SplitError, as_ranges, classes_of, mlrc_split, named_split
-from protocols.evaluation.test_data import test_data as data_for_testing
+from protocols.evaluation.evaluate_run import test_data as data_for_testing
 from protocols.setup import Setup
 from results.spec.conditions import Conditions
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
-from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, pattern_dataset, settings
+from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, pattern_dataset, settings
 
 
 @pytest.fixture
-def setup(tmp_path: Path) -> Setup:
+def setup(tmp_path):
     dataset = pattern_dataset(tmp_path)
     trunk = TrunkSpec(name="small_conv", weights="random")
     conditions = Conditions(images=IMAGES, trunk=trunk, embedding_size=8, training=settings())
     return Setup(dataset, mlrc_split(16), 4, conditions, seed=5)
 
 
-def test_a_setting_makes_one_training_per_fold(setup: Setup) -> None:
+def test_a_setting_makes_one_training_per_fold(setup):
     specs = setup.fold_specs(CONTRASTIVE, "search", 3)
     assert [spec.fold for spec in specs] == [0, 1, 2, 3]
     for spec, classes in zip(specs, setup.split.folds, strict=True):
@@ -37,7 +36,7 @@ def test_a_setting_makes_one_training_per_fold(setup: Setup) -> None:
     assert len(replace(setup, folds=1).fold_specs(CONTRASTIVE, "search", 3)) == 1
 
 
-def test_a_training_on_a_drawn_split_names_the_split_and_lists_no_classes(setup: Setup) -> None:
+def test_a_training_on_a_drawn_split_names_the_split_and_lists_no_classes(setup):
     drawn = replace(setup, split=named_split("mlrc_drawn_3", 16, None))
     tested = data_for_testing(drawn.dataset, drawn.split)
     for spec, fold in zip(drawn.fold_specs(CONTRASTIVE, "search", 0), drawn.split.folds, strict=True):
@@ -61,7 +60,7 @@ def test_a_training_on_a_drawn_split_names_the_split_and_lists_no_classes(setup:
         spec.changed(train_classes=((0, 1),))
 
 
-def test_seeds_depend_on_purpose_number_and_fold_but_not_on_the_method(setup: Setup) -> None:
+def test_seeds_depend_on_purpose_number_and_fold_but_not_on_the_method(setup):
     seeds = {
         spec.seed
         for purpose in ("search", "reproduction")
@@ -75,12 +74,3 @@ def test_seeds_depend_on_purpose_number_and_fold_but_not_on_the_method(setup: Se
     ):
         assert one.seed == other.seed
         assert one.fingerprint != other.fingerprint
-
-
-def test_an_untrained_trunk_has_no_embedder(setup: Setup) -> None:
-    assert {spec.has_embedder for spec in setup.fold_specs(UNTRAINED, "reproduction", 0)} == {False}
-    assert {spec.has_embedder for spec in setup.fold_specs(CONTRASTIVE, "reproduction", 0)} == {True}
-
-
-def test_test_images_are_those_of_the_test_classes(setup: Setup) -> None:
-    assert set(data_for_testing(setup.dataset, setup.split).images.labels.tolist()) == set(range(8, 16))

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from protocols.datasets.splits import (
     MIN_CLASSES,
-    ClassSplit,
     SplitError,
     as_ranges,
     drawn_name,
@@ -44,7 +43,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("n", TABLE)
-def test_split_is_the_published_one(n: int) -> None:
+def test_split_is_the_published_one(n):
     test, sizes, folds = TABLE[n]
     split = mlrc_split(n)
     assert split.name == "mlrc"
@@ -58,11 +57,11 @@ def test_split_is_the_published_one(n: int) -> None:
 
 
 @given(st.integers(MIN_CLASSES, 2000))
-def test_sizes_and_disjointness_for_any_number_of_classes(n: int) -> None:
+def test_sizes_and_disjointness_for_any_number_of_classes(n):
     split = mlrc_split(n)
     assert split.test == tuple(range(n - n // 2, n))
     trainval = set(range(n - n // 2))
-    validated: list[int] = []
+    validated = []
     for fold in split.folds:
         assert len(fold.validation) == len(set(fold.validation)) == n // 8 > 1
         assert len(fold.train) == n - n // 2 - n // 8
@@ -73,7 +72,7 @@ def test_sizes_and_disjointness_for_any_number_of_classes(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", range(MIN_CLASSES))
-def test_too_few_classes_are_refused(n: int) -> None:
+def test_too_few_classes_are_refused(n):
     with pytest.raises(SplitError, match=f"^{n} classes: .* at least 16"):
         mlrc_split(n)
 
@@ -94,7 +93,7 @@ CONVENTIONAL = {
 
 
 @pytest.mark.parametrize(("n", "trainval"), CONVENTIONAL)
-def test_folds_over_the_conventional_classes(n: int, trainval: int) -> None:
+def test_folds_over_the_conventional_classes(n, trainval):
     test, folds = CONVENTIONAL[n, trainval]
     split = mlrc_split(n, trainval)
     assert split.name == "mlrc_conventional"
@@ -105,34 +104,38 @@ def test_folds_over_the_conventional_classes(n: int, trainval: int) -> None:
 
 @pytest.mark.parametrize("name", ["mlrc_conventional", "conventional"])
 @pytest.mark.parametrize(("n", "trainval"), [(16, 7), (16, 15), (16, 17), (16, 0)])
-def test_too_few_conventional_classes_are_refused(name: str, n: int, trainval: int) -> None:
+def test_too_few_conventional_classes_are_refused(name, n, trainval):
     with pytest.raises(SplitError, match=f"^{trainval} of {n} classes .* at least 8"):
         named_split(name, n, trainval)
 
 
-def test_the_fewest_classes_of_both_halves_make_a_split() -> None:
+def test_the_fewest_classes_of_both_halves_make_a_split():
     assert len(mlrc_split(10, 8).test) == len(mlrc_split(10, 8).folds[0].validation) == 2
 
 
-def test_splits_by_name() -> None:
+def test_splits_by_name():
     assert named_split("mlrc", 22634, 11318) == mlrc_split(22634)
     assert named_split("mlrc", 200, None) == mlrc_split(200)
     assert named_split("mlrc_conventional", 22634, 11318) == mlrc_split(22634, 11318)
 
 
-def test_a_query_gallery_test_is_never_halved() -> None:
+def test_a_query_gallery_test_is_never_halved():
     """Specification, 11.3: In-Shop's folds are over its 3,997 training classes."""
     split = named_split("mlrc", 7982, 3997, test_given=True)
     assert split == mlrc_split(7982, 3997)
     assert split.test == tuple(range(3997, 7982))
 
 
-def test_names_that_cannot_be_had() -> None:
+def test_names_that_cannot_be_had():
     with pytest.raises(SplitError, match="unknown split 'standard'; known are mlrc, mlrc_conventional, conventional"):
         named_split("standard", 200, 100)
+    with pytest.raises(SplitError, match="unknown split"):
+        named_split("mlrc_drawn_x", 100, 50)
+    with pytest.raises(SplitError, match="remove the seed"):
+        named_split(drawn_name("mlrc", 3), 100, 50, test_given=True)
 
 
-def test_ranges_keep_the_order() -> None:
+def test_ranges_keep_the_order():
     assert as_ranges((50, 51, 52, 0, 1)) == ((50, 52), (0, 1))
     assert as_ranges((3, 2)) == ((3, 3), (2, 2))
     assert as_ranges(()) == ()
@@ -140,7 +143,7 @@ def test_ranges_keep_the_order() -> None:
 
 
 @given(st.lists(st.integers(0, 30)))
-def test_ranges_are_inverted(ranks: list[int]) -> None:
+def test_ranges_are_inverted(ranks):
     ranges = as_ranges(ranks)
     assert from_ranges(ranges) == tuple(ranks)
     # No two neighbours could be one range.
@@ -150,7 +153,7 @@ def test_ranges_are_inverted(ranks: list[int]) -> None:
 @pytest.mark.parametrize(
     ("rule", "plain"), [("mlrc", mlrc_split(100)), ("conventional", named_split("conventional", 100, 50))]
 )
-def test_a_drawn_split_moves_the_classes_of_the_rule(rule: str, plain: ClassSplit) -> None:
+def test_a_drawn_split_moves_the_classes_of_the_rule(rule, plain):
     split = named_split(drawn_name(rule, 3), 100, None)
     assert split.name == f"{rule}_drawn_3"
     assert len(split.test) == len(plain.test)
@@ -162,12 +165,5 @@ def test_a_drawn_split_moves_the_classes_of_the_rule(rule: str, plain: ClassSpli
     assert split == named_split(drawn_name(rule, 3), 100, None)
 
 
-def test_the_drawn_order_never_changes() -> None:
+def test_the_drawn_order_never_changes():
     assert drawn_order(8, 3) == (1, 7, 6, 3, 4, 2, 0, 5)
-
-
-def test_a_given_split_is_not_drawn_again() -> None:
-    with pytest.raises(SplitError, match="remove the seed"):
-        named_split(drawn_name("mlrc", 3), 100, 50, test_given=True)
-    with pytest.raises(SplitError, match="unknown split"):
-        named_split("mlrc_drawn_x", 100, 50)

@@ -1,24 +1,25 @@
 """The protocol of the papers' tables: the epoch is chosen on the folds, the model trained on all training classes."""
 
-from collections.abc import Callable
-from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from protocols.datasets.splits import SplitError, from_ranges, named_split
-from protocols.jobs import EvaluateJob, Job, TrainJob
+from protocols.datasets.splits import SPLITS, SplitError, from_ranges, named_split
+from protocols.jobs import TrainJob
 from protocols.protocol_registry import PROTOCOLS
-from protocols.search.method_template import MethodTemplate
-from protocols.search.space import SearchParameter
+from protocols.search.space import MethodTemplate, SearchParameter
 from protocols.setup import Setup
-from protocols.standard import standard
+from protocols.standard import choose_epoch, standard
 from protocols.study import Budget, Study
 from protocols.training.train_fold import train_fold
-from results.records.records import CurvePoint, Event, FoldResult
+from results.records.records import CurvePoint, Event
+from results.spec.conditions import TrainingSettings
+from results.spec.data_choice import DrawnSplit
+from results.spec.experiment_spec import Experiment
 from results.spec.search_settings import SamplerSettings
-from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.labs import InventedLab, TrialsInMemory
+from tests.support.sample_records import some_spec
 from tests.support.small_setup import with_changes
 from tests.support.toys import (
     CONTRASTIVE,
@@ -34,7 +35,7 @@ SPACE = (SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high
 
 
 @pytest.fixture
-def setup(tmp_path: Path) -> Setup:
+def setup(tmp_path):
     split = named_split("conventional", 16, 8)
     trunk = TrunkSpec(name="small_conv", weights="random")
     training = settings(iterations_per_epoch=None, max_epochs=5, validate_every=2)
@@ -43,11 +44,11 @@ def setup(tmp_path: Path) -> Setup:
     )
 
 
-def study(setup: Setup, method: MethodTemplate, budget: Budget) -> Study:
+def study(setup, method, budget):
     return Study(setup, method, budget, SamplerSettings(startup_trials=2), TrialsInMemory())
 
 
-def curve(*scores: float) -> tuple[CurvePoint, ...]:
+def curve(*scores):
     """Validations after epochs 0, 2, 4, 5 of three iterations each, as the setup's rhythm has it."""
     iterations = (0, 6, 12, 15)
     return tuple(
@@ -56,27 +57,25 @@ def curve(*scores: float) -> tuple[CurvePoint, ...]:
     )
 
 
-def validated(spec: FoldSpec) -> FoldResult:
+def validated(spec):
     """Best after epoch 4."""
     return made_up_result(spec, 0.4).model_copy(
         update={"curve": curve(0.1, 0.2, 0.4, 0.3), "iterations": 15, "best_iteration": 12}
     )
 
 
-def drive(
-    work_of: Study, score: Callable[[FoldSpec], FoldResult] = validated
-) -> tuple[list[list[Job]], list[EvaluateJob]]:
+def drive(work_of, score=validated):
     """All that the protocol asks for, and the tests among it."""
     lab = InventedLab(score)
     standard(work_of, lab)
     return lab.asked, lab.tests
 
 
-def train_jobs(jobs: list[Job]) -> list[TrainJob]:
+def train_jobs(jobs):
     return [job for job in jobs if isinstance(job, TrainJob)]
 
 
-def test_a_run_chooses_its_epoch_on_all_folds_and_trains_on_all_classes(setup: Setup) -> None:
+def test_a_run_chooses_its_epoch_on_all_folds_and_trains_on_all_classes(setup):
     given = study(setup, MethodTemplate(method=CONTRASTIVE), Budget(trials=0, reproductions=3))
     asked, tests = drive(given)
     choosing, finals, _ = asked
@@ -103,11 +102,11 @@ def test_a_run_chooses_its_epoch_on_all_folds_and_trains_on_all_classes(setup: S
     assert len({job.spec.seed for job in train_jobs(finals)}) == 3
 
 
-def test_the_epoch_is_the_best_of_the_mean_over_the_folds(setup: Setup) -> None:
+def test_the_epoch_is_the_best_of_the_mean_over_the_folds(setup):
     # Fold 0 alone would choose epoch 2; the mean of all folds is highest after epoch 5.
     curves = ((0.1, 0.9, 0.2, 0.3), (0.1, 0.1, 0.2, 0.6), (0.1, 0.1, 0.3, 0.6), (0.1, 0.1, 0.2, 0.6))
 
-    def by_fold(spec: FoldSpec) -> FoldResult:
+    def by_fold(spec):
         return validated(spec).model_copy(update={"curve": curve(*curves[spec.fold])})
 
     asked, tests = drive(study(setup, MethodTemplate(method=CONTRASTIVE), Budget(0, 1)), by_fold)
@@ -115,12 +114,12 @@ def test_the_epoch_is_the_best_of_the_mean_over_the_folds(setup: Setup) -> None:
     assert tests[0].events == ()
 
 
-def test_a_run_of_another_choice_is_another_run(setup: Setup) -> None:
+def test_a_run_of_another_choice_is_another_run(setup):
     (spec,) = (setup.final_spec(CONTRASTIVE, 0, 4),)
     assert len({setup.run_name((spec,)), *(setup.run_name((spec,), by) for by in (("a",), ("a", "b")))}) == 3
 
 
-def test_the_search_comes_first_and_sees_no_other_classes(setup: Setup) -> None:
+def test_the_search_comes_first_and_sees_no_other_classes(setup):
     searched = study(setup, MethodTemplate(method=CONTRASTIVE, space=SPACE), Budget(trials=3, reproductions=1))
     asked, tests = drive(searched)
     assert [len(jobs) for jobs in asked] == [4, 4, 4, 4, 1, 1]
@@ -131,8 +130,8 @@ def test_the_search_comes_first_and_sees_no_other_classes(setup: Setup) -> None:
     assert tests[0].hyperparameters.keys() == {"loss.neg_margin"}
 
 
-def test_events_of_the_choice_reach_the_test(setup: Setup) -> None:
-    def one_diverged(spec: FoldSpec) -> FoldResult:
+def test_events_of_the_choice_reach_the_test(setup):
+    def one_diverged(spec):
         if spec.checkpoint_epoch is not None or spec.fold != 2:
             return validated(spec)
         return made_up_result(spec, 0.0, reason="loss not finite at iteration 7")
@@ -142,7 +141,7 @@ def test_events_of_the_choice_reach_the_test(setup: Setup) -> None:
     assert tests[0].events == (Event(kind="diverged", fold=2, iteration=100, choosing=True),)
 
 
-def test_the_untrained_trunk_has_nothing_to_choose(setup: Setup) -> None:
+def test_the_untrained_trunk_has_nothing_to_choose(setup):
     untrained = study(setup, MethodTemplate(method=UNTRAINED), Budget(0, 2))
     asked, tests = drive(untrained)
     assert [len(jobs) for jobs in asked if jobs] == [2, 2]
@@ -152,9 +151,7 @@ def test_the_untrained_trunk_has_nothing_to_choose(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize(("max_epochs", "validate_every"), [(1, 1), (3, 3), (3, 10)])
-def test_with_a_single_candidate_there_are_no_choosing_trainings(
-    setup: Setup, max_epochs: int, validate_every: int
-) -> None:
+def test_with_a_single_candidate_there_are_no_choosing_trainings(setup, max_epochs, validate_every):
     update = {"max_epochs": max_epochs, "validate_every": validate_every}
     short = with_changes(setup, training=setup.conditions.training.model_copy(update=update))
     given = study(short, MethodTemplate(method=CONTRASTIVE), Budget(0, 2))
@@ -168,13 +165,13 @@ def test_with_a_single_candidate_there_are_no_choosing_trainings(
     assert [spec.checkpoint_epoch for spec in PROTOCOLS["standard"].kinds(given)] == [max_epochs]
 
 
-def test_final_trainings_cannot_be_foreseen_before_their_epoch_is_chosen(setup: Setup) -> None:
+def test_final_trainings_cannot_be_foreseen_before_their_epoch_is_chosen(setup):
     given = study(setup, MethodTemplate(method=CONTRASTIVE), Budget(0, 3))
     asked, _ = drive(given)
     assert PROTOCOLS["standard"].foreseeable(given) == [job.fingerprint for job in train_jobs(asked[0])]
 
 
-def test_a_training_is_never_handed_test_classes(setup: Setup) -> None:
+def test_a_training_is_never_handed_test_classes(setup):
     spec = setup.final_spec(CONTRASTIVE, 0, 3)
     leaking = spec.model_copy(update={"train_classes": ((0, 8),)})
     assert set(setup.training_data(spec).train.labels.tolist()) == set(range(8))
@@ -182,7 +179,7 @@ def test_a_training_is_never_handed_test_classes(setup: Setup) -> None:
         setup.training_data(leaking)
 
 
-def test_the_chosen_epochs_model_is_that_of_a_training_stopped_there(setup: Setup) -> None:
+def test_the_chosen_epochs_model_is_that_of_a_training_stopped_there(setup):
     whole = setup.final_spec(CONTRASTIVE, 0, 2)
     short = whole.with_conditions(training=whole.conditions.training.model_copy(update={"max_epochs": 2}))
     data = setup.training_data(whole)
@@ -197,10 +194,84 @@ def test_the_chosen_epochs_model_is_that_of_a_training_stopped_there(setup: Setu
     assert other.last_weights is None, "its checkpoint is the last epoch"
 
 
-def test_the_weights_of_the_last_epoch_are_kept_beside_those_of_the_chosen_one(setup: Setup) -> None:
+def test_the_weights_of_the_last_epoch_are_kept_beside_those_of_the_chosen_one(setup):
     chosen, last = setup.final_spec(CONTRASTIVE, 0, 2), setup.final_spec(CONTRASTIVE, 0, 5)
     data = setup.training_data(chosen)
     kept, to_the_end = train_fold(chosen, data), train_fold(last, data)
     assert kept.last_weights is not None
     assert same_weights(kept.last_weights, to_the_end.weights)
     assert not same_weights(kept.last_weights, kept.weights)
+
+
+def test_an_experiment_can_name_every_protocol_and_no_other():
+    assert get_args(Experiment.model_fields["protocol"].annotation) == tuple(PROTOCOLS)
+
+
+def test_an_experiment_can_name_every_split_or_leave_it_to_its_protocol():
+    named, drawn, absent = get_args(Experiment.model_fields["split"].annotation)
+    assert get_args(named) == SPLITS
+    assert drawn is DrawnSplit
+    assert absent is type(None)
+
+
+def test_every_protocol_has_a_split_that_exists():
+    assert {name: protocol.split for name, protocol in PROTOCOLS.items()} == {
+        "mlrc": "mlrc",
+        "standard": "conventional",
+    }
+    assert {protocol.split for protocol in PROTOCOLS.values()} <= set(SPLITS)
+
+
+SETTINGS = TrainingSettings(max_epochs=5, validate_every=2)
+"""Validations after epochs 0, 2, 4 and 5."""
+DIVERGED = Event(kind="diverged", fold=some_spec().fold, iteration=100, choosing=True)
+
+
+def fold(*scores, reason=None):
+    points = tuple(
+        CurvePoint(iteration=10 * number, map_at_r=score, r_precision=score, precision_at_1=score, loss=1.0)
+        for number, score in enumerate(scores)
+    )
+    return made_up_result(some_spec(), max(scores, default=0.0), reason=reason).model_copy(update={"curve": points})
+
+
+def diverged(*scores):
+    return fold(*scores, reason="loss not finite at iteration 7")
+
+
+@pytest.mark.parametrize(
+    ("folds", "epoch"),
+    [
+        ([fold(0.1, 0.2, 0.4, 0.3)], 4),
+        ([fold(0.1, 0.2, 0.3, 0.4)], 5),
+        ([fold(0.1, 0.9, 0.2, 0.3), fold(0.1, 0.1, 0.2, 0.95)], 5),
+        ([fold(0.1, 0.3, 0.3, 0.3), fold(0.1, 0.3, 0.3, 0.3)], 2),
+        ([fold(0.9, 0.2, 0.3, 0.1)], 4),
+    ],
+    ids=["one fold", "the last epoch", "the mean decides", "the earlier of equal ones", "never the untrained network"],
+)
+def test_the_best_epoch_of_the_mean_is_chosen(folds, epoch):
+    assert choose_epoch(folds, SETTINGS)[0] == epoch
+
+
+def test_only_epochs_that_every_fold_reached_are_candidates():
+    # The hard fold stopped after epoch 4. Alone, the easy fold has its best mean after epoch 5.
+    easy, hard = fold(0.5, 0.6, 0.7, 0.8), fold(0.1, 0.3, 0.1)
+    assert choose_epoch([easy, hard], SETTINGS)[0] == 2
+    assert choose_epoch([easy], SETTINGS)[0] == 5
+
+
+@pytest.mark.parametrize(
+    ("folds", "epoch", "events"),
+    [
+        ([fold(0.1, 0.2, 0.4, 0.3), diverged(0.1, 0.9), fold(0.1, 0.2, 0.4, 0.3)], 4, [DIVERGED]),
+        ([diverged(0.1, 0.3, 0.2), diverged(0.1, 0.2, 0.4)], 4, [DIVERGED] * 2),
+        ([diverged(0.1, 0.3, 0.2), diverged(0.1, 0.2)], 2, [DIVERGED] * 2),
+        ([diverged(0.1, 0.2, 0.3), diverged(0.1)], 4, [DIVERGED] * 2),
+        ([diverged(0.1), diverged()], 0, [DIVERGED] * 2),
+        ([fold(0.4, 0.2, 0.3, 0.3), fold(0.2, 0.3, 0.2, 0.2)], 2, [Event(kind="no gain", fold=None, choosing=True)]),
+    ],
+    ids=["left out", "both reached epoch 4", "one reached epoch 2", "one at once", "no epoch", "no gain in the mean"],
+)
+def test_what_happened_is_said_and_if_all_diverged_their_validations_before_that_count(folds, epoch, events):
+    assert choose_epoch(folds, SETTINGS) == (epoch, tuple(events))

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from pydantic import JsonValue
 
-from protocols.evaluation.test_data import test_data
+from protocols.evaluation.evaluate_run import test_data
 from protocols.jobs import EvaluateJob, Job, Lab, TrainJob
 from protocols.search.proposals import optuna_lock
 from protocols.setup import Setup

@@ -13,9 +13,8 @@ from torch import Tensor
 from protocols.datasets.dataset import Dataset, from_packing
 from protocols.datasets.listing import ImageListing
 from protocols.images.crops import cut_crops, random_cuts, size_after
-from protocols.images.decoding import decoded
 from protocols.images.packed_images import PIXELS, LabelledImages, PackedImages
-from protocols.images.packing import write_arrays
+from protocols.images.packing import decoded, write_arrays
 from results.spec.conditions import ImageSettings
 
 

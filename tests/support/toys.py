@@ -8,9 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocols.datasets.dataset import Dataset
+from protocols.datasets.dataset import Dataset, FoldData, fold_data
 from protocols.datasets.splits import as_ranges, mlrc_split
-from protocols.training.fold_data import FoldData, fold_data
 from results.records.records import CurvePoint, FoldResult
 from results.spec.conditions import Conditions, ImageSettings, OptimizerSettings, TrainingSettings
 from results.spec.training_spec import Component, FoldSpec, MethodSpec

@@ -3,7 +3,6 @@
 import io
 import os
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +17,11 @@ LABELS = np.repeat(np.arange(16), 4)
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return write_features(tmp_path / "data", some_features(), LABELS)
 
 
-def assert_refused(folder: Path, *words: str) -> None:
+def assert_refused(folder, *words):
     with pytest.raises(DataError) as caught:
         opened_features(folder, folder / "cache")
     assert "\n" not in str(caught.value)
@@ -143,7 +142,7 @@ def test_a_table_that_cannot_be_used_is_refused(folder, text, words):
     assert_refused(folder, "labels.csv", *words)
 
 
-def torn_files() -> dict[str, bytes]:
+def torn_files():
     buffer, archive = io.BytesIO(), io.BytesIO()
     np.save(buffer, some_features())
     np.savez(archive, some_features())

@@ -1,21 +1,19 @@
 """Any folder of class folders as a dataset: the walk through it, links, parts, and unusual images."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from protocols.datasets.data_check import check_images
-from protocols.datasets.dataset_registry import open_dataset
+from protocols.datasets.dataset_registry import check_images, open_dataset
 from protocols.datasets.folder import list_class_folders, list_folder, walk
 from protocols.datasets.listing import DataError
 from tests.support.image_folders import assert_said, data_request, make_folder, paint
 from tests.support.packs import decode
 
 
-def test_a_folder_of_class_folders(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_of_class_folders(folder, tmp_path):
     dataset = open_dataset(data_request(folder, tmp_path / "cache"))
     assert dataset.name == "folder"
     assert dataset.class_names == tuple(f"class_{c}" for c in range(8))
@@ -26,7 +24,7 @@ def test_a_folder_of_class_folders(folder: Path, tmp_path: Path) -> None:
         assert (dataset.images.image(index) == decode(folder / f"class_{c}" / f"{i}.png", 8)).all()
 
 
-def test_only_images_count_and_at_any_depth(folder: Path) -> None:
+def test_only_images_count_and_at_any_depth(folder):
     before = list_folder(folder)
     (folder / "class_0" / "notes.txt").write_text("no image")
     (folder / "class_0" / ".hidden.png").write_bytes(b"")
@@ -40,13 +38,13 @@ def test_only_images_count_and_at_any_depth(folder: Path) -> None:
     assert after.labels[after.names.index("class_3/more/deep.PNG")] == 3
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(DataError) as caught:
         list_folder(tmp_path / "nowhere")
     assert_said(caught, str(tmp_path / "nowhere"), "no such folder", "one folder of images per class")
 
 
-def test_nested_folders_are_classes_by_their_whole_path(tmp_path: Path) -> None:
+def test_nested_folders_are_classes_by_their_whole_path(tmp_path):
     for name in ("Latin/a", "Latin/b", "Greek/alpha", "plain", "Latin/.hidden"):
         paint(tmp_path / name / "0.png", 0)
     listing = list_folder(tmp_path)
@@ -56,7 +54,7 @@ def test_nested_folders_are_classes_by_their_whole_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "twin"), [("cat", "cat "), ("cafe\u0301", "caf\u00e9")])
-def test_names_that_a_table_cannot_tell_apart_are_refused(folder: Path, tmp_path: Path, name: str, twin: str) -> None:
+def test_names_that_a_table_cannot_tell_apart_are_refused(folder, tmp_path, name, twin):
     (folder / "class_1").rename(folder / twin)
     assert twin in open_dataset(data_request(folder, tmp_path / "cache")).class_names
     (folder / "class_0").rename(folder / name)
@@ -65,12 +63,12 @@ def test_names_that_a_table_cannot_tell_apart_are_refused(folder: Path, tmp_path
     assert_said(caught, ascii(name), ascii(twin), "differ in blanks", "rename one")
 
 
-def link(path: Path, target: Path | str) -> None:
+def link(path, target):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to(target)
 
 
-def test_folders_behind_links_are_followed_once(folder: Path, tmp_path: Path) -> None:
+def test_folders_behind_links_are_followed_once(folder, tmp_path):
     before = list_folder(folder).names
     paint(tmp_path / "elsewhere" / "inner" / "0.png", 1)
     paint(tmp_path / "elsewhere" / "1.png", 2)
@@ -86,7 +84,7 @@ def test_folders_behind_links_are_followed_once(folder: Path, tmp_path: Path) ->
     )
 
 
-def test_what_is_left_out_is_counted_and_named(folder: Path) -> None:
+def test_what_is_left_out_is_counted_and_named(folder):
     for number in range(4):
         (folder / "class_0" / f"{number}.heic").touch()
     (folder / "class_1" / "notes.txt").touch()
@@ -104,7 +102,7 @@ def test_what_is_left_out_is_counted_and_named(folder: Path) -> None:
 # Equal images of several classes
 
 
-def test_equal_images_of_several_classes_are_named(folder: Path, tmp_path: Path) -> None:
+def test_equal_images_of_several_classes_are_named(folder, tmp_path):
     shutil.copyfile(folder / "class_0" / "0.png", folder / "class_7" / "copy.png")
     (folder / "class_2" / "copy.png").symlink_to(folder / "class_1" / "0.png")
     (folder / "class_3" / "copy.png").hardlink_to(folder / "class_3" / "0.png")
@@ -117,7 +115,7 @@ def test_equal_images_of_several_classes_are_named(folder: Path, tmp_path: Path)
     assert open_dataset(data_request(folder, tmp_path / "cache")).oddities(()) == dataset.oddities(())
 
 
-def test_groups_are_positions_of_the_images_that_are_left(tmp_path: Path) -> None:
+def test_groups_are_positions_of_the_images_that_are_left(tmp_path):
     root = make_folder(tmp_path / "photos", classes=9, per_class=3)
     (root / "class_0" / "0.png").write_bytes(b"no image")
     (root / "class_1" / "0.png").unlink()
@@ -126,7 +124,7 @@ def test_groups_are_positions_of_the_images_that_are_left(tmp_path: Path) -> Non
     assert "several classes (class_3/0.png = class_8/copy.png)" in (dataset.oddities({7}) or "")
 
 
-def test_pictures_of_a_single_colour_are_named(folder: Path, tmp_path: Path) -> None:
+def test_pictures_of_a_single_colour_are_named(folder, tmp_path):
     assert open_dataset(data_request(folder, tmp_path / "cache")).oddities(()) is None
     Image.new("RGB", (9, 9), (7, 8, 9)).save(folder / "class_6" / "plain.png")
     dataset = open_dataset(data_request(folder, tmp_path / "cache"))
@@ -139,7 +137,7 @@ def test_pictures_of_a_single_colour_are_named(folder: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("parts", [("train", "val"), ("Training", "testing", "valid"), ("first", "second")])
-def test_parts_with_the_same_classes_are_refused(tmp_path: Path, parts: tuple[str, ...]) -> None:
+def test_parts_with_the_same_classes_are_refused(tmp_path, parts):
     for number, part in enumerate(parts):
         make_folder(tmp_path / "all" / part, per_class=2 + number)
         paint(tmp_path / "all" / part / f"only in {part}" / "0.png", 1)
@@ -153,7 +151,7 @@ def test_parts_with_the_same_classes_are_refused(tmp_path: Path, parts: tuple[st
         list_folder(tmp_path)
 
 
-def test_parts_of_other_classes_are_refused_by_their_names(tmp_path: Path) -> None:
+def test_parts_of_other_classes_are_refused_by_their_names(tmp_path):
     for part in ("alphabet", "Test"):
         for number in range(8):
             paint(tmp_path / part / f"{part} {number}" / "0.png", number)

@@ -55,23 +55,23 @@ LAYOUTS = {
 
 
 @pytest.fixture(params=LAYOUTS.values(), ids=LAYOUTS)
-def layout(request: pytest.FixtureRequest) -> Layout:
+def layout(request):
     return request.param
 
 
 @pytest.fixture
-def root(layout: Layout, tmp_path: Path) -> Path:
+def root(layout, tmp_path):
     (tmp_path / "data").mkdir()
     return layout.make(tmp_path / "data")
 
 
-def refused(layout: Layout, root: Path, *words: str) -> None:
+def refused(layout, root, *words):
     with pytest.raises(DataError) as caught:
         layout.lister(root)
     assert_said(caught, *words)
 
 
-def test_a_dataset_opens(layout: Layout, root: Path, tmp_path: Path) -> None:
+def test_a_dataset_opens(layout, root, tmp_path):
     dataset = open_dataset(data_request(root, tmp_path / "cache", layout.name))
     counts = layout.counts
     assert (dataset.n_classes, len(dataset.images), dataset.trainval_classes) == (
@@ -81,7 +81,7 @@ def test_a_dataset_opens(layout: Layout, root: Path, tmp_path: Path) -> None:
     assert np.bincount(dataset.images.labels)[: counts.trainval_classes].sum() == counts.trainval_images
 
 
-def test_the_counts_are_checked(layout: Layout, root: Path, tmp_path: Path) -> None:
+def test_the_counts_are_checked(layout, root, tmp_path):
     listing, counts = layout.lister(root), layout.counts
     check_counts(listing, counts)
     wrong = [{"classes": counts.classes + 1}, {"images": counts.images + 1}, {"trainval_images": 3}]
@@ -91,13 +91,12 @@ def test_the_counts_are_checked(layout: Layout, root: Path, tmp_path: Path) -> N
         with pytest.raises(DataError, match=r" instead of .*; complete the download, or use --subset"):
             check_counts(listing, replace(counts, **changed))
     publication = DATASETS[layout.name].publication
-    assert publication is not None
     with pytest.raises(DataError) as caught:
         open_dataset(data_request(root, tmp_path / "cache", layout.name, subset=False))
     assert_said(caught, f"{counts.images} images of {counts.classes} classes", str(publication.images), "--subset")
 
 
-def test_what_is_missing_is_named(layout: Layout, root: Path, tmp_path: Path) -> None:
+def test_what_is_missing_is_named(layout, root, tmp_path):
     for gone in layout.needs:
         (root / gone).rename(tmp_path / "elsewhere")
         refused(layout, root, str(root), Path(gone).name)
@@ -105,7 +104,7 @@ def test_what_is_missing_is_named(layout: Layout, root: Path, tmp_path: Path) ->
     refused(layout, tmp_path / "empty", str(tmp_path / "empty"))
 
 
-def test_missing_images_are_named(layout: Layout, root: Path) -> None:
+def test_missing_images_are_named(layout, root):
     if layout.make is cars_folders:
         pytest.skip("has no list")
     listing = layout.lister(root)
@@ -122,7 +121,7 @@ def test_missing_images_are_named(layout: Layout, root: Path) -> None:
     assert len(caught.value.faults) == 2
 
 
-def test_lists_in_another_encoding_are_refused(layout: Layout, root: Path) -> None:
+def test_lists_in_another_encoding_are_refused(layout, root):
     for file in layout.lists:
         content = (root / file).read_bytes()
         (root / file).write_bytes(b"\xff\xfe" + content)
@@ -130,7 +129,7 @@ def test_lists_in_another_encoding_are_refused(layout: Layout, root: Path) -> No
         (root / file).write_bytes(content)
 
 
-def test_lines_of_another_form_are_refused(layout: Layout, root: Path) -> None:
+def test_lines_of_another_form_are_refused(layout, root):
     for file in layout.lists:
         content = (root / file).read_text()
         (root / file).write_text(content + "\nwhat\n")
@@ -138,7 +137,7 @@ def test_lines_of_another_form_are_refused(layout: Layout, root: Path) -> None:
         (root / file).write_text(content)
 
 
-def test_an_image_named_twice_is_refused(layout: Layout, root: Path) -> None:
+def test_an_image_named_twice_is_refused(layout, root):
     if layout.name == "cub200":
         with (root / "image_class_labels.txt").open("a") as labels, (root / "images.txt").open("a") as images:
             labels.write("17 1\n")

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from protocols.datasets.dataset import Dataset
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.folder import list_folder
 from protocols.datasets.listing import DataError
-from protocols.evaluation.test_data import test_data as data_for_testing
+from protocols.evaluation.evaluate_run import test_data as data_for_testing
 from protocols.metrics.retrieval import normalized, query_scores
 from results.spec.conditions import ImageSettings
 from tests.support.documentation import ROOT, blocks
@@ -20,19 +19,19 @@ TRAIN = [7, 1, 3, 5]
 FILES = [f"class_{c}/{i}.png" for c in range(8) for i in range(2)]
 
 
-def by_class(path: Path) -> Path:
+def by_class(path):
     lines = [f"class_{c},{'train' if c in TRAIN else 'test'}" for c in range(8)]
     path.write_text("\n".join(["class,split", *lines]) + "\n")
     return path
 
 
-def by_file(path: Path, test: str = "test", **changes: str) -> Path:
+def by_file(path, test="test", **changes):
     parts = {file: "train" if int(file[6]) in TRAIN else test for file in FILES} | changes
     path.write_text("\n".join(["file,split", *(f"{file},{part}" for file, part in parts.items() if part)]) + "\n")
     return path
 
 
-def make_features(root: Path) -> Path:
+def make_features(root):
     root.mkdir()
     np.save(root / "features.npy", np.random.default_rng(0).standard_normal((16, 4)).astype(np.float32))
     rows = [f"{file},{file.split('/')[0]}" for file in FILES]
@@ -40,21 +39,20 @@ def make_features(root: Path) -> Path:
     return root
 
 
-def opened(root: Path, cache: Path, split: Path | None = None) -> Dataset:
+def opened(root, cache, split=None):
     if (root / "features.npy").exists():
         return open_dataset(data_request(root, cache, "features", images=ImageSettings(), split=split))
     return open_dataset(data_request(root, cache, split=split))
 
 
 @pytest.fixture(params=["images", "features"])
-def data(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Path:
+def data(request, folder, tmp_path):
     return folder if request.param == "images" else make_features(tmp_path / "features")
 
 
 @pytest.mark.parametrize("write", [by_class, by_file])
-def test_training_classes_come_first_and_are_the_trainval_classes(data: Path, tmp_path: Path, write: object) -> None:
+def test_training_classes_come_first_and_are_the_trainval_classes(data, tmp_path, write):
     plain = opened(data, tmp_path / "cache")
-    assert callable(write)
     write(data / "split.csv")
     dataset = opened(data, tmp_path / "cache")
     assert dataset.class_names == tuple(f"class_{c}" for c in (1, 3, 5, 7, 0, 2, 4, 6))
@@ -64,21 +62,21 @@ def test_training_classes_come_first_and_are_the_trainval_classes(data: Path, tm
     assert dataset.are_test_classes_given
 
 
-def test_a_split_elsewhere_gives_the_same_data(data: Path, tmp_path: Path) -> None:
+def test_a_split_elsewhere_gives_the_same_data(data, tmp_path):
     chosen = by_class(tmp_path / "elsewhere.csv")
     there = opened(data, tmp_path / "cache", chosen)
     by_class(data / "split.csv")
     assert opened(data, tmp_path / "cache").fingerprint == there.fingerprint
 
 
-def test_one_name_may_be_written_with_either_form_of_its_accents(folder: Path, tmp_path: Path) -> None:
+def test_one_name_may_be_written_with_either_form_of_its_accents(folder, tmp_path):
     (folder / "class_0").rename(folder / "cafe\u0301")
     lines = by_class(folder / "split.csv").read_text().replace("class_0", "caf\u00e9")
     (folder / "split.csv").write_text(lines, encoding="utf-8")
     assert opened(folder, tmp_path / "cache").class_names[4:5] == ("cafe\u0301",)
 
 
-def test_queries_and_gallery(data: Path, tmp_path: Path) -> None:
+def test_queries_and_gallery(data, tmp_path):
     queries = {file: "query" for file in FILES if file.endswith("0.png") and int(file[6]) not in TRAIN}
     by_file(data / "split.csv", "gallery", **queries)
     dataset = opened(data, tmp_path / "cache")
@@ -86,14 +84,14 @@ def test_queries_and_gallery(data: Path, tmp_path: Path) -> None:
     assert [file for file, is_query in zip(FILES, dataset.is_query, strict=True) if is_query] == list(queries)
 
 
-def test_the_half_of_the_classes_that_is_tested_needs_a_query(data: Path, tmp_path: Path) -> None:
+def test_the_half_of_the_classes_that_is_tested_needs_a_query(data, tmp_path):
     parts = {file: "query" if file.endswith("0.png") and int(file[6]) < 4 else "gallery" for file in FILES}
     by_file(data / "split.csv", **parts)
     with pytest.raises(DataError, match="no test class has a query"):
         opened(data, tmp_path / "cache")
 
 
-def test_an_instance_split_is_refused_with_the_reason(data: Path, tmp_path: Path) -> None:
+def test_an_instance_split_is_refused_with_the_reason(data, tmp_path):
     by_file(data / "split.csv", **{"class_3/1.png": "test"})
     with pytest.raises(DataError) as caught:
         opened(data, tmp_path / "cache")
@@ -114,26 +112,23 @@ def test_an_instance_split_is_refused_with_the_reason(data: Path, tmp_path: Path
         ("class,split\n" + "".join(f"class_{c},train\n" for c in range(9)), ["names the class 'class_8'", "not there"]),
         ("class,split\nclass_0,query\n", ["'class_0' has the split 'query'", "column file"]),
         (b"class,split\n\xff,train\n", ["not a CSV file in UTF-8"]),
-        ("class,split,split\nclass_0,train,test\n", ["names the column split twice"]),
-        ("class,split\nclass_0,train,\n", ["line 2 has 3 cells", "2 columns"]),
         ("class,split\nclass_0\n", ["line 2 has 1 cells", "2 columns"]),
-        ("class,split\n ,train\n", ["line 2 has no class"]),
     ],
 )
-def test_what_a_split_file_cannot_say(folder: Path, content: str | bytes, words: list[str]) -> None:
+def test_what_a_split_file_cannot_say(folder, content, words):
     (folder / "split.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(DataError) as caught:
         list_folder(folder)
     assert_said(caught, "split.csv", *words)
 
 
-def test_test_beside_queries_is_refused(folder: Path) -> None:
+def test_test_beside_queries_is_refused(folder):
     by_file(folder / "split.csv", **{"class_0/0.png": "query"})
     with pytest.raises(DataError, match="test beside query or gallery"):
         list_folder(folder)
 
 
-def test_files_need_names(tmp_path: Path) -> None:
+def test_files_need_names(tmp_path):
     features = make_features(tmp_path / "features")
     (features / "labels.csv").unlink()
     np.save(features / "labels.npy", np.repeat(np.arange(8), 2))
@@ -143,7 +138,7 @@ def test_files_need_names(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Path:
+def shop(tmp_path):
     """Parts with folders of their own, so that a class is in two; one product is in the gallery only."""
     for product in range(13):
         for i in range(4):
@@ -152,7 +147,7 @@ def shop(tmp_path: Path) -> Path:
     return tmp_path / "shop"
 
 
-def test_the_recipe_for_queries_and_gallery(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_recipe_for_queries_and_gallery(shop, tmp_path, monkeypatch):
     """The snippet of the page on datasets, and all that follows from its file up to the intervals over classes."""
     monkeypatch.chdir(tmp_path)
     (snippet,) = [code for code in blocks(ROOT / "docs" / "datasets.md", "python") if "shop" in code]
@@ -162,7 +157,6 @@ def test_the_recipe_for_queries_and_gallery(shop: Path, tmp_path: Path, monkeypa
     for name, label in zip(dataset.names, dataset.images.labels, strict=True):
         assert Path(name).parent.name == dataset.class_names[label]
     data = data_for_testing(dataset, dataset.split("mlrc"))
-    assert data.is_query is not None
     assert (len(data.images), int(data.is_query.sum())) == (20, 4)
     labels = torch.from_numpy(data.images.labels)
     embeddings = normalized(torch.randn(20, 3, generator=torch.Generator().manual_seed(0)))
@@ -172,7 +166,7 @@ def test_the_recipe_for_queries_and_gallery(shop: Path, tmp_path: Path, monkeypa
     assert query_scores(right, labels, data.is_query).mean().map_at_r == 1
 
 
-def test_the_classes_of_files_replace_their_folders(folder: Path, tmp_path: Path) -> None:
+def test_the_classes_of_files_replace_their_folders(folder, tmp_path):
     lines = [f"{file},{'even' if int(file[6]) % 2 else 'odd'}_{int(file[6]) // 4}_{file[8]},train" for file in FILES]
     lines[-4:] = [line.replace("train", "test") for line in lines[-4:]]
     (folder / "split.csv").write_text("\n".join(["file,class,split", *lines]))
@@ -185,7 +179,7 @@ def test_the_classes_of_files_replace_their_folders(folder: Path, tmp_path: Path
     assert listing.labels.tolist() == [int(file[6]) // 2 for file in listing.names]
 
 
-def test_features_have_their_classes_in_their_labels(tmp_path: Path) -> None:
+def test_features_have_their_classes_in_their_labels(tmp_path):
     features = make_features(tmp_path / "features")
     lines = [f"{file},a,train" for file in FILES]
     (features / "split.csv").write_text("\n".join(["file,class,split", *lines]))

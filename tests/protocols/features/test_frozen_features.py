@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from protocols.datasets.dataset_registry import open_dataset
-from protocols.images.batch_source import EvaluationCrops
+from protocols.images.samples import EvaluationCrops
 from protocols.machine.torch_state import use_precision
 from protocols.trunks import frozen_features
 from protocols.trunks.embedding_model import EmbeddingModel
@@ -25,7 +25,7 @@ def dataset(tmp_path):
     return open_dataset(data_request(tmp_path / "images", tmp_path / "packs", images=SETTINGS))
 
 
-def matrix(dataset) -> np.ndarray:
+def matrix(dataset):
     return dataset.images.take(np.arange(len(dataset.images)))
 
 
@@ -65,9 +65,9 @@ def test_features_are_computed_once(dataset, tmp_path, monkeypatch):
 
 def test_an_interrupted_computation_is_continued(dataset, tmp_path):
     whole = matrix(with_features(dataset, *TRUNK, tmp_path / "whole", "cpu"))
-    seen: list[int] = []
+    seen = []
 
-    def interrupt(done: int, total: int | None) -> None:
+    def interrupt(done, total):
         seen.append(done)
         if len(seen) == 1:
             raise KeyboardInterrupt

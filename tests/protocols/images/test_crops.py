@@ -2,7 +2,8 @@
 
 import math
 import random
-from pathlib import Path
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,26 +11,28 @@ import torch
 from PIL import Image
 from scipy.stats import ks_2samp
 
-from protocols.images.crops import centre_crop, evaluation_batch, random_box
+from protocols.images import crops as batched
+from protocols.images.crops import Cuts, Rows, centre_crop, evaluation_batch, numbers_of, random_box, resized_boxes
 from protocols.images.packed_images import LabelledImages
 from protocols.images.packing import pack_files
+from protocols.machine.torch_state import use_precision
 from results.spec.conditions import ImageSettings
 from tests.support.packs import pack_arrays, training_batch
 
 Box = tuple[int, int, int, int]
 
 
-def _images(folder: Path, height: int, width: int, channels: int = 3, count: int = 4) -> LabelledImages:
+def _images(folder, height, width, channels=3, count=4):
     pixels = np.random.default_rng(1).integers(0, 256, (count, height, width, channels), dtype=np.uint8)
     packed = pack_arrays(pixels, folder / f"pack_{height}_{width}_{channels}")
     return LabelledImages(np.arange(count), np.zeros(count, dtype=np.int64), packed)
 
 
-def _pillow(image: np.ndarray) -> Image.Image:
+def _pillow(image):
     return Image.fromarray(np.ascontiguousarray(image[..., 0] if image.shape[2] == 1 else image))
 
 
-def _chw(image: Image.Image) -> np.ndarray:
+def _chw(image):
     pixels = np.asarray(image)
     return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
 
@@ -38,7 +41,7 @@ def _chw(image: Image.Image) -> np.ndarray:
 @pytest.mark.parametrize(
     ("height", "width", "side"), [(256, 341, 227), (32, 32, 32), (90, 60, 33), (300, 256, 64), (20, 31, 40)]
 )
-def test_training_pixels_are_those_of_pillow(tmp_path: Path, height: int, width: int, side: int, channels: int) -> None:
+def test_training_pixels_are_those_of_pillow(tmp_path, height, width, side, channels):
     images = _images(tmp_path, height, width, channels)
     settings = ImageSettings(resize=None, crop=side)
     indices = np.array([2, 0, 3, 0, 1, 2, 2, 1])
@@ -56,7 +59,7 @@ def test_training_pixels_are_those_of_pillow(tmp_path: Path, height: int, width:
         np.testing.assert_array_equal(crop.numpy(), _chw(expected))
 
 
-def _reference_box(height: int, width: int, settings: ImageSettings, chance: random.Random) -> Box:
+def _reference_box(height, width, settings, chance):
     """As torchvision's documentation of RandomResizedCrop tells it."""
     for _ in range(10):
         area = height * width * chance.uniform(*settings.area)
@@ -81,7 +84,7 @@ NARROW = ImageSettings(area=(0.5, 1.0), ratio=(0.9, 1.1))
     ("height", "width", "settings"),
     [(256, 341, MLRC), (400, 256, MLRC), (64, 64, MLRC), (100, 400, MLRC), (60, 90, NARROW)],
 )
-def test_boxes_are_distributed_as_torchvisions(height: int, width: int, settings: ImageSettings) -> None:
+def test_boxes_are_distributed_as_torchvisions(height, width, settings):
     generator, chance = torch.Generator().manual_seed(0), random.Random(0)
     count = 3000
     ours = np.array([random_box(height, width, settings, generator) for _ in range(count)], dtype=float)
@@ -92,7 +95,7 @@ def test_boxes_are_distributed_as_torchvisions(height: int, width: int, settings
         assert (values[:, 0] + values[:, 2] <= height).all()
         assert (values[:, 1] + values[:, 3] <= width).all()
 
-    def features(boxes: np.ndarray) -> dict[str, np.ndarray]:
+    def features(boxes):
         top, left, h, w = boxes.T
         # Where in its room a box lies; 0.5 where there is none.
         down = np.where(height > h, top / np.maximum(height - h, 1), 0.5)
@@ -109,13 +112,13 @@ def test_boxes_are_distributed_as_torchvisions(height: int, width: int, settings
     ("height", "width", "box"),
     [(16, 400, (0, 189, 16, 21)), (400, 16, (189, 0, 21, 16)), (400, 15, (190, 0, 20, 15))],
 )
-def test_where_no_box_fits_it_is_the_largest_centred_one(height: int, width: int, box: Box) -> None:
+def test_where_no_box_fits_it_is_the_largest_centred_one(height, width, box):
     generator = torch.Generator().manual_seed(0)
     assert {random_box(height, width, MLRC, generator) for _ in range(20)} == {box}
     assert _reference_box(height, width, MLRC, random.Random(0)) == box
 
 
-def test_half_of_the_crops_are_flipped(tmp_path: Path) -> None:
+def test_half_of_the_crops_are_flipped(tmp_path):
     ramp = np.arange(8, dtype=np.uint8)[None, None, :, None].repeat(8, axis=1)
     images = LabelledImages(np.zeros(1, np.int64), np.zeros(1, np.int64), pack_arrays(ramp, tmp_path / "pack"))
     whole = {"resize": None, "crop": 8, "area": (1.0, 1.0), "ratio": (1.0, 1.0)}
@@ -131,7 +134,7 @@ def test_half_of_the_crops_are_flipped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("height", "width"), [(256, 341), (256, 256), (300, 229), (227, 227), (230, 240)])
-def test_centre_crops_are_those_of_pillow(tmp_path: Path, height: int, width: int) -> None:
+def test_centre_crops_are_those_of_pillow(tmp_path, height, width):
     images = _images(tmp_path, height, width)
     batch = evaluation_batch(images, np.array([1, 3]), ImageSettings())
     assert batch.shape == (2, 3, 227, 227)
@@ -142,7 +145,7 @@ def test_centre_crops_are_those_of_pillow(tmp_path: Path, height: int, width: in
 
 
 @pytest.mark.parametrize(("height", "width"), [(5, 9), (8, 5), (3, 3), (8, 8), (12, 4)])
-def test_small_images_are_padded_with_black(height: int, width: int) -> None:
+def test_small_images_are_padded_with_black(height, width):
     image = torch.randint(1, 256, (3, height, width), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
     crop = centre_crop(image, 8)
     assert crop.shape == (3, 8, 8)
@@ -155,7 +158,7 @@ def test_small_images_are_padded_with_black(height: int, width: int) -> None:
 
 
 @pytest.mark.parametrize(("height", "width"), [(90, 120), (131, 77), (64, 64), (30, 41)])
-def test_a_resize_before_the_centre_crop_is_that_of_packing(tmp_path: Path, height: int, width: int) -> None:
+def test_a_resize_before_the_centre_crop_is_that_of_packing(tmp_path, height, width):
     """The authors' way: training crops from the full-size image, evaluation at a resize of its own."""
     pixels = np.random.default_rng(2).integers(0, 256, (height, width, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(tmp_path / "image.png")
@@ -173,7 +176,7 @@ def test_a_resize_before_the_centre_crop_is_that_of_packing(tmp_path: Path, heig
     assert torch.equal(batches[2], batches[0])
 
 
-def test_a_resize_for_evaluation_leaves_training_crops_and_grey_images_as_they_are(tmp_path: Path) -> None:
+def test_a_resize_for_evaluation_leaves_training_crops_and_grey_images_as_they_are(tmp_path):
     images, rows = _images(tmp_path, 50, 70, channels=1), np.arange(4)
     plain, other = ImageSettings(crop=16), ImageSettings(crop=16, evaluation_resize=20)
     crops = [training_batch(images, rows, how, torch.Generator().manual_seed(0)) for how in (plain, other)]
@@ -182,3 +185,101 @@ def test_a_resize_for_evaluation_leaves_training_crops_and_grey_images_as_they_a
     for crop, index in zip(shrunk, rows, strict=True):
         expected = _pillow(images.image(int(index))).resize((28, 20), Image.Resampling.BILINEAR).crop((6, 2, 22, 18))
         np.testing.assert_array_equal(crop.numpy(), _chw(expected))
+
+
+Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Images behind one another, a box of each, and what Pillow makes of it."""
+
+    pixels: torch.Tensor
+    start: Rows
+    down: Rows
+    cuts: Cuts
+    channels: int
+    side: int
+    expected: Pixels
+
+
+def _by_pillow(box, side, flip):
+    picture = Image.fromarray(np.ascontiguousarray(box[..., 0] if box.shape[2] == 1 else box))
+    resized = np.asarray(picture.resize((side, side), Image.Resampling.BILINEAR)).reshape(side, side, -1)
+    return (resized[:, ::-1] if flip else resized).transpose(2, 0, 1)
+
+
+def _case(sizes, side, channels, seed=0, *, whole=False):
+    """Random pixels; boxes at random places unless they are `whole` images."""
+    chance = np.random.default_rng(seed)
+    images = [chance.integers(0, 256, (height, width, channels), dtype=np.uint8) for height, width in sizes]
+    windows, expected, first = [], [], 0
+    for image in images:
+        (top, bottom), (left, right) = (
+            (0, n) if whole else sorted(chance.choice(n + 1, 2, replace=False)) for n in image.shape[:2]
+        )
+        flip = bool(chance.integers(2))
+        start = first + (top * image.shape[1] + left) * channels
+        windows.append((start, image.shape[1] * channels, (top, left, bottom - top, right - left), flip))
+        expected.append(_by_pillow(image[top:bottom, left:right], side, flip))
+        first += image.size
+    starts, downs, boxes, flips = (np.asarray(column) for column in zip(*windows, strict=True))
+    pixels = torch.from_numpy(np.concatenate([image.reshape(-1) for image in images]))
+    return Case(pixels, starts, downs, Cuts(boxes, flips), channels, side, np.stack(expected))
+
+
+def _resized(case, device="cpu"):
+    numbers = numbers_of(case.start, case.down, case.cuts, case.channels, case.side)
+    crops = resized_boxes(case.pixels.to(device), numbers, case.channels, case.side)
+    assert crops.dtype == torch.uint8
+    return crops.cpu().numpy()
+
+
+MIXED = [(60, 81), (256, 341), (120, 90), (33, 200), (5, 4), (150, 40), (1, 1), (227, 227)]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("side", [1, 16, 33, 227])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_pixels_are_those_of_pillow(side, channels, seed):
+    case = _case(MIXED, side, channels, seed)
+    np.testing.assert_array_equal(_resized(case), case.expected)
+
+
+@pytest.mark.parametrize("width", [20, 40, 64, 90])
+def test_every_height_is_resized_in_pillows_order(width):
+    # Pillow 13 takes the height first from 2 * width - side on.
+    case = _case([(height, width) for height in range(10, 200, 3)], 40, 1, whole=True)
+    np.testing.assert_array_equal(_resized(case), case.expected)
+
+
+@pytest.mark.parametrize("height_first", [True, False])
+def test_either_order_is_within_one_grey_level(monkeypatch, height_first):
+    monkeypatch.setattr(batched, "_TALL_BOXES_HEIGHT_FIRST", height_first)
+    case = _case([(200, 60), (300, 31), (90, 45), (64, 64)] * 8, 32, 3)
+    assert np.abs(_resized(case).astype(int) - case.expected).max() <= 1
+
+
+@pytest.mark.parametrize("at_once", [1, 100_000, 200_000])
+def test_large_boxes_are_resized_in_parts_and_come_back_in_order(monkeypatch, at_once):
+    case = _case(MIXED, 16, 3)
+    products = []
+    resized = batched.resized
+
+    def spy(pixels, numbers, *rest):
+        products.append(numbers.shape[1])
+        return resized(pixels, numbers, *rest)
+
+    monkeypatch.setattr(batched, "resized", spy)
+    monkeypatch.setattr(batched, "PIXELS_AT_ONCE", at_once)
+    np.testing.assert_array_equal(_resized(case), case.expected)
+    assert sum(products) == len(MIXED)
+    assert len(products) == len(MIXED) if at_once == 1 else 1 < len(products) < len(MIXED)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["amp", "float32"])
+def test_a_gpu_gives_the_same_bits(precision):
+    use_precision(precision)
+    case = _case(MIXED * 4, 227, 3)
+    np.testing.assert_array_equal(_resized(case, "cuda"), case.expected)

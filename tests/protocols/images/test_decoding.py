@@ -1,8 +1,6 @@
 """Decoding: deep grey images are refused, ordinary ones stay as they are, users' own are upright, on white ground."""
 
 import hashlib
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +8,7 @@ from PIL import Image, ImageOps, features
 
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.folder import SUFFIXES
-from protocols.images.decoding import BrokenImageError
-from protocols.images.packing import content_hash, pack_files
+from protocols.images.packing import BrokenImageError, content_hash, pack_files
 from tests.support.image_folders import data_request, make_cub, make_folder
 from tests.support.packs import decode
 
@@ -21,17 +18,17 @@ INSIDE = np.add.outer((np.arange(9) - 4) ** 2, (np.arange(14) - 7) ** 2) < 12
 ORIENTATION = 274
 
 
-def with_alpha(picture: Image.Image, alpha: np.ndarray = INSIDE) -> Image.Image:
+def with_alpha(picture, alpha=INSIDE):
     picture.putalpha(Image.fromarray(np.where(alpha, 255, 0).astype(np.uint8)))
     return picture
 
 
-def save_rgba(path: Path) -> np.ndarray:
+def save_rgba(path):
     with_alpha(Image.fromarray(COLOURS)).save(path, lossless=True)
     return COLOURS
 
 
-def save_palette(path: Path) -> np.ndarray:
+def save_palette(path):
     """Palette entry 255 is transparent; the others are their own grey level."""
     picture = Image.fromarray(np.where(INSIDE, GREY, 255).astype(np.uint8), "P")
     picture.putpalette([level for grey in range(256) for level in [grey] * 3])
@@ -39,17 +36,17 @@ def save_palette(path: Path) -> np.ndarray:
     return np.repeat(GREY[..., None], 3, axis=2)
 
 
-def save_grey_value(path: Path) -> np.ndarray:
+def save_grey_value(path):
     Image.fromarray(np.where(INSIDE, GREY, 255).astype(np.uint8)).save(path, transparency=255)
     return np.repeat(GREY[..., None], 3, axis=2)
 
 
-def save_colour_value(path: Path) -> np.ndarray:
+def save_colour_value(path):
     Image.fromarray(np.where(INSIDE[..., None], COLOURS, 255).astype(np.uint8)).save(path, transparency=(255, 255, 255))
     return COLOURS
 
 
-TRANSPARENT: dict[str, tuple[str, Callable[[Path], np.ndarray]]] = {
+TRANSPARENT = {
     "rgba": ("png", save_rgba),
     "rgba.webp": ("webp", save_rgba),
     "palette": ("png", save_palette),
@@ -59,19 +56,19 @@ TRANSPARENT: dict[str, tuple[str, Callable[[Path], np.ndarray]]] = {
 
 
 @pytest.mark.parametrize("kind", TRANSPARENT)
-def test_what_is_transparent_is_white(tmp_path: Path, kind: str) -> None:
+def test_what_is_transparent_is_white(tmp_path, kind):
     suffix, save = TRANSPARENT[kind]
     path = tmp_path / f"image.{suffix}"
     seen = np.where(INSIDE[..., None], save(path), 255)
     assert (decode(path, None) == seen).all()
 
 
-def test_a_half_transparent_colour_is_mixed_with_white(tmp_path: Path) -> None:
+def test_a_half_transparent_colour_is_mixed_with_white(tmp_path):
     Image.new("RGBA", (4, 4), (100, 0, 255, 51)).save(tmp_path / "image.png")
     assert decode(tmp_path / "image.png", None)[0, 0].tolist() == [224, 204, 255]
 
 
-def turned(path: Path, value: int) -> None:
+def turned(path, value):
     exif = Image.Exif()
     exif[ORIENTATION] = value
     Image.fromarray(COLOURS).save(path, exif=exif)
@@ -79,7 +76,7 @@ def turned(path: Path, value: int) -> None:
 
 @pytest.mark.parametrize("value", range(1, 9))
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "tif", "avif"])
-def test_pictures_are_turned_upright(tmp_path: Path, suffix: str, value: int) -> None:
+def test_pictures_are_turned_upright(tmp_path, suffix, value):
     if suffix == "avif" and not features.check("avif"):
         pytest.skip("this Pillow has no AVIF")
     path = tmp_path / f"image.{suffix}"
@@ -94,7 +91,7 @@ def test_pictures_are_turned_upright(tmp_path: Path, suffix: str, value: int) ->
         assert decode(path, None, as_mlrc=True).shape == (9, 14, 3)
 
 
-def test_only_a_picture_that_becomes_another_one_gets_another_content_hash(tmp_path: Path) -> None:
+def test_only_a_picture_that_becomes_another_one_gets_another_content_hash(tmp_path):
     Image.fromarray(COLOURS).save(tmp_path / "plain.png")
     with_alpha(Image.fromarray(COLOURS), np.ones_like(INSIDE)).save(tmp_path / "opaque.png")
     with_alpha(Image.fromarray(COLOURS)).save(tmp_path / "transparent.png")
@@ -110,7 +107,7 @@ def test_only_a_picture_that_becomes_another_one_gets_another_content_hash(tmp_p
 
 
 @pytest.mark.parametrize("name", ["folder", "cub200"])
-def test_only_a_folder_of_ones_own_is_decoded_as_people_see_it(tmp_path: Path, name: str) -> None:
+def test_only_a_folder_of_ones_own_is_decoded_as_people_see_it(tmp_path, name):
     root = (make_folder if name == "folder" else make_cub)(tmp_path / "photos")
     first = sorted((*root.rglob("*.png"), *root.rglob("*.jpg")))[0]
     turned(first, 6)
@@ -128,7 +125,7 @@ UNREADABLE = {
 }
 
 
-def test_every_suffix_that_pillow_decodes_counts() -> None:
+def test_every_suffix_that_pillow_decodes_counts():
     Image.init()
     opened = {suffix for suffix, kind in Image.registered_extensions().items() if kind in Image.OPEN}
     assert opened - SUFFIXES == opened & UNREADABLE
@@ -136,7 +133,7 @@ def test_every_suffix_that_pillow_decodes_counts() -> None:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.int32, np.uint16])
-def test_other_numbers_than_bytes_are_refused_by_name(tmp_path: Path, kind: type) -> None:
+def test_other_numbers_than_bytes_are_refused_by_name(tmp_path, kind):
     path = tmp_path / "image.tif"
     Image.fromarray(GREY.astype(kind)).save(path)
     with pytest.raises(BrokenImageError, match=r"image\.tif: .*more than 8 bits.*; convert it to 8 bits") as raised:
@@ -147,7 +144,7 @@ def test_other_numbers_than_bytes_are_refused_by_name(tmp_path: Path, kind: type
 
 @pytest.mark.parametrize("suffix", ["png", "tif"])
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK"])
-def test_ordinary_images_are_those_of_pillow(tmp_path: Path, mode: str, suffix: str) -> None:
+def test_ordinary_images_are_those_of_pillow(tmp_path, mode, suffix):
     if (mode, suffix) == ("CMYK", "png"):
         pytest.skip("PNG has no CMYK")
     path = tmp_path / f"image.{suffix}"

@@ -3,9 +3,7 @@
 import mmap
 import os
 import pickle
-from collections.abc import Callable
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,17 +11,16 @@ import torch
 from PIL import Image
 
 from protocols.images import packing
-from protocols.images.batch_source import BatchSource
 from protocols.images.crops import evaluation_batch
-from protocols.images.decoding import BrokenImageError, decoded
 from protocols.images.packed_images import LabelledImages
-from protocols.images.packing import content_hash, pack_files
+from protocols.images.packing import BrokenImageError, content_hash, decoded, pack_files
+from protocols.images.samples import BatchSource
 from results.spec.conditions import ImageSettings
 from tests.support.image_folders import assert_said
-from tests.support.packs import decode
+from tests.support.packs import decode, pack_arrays
 
 
-def _picture(mode: str, width: int, height: int, seed: int = 0) -> Image.Image:
+def _picture(mode, width, height, seed=0):
     generator = np.random.default_rng(seed)
     if mode == "P":
         palette = Image.fromarray(generator.integers(0, 256, (height, width), dtype=np.uint8), "L").convert("P")
@@ -34,7 +31,7 @@ def _picture(mode: str, width: int, height: int, seed: int = 0) -> Image.Image:
     return Image.frombytes(mode, (width, height), generator.integers(0, 256, shape, dtype=np.uint8).tobytes())
 
 
-def _resized_by_hand(path: Path, target: int) -> np.ndarray:
+def _resized_by_hand(path, target):
     """The plain way: open as RGB, shorter side to `target`, longer side cut to whole pixels."""
     image = Image.open(path).convert("RGB")
     width, height = image.size
@@ -45,7 +42,7 @@ def _resized_by_hand(path: Path, target: int) -> np.ndarray:
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> tuple[Path, list[str]]:
+def pictures(tmp_path):
     root = tmp_path / "pictures"
     root.mkdir()
     names = [f"{i}.png" for i in range(10)]
@@ -55,9 +52,7 @@ def pictures(tmp_path: Path) -> tuple[Path, list[str]]:
 
 
 @pytest.mark.parametrize("resident", [None, True])
-def test_enlarged_images_take_the_bytes_of_their_files_and_give_the_same_pixels(
-    tmp_path: Path, resident: bool | None
-) -> None:
+def test_enlarged_images_take_the_bytes_of_their_files_and_give_the_same_pixels(tmp_path, resident):
     sizes, target = [(12, 9), (9, 20), (40, 30), (16, 16)], 16
     for number, size in enumerate(sizes):
         _picture("RGB", *size, seed=number).save(tmp_path / f"{number}.png")
@@ -87,7 +82,7 @@ def test_enlarged_images_take_the_bytes_of_their_files_and_give_the_same_pixels(
 @pytest.mark.parametrize("size", [(40, 30), (17, 90), (7, 5)], ids=str)
 @pytest.mark.parametrize("mode", ["RGB", "L", "RGBA", "P"])
 @pytest.mark.parametrize("target", [24, 33])
-def test_pixels_are_those_of_pillow(tmp_path: Path, size: tuple[int, int], mode: str, target: int) -> None:
+def test_pixels_are_those_of_pillow(tmp_path, size, mode, target):
     path = tmp_path / "image.png"
     _picture(mode, *size).save(path)
     packed = pack_files(tmp_path, [path.name], target, tmp_path / "pack", as_mlrc=True)
@@ -97,9 +92,9 @@ def test_pixels_are_those_of_pillow(tmp_path: Path, size: tuple[int, int], mode:
     assert (packed.image(0) == expected).all()
 
 
-def test_a_pack_holds_all_files_in_order(pictures: tuple[Path, list[str]], tmp_path: Path) -> None:
+def test_a_pack_holds_all_files_in_order(pictures, tmp_path):
     root, names = pictures
-    seen: list[tuple[int, int]] = []
+    seen = []
     packed = pack_files(root, names, 8, tmp_path / "pack", progress=lambda done, total: seen.append((done, total)))
     assert len(packed) == 10
     assert packed.channels == 3
@@ -110,16 +105,16 @@ def test_a_pack_holds_all_files_in_order(pictures: tuple[Path, list[str]], tmp_p
     assert packs_in(tmp_path) == [packed.folder]
 
 
-def packs_in(folder: Path) -> list[Path]:
+def packs_in(folder):
     """The complete packs of a folder."""
     return [path for path in folder.glob("pack-*") if path.is_dir()]
 
 
-def _counting(monkeypatch: pytest.MonkeyPatch, fails: Callable[[Path], bool] = lambda path: False) -> list[str]:
+def _counting(monkeypatch, fails=lambda path: False):
     """Makes `decoded` write down the files it has finished; raises at those for which `fails`."""
-    finished: list[str] = []
+    finished = []
 
-    def counted(path: Path, *, as_mlrc: bool) -> tuple[Image.Image, bool]:
+    def counted(path, *, as_mlrc):
         if fails(path):
             raise KeyboardInterrupt
         outcome = decoded(path, as_mlrc=as_mlrc)
@@ -130,9 +125,7 @@ def _counting(monkeypatch: pytest.MonkeyPatch, fails: Callable[[Path], bool] = l
     return finished
 
 
-def test_an_existing_pack_is_opened(
-    pictures: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_existing_pack_is_opened(pictures, tmp_path, monkeypatch):
     root, names = pictures
     first = pack_files(root, names, 8, tmp_path / "pack")
     finished = _counting(monkeypatch)
@@ -140,9 +133,7 @@ def test_an_existing_pack_is_opened(
     assert finished == []
 
 
-def test_an_interrupted_packing_leaves_nothing_behind(
-    pictures: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_packing_leaves_nothing_behind(pictures, tmp_path, monkeypatch):
     root, names = pictures
     uninterrupted = pack_files(root, names, 8, tmp_path / "whole")
     _counting(monkeypatch, fails=lambda path: path.name == "6.png")
@@ -157,7 +148,7 @@ def test_an_interrupted_packing_leaves_nothing_behind(
     assert not list(tmp_path.glob(".*.partial"))
 
 
-def _rewrite(path: Path, picture: Image.Image) -> None:
+def _rewrite(path, picture):
     """Other content, and a later time stamp even where the clock is coarse."""
     time = path.stat().st_mtime_ns + 10**9
     picture.save(path)
@@ -165,7 +156,7 @@ def _rewrite(path: Path, picture: Image.Image) -> None:
 
 
 @pytest.mark.parametrize("change", ["content", "resize", "files", "order"])
-def test_a_changed_dataset_is_packed_anew(pictures: tuple[Path, list[str]], tmp_path: Path, change: str) -> None:
+def test_a_changed_dataset_is_packed_anew(pictures, tmp_path, change):
     root, names = pictures
     before = pack_files(root, names, 8, tmp_path / "pack")
     size = 8
@@ -183,7 +174,7 @@ def test_a_changed_dataset_is_packed_anew(pictures: tuple[Path, list[str]], tmp_
     assert (content_hash(after) == content_hash(before)) == (change == "resize")
 
 
-def _break(path: Path, how: str) -> None:
+def _break(path, how):
     if how == "header":
         path.write_bytes(b"this is no image")
     elif how == "empty":
@@ -193,7 +184,7 @@ def _break(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["header", "empty", "body"])
-def test_a_broken_image_can_be_left_out(pictures: tuple[Path, list[str]], tmp_path: Path, how: str) -> None:
+def test_a_broken_image_can_be_left_out(pictures, tmp_path, how):
     root, names = pictures
     whole = pack_files(root, names, 8, tmp_path / "whole")
     _break(root / "4.png", how)
@@ -213,7 +204,7 @@ def test_a_broken_image_can_be_left_out(pictures: tuple[Path, list[str]], tmp_pa
         pack_files(root, names, 8, tmp_path / "pack")
 
 
-def test_two_processes_that_pack_the_same_folder_both_find_it_whole(pictures: tuple[Path, list[str]]) -> None:
+def test_two_processes_that_pack_the_same_folder_both_find_it_whole(pictures):
     root, names = pictures
     arguments = [(root, names, 8, root.parent / "pack")] * 2
     with get_context("fork").Pool(2) as pool:
@@ -222,7 +213,7 @@ def test_two_processes_that_pack_the_same_folder_both_find_it_whole(pictures: tu
     np.testing.assert_array_equal(first.image(3), second.image(3))
 
 
-def test_a_run_keeps_its_pack_if_the_images_change(pictures: tuple[Path, list[str]], tmp_path: Path) -> None:
+def test_a_run_keeps_its_pack_if_the_images_change(pictures, tmp_path):
     root, names = pictures
     running = pack_files(root, names, 8, tmp_path / "pack")
     before = running.image(0).copy()
@@ -239,7 +230,7 @@ def test_a_run_keeps_its_pack_if_the_images_change(pictures: tuple[Path, list[st
     assert (other.image(0) != before).any()
 
 
-def test_a_users_image_is_never_read_through_a_memory_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_users_image_is_never_read_through_a_memory_map(tmp_path, monkeypatch):
     """Pillow maps images without compression, and a map of a file that is cut off ends the process."""
     path = tmp_path / "image.pgm"
     Image.fromarray(np.arange(48, dtype=np.uint8).reshape(6, 8)).save(path)
@@ -247,3 +238,39 @@ def test_a_users_image_is_never_read_through_a_memory_map(tmp_path: Path, monkey
     with Image.open(path) as image, pytest.raises(pytest.fail.Exception):
         image.load()
     assert np.array_equal(decode(path, None)[:, :, 0], np.arange(48).reshape(6, 8))
+
+
+@pytest.fixture
+def pixels():
+    return np.random.default_rng(0).integers(0, 256, (12, 5, 4, 3), dtype=np.uint8)
+
+
+@pytest.fixture
+def images(tmp_path, pixels):
+    return pack_arrays(pixels, tmp_path / "pack")
+
+
+def test_images_are_read_only_views_of_the_map_and_pickles_are_the_path_alone(images, pixels):
+    assert len(images) == 12
+    image = images.image(7)
+    assert isinstance(images._pixels.base, np.memmap)
+    assert np.shares_memory(image, images._pixels)
+    with pytest.raises(ValueError, match="read-only"):
+        image[0, 0, 0] = 1
+    pickled = pickle.dumps(images)
+    assert len(pickled) < 1000, "the pixels travel along"
+    copy = pickle.loads(pickled)
+    assert copy == images
+    assert (copy.image(7) == pixels[7]).all()
+
+
+def test_a_selection_gives_its_own_images_in_order_and_no_others(images, pixels):
+    selection = LabelledImages(np.array([9, 2, 4, 7]), np.array([5, 3, 5, 8]), images)
+    for index, row in enumerate([9, 2, 4, 7]):
+        assert (selection.image(index) == pixels[row]).all()
+    picked = selection.of_classes((8, 5, 6))
+    assert (picked.labels.tolist(), picked.rows.tolist()) == ([5, 5, 8], [9, 4, 7])
+    assert (picked.image(1) == pixels[4]).all()
+    with pytest.raises(IndexError):
+        picked.image(3)
+    assert len(selection.of_classes(())) == 0

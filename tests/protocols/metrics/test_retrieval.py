@@ -8,16 +8,10 @@ from hypothesis import strategies as st
 from pytorch_metric_learning.distances import LpDistance
 from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 from pytorch_metric_learning.utils.inference import CustomKNN
-from torch import Tensor
 
 from protocols.metrics import neighbours, retrieval
-from protocols.metrics.neighbours import nearest
-from protocols.metrics.retrieval import (
-    QueryScores,
-    is_collapsed,
-    normalized,
-    query_scores,
-)
+from protocols.metrics.neighbours import nearest, smallest
+from protocols.metrics.retrieval import QueryScores, is_collapsed, normalized, query_scores
 from results.records.records import Scores
 
 METRICS = ("precision_at_1", "r_precision", "map_at_r")
@@ -25,23 +19,21 @@ many = settings(deadline=None, max_examples=60)
 
 
 def _naive(
-    queries: Tensor, labels: Tensor, references: Tensor | None = None, reference_labels: Tensor | None = None,
-    recall_at: tuple[int, ...] = (), ties: int = 0, map_at: tuple[int, ...] = (),
-) -> dict[str, float]:  # fmt: skip
+    queries, labels, references = None, reference_labels = None,
+    recall_at = (), ties = 0, map_at = ()
+):  # fmt: skip
     """Definitions spelled out, one query after another; `ties` 1 puts correct ones first among equals, -1 last."""
     alone = references is None
     others = (queries if references is None else references).double().numpy()
     other_labels = (labels if reference_labels is None else reference_labels).numpy()
-    totals: dict[str, list[float]] = {
-        name: [] for name in (*METRICS, *map(str, recall_at), *(f"mAP@{k}" for k in map_at))
-    }
+    totals = {name: [] for name in (*METRICS, *map(str, recall_at), *(f"mAP@{k}" for k in map_at))}
     for i, (query, label) in enumerate(zip(queries.double().numpy(), labels.numpy(), strict=True)):
         candidates = [j for j in range(len(others)) if not (alone and j == i)]
         relevant = sum(other_labels[j] == label for j in candidates)
         if relevant == 0:
             continue
 
-        def key(j: int, query: np.ndarray = query, label: int = label) -> tuple[float, int]:
+        def key(j, query=query, label=label):
             return float(((others[j] - query) ** 2).sum()), -ties * int(other_labels[j] == label)
 
         right = [bool(other_labels[j] == label) for j in sorted(candidates, key=key)]
@@ -57,7 +49,7 @@ def _naive(
     return {name: sum(values) / len(values) for name, values in totals.items()} if totals["map_at_r"] else {}
 
 
-def _assert_close(scores: QueryScores, expected: dict[str, float], tolerance: float) -> None:
+def _assert_close(scores, expected, tolerance):
     for name in METRICS:
         assert getattr(scores.mean(), name) == pytest.approx(expected[name], abs=tolerance), name
     for k, values in scores.recall_at.items():
@@ -66,9 +58,7 @@ def _assert_close(scores: QueryScores, expected: dict[str, float], tolerance: fl
         assert values.mean().item() == pytest.approx(expected[f"mAP@{k}"], abs=tolerance), f"mAP@{k}"
 
 
-def _sample(
-    n: int, dimensions: int, classes: int, seed: int, dtype: torch.dtype = torch.float64
-) -> tuple[Tensor, Tensor]:
+def _sample(n, dimensions, classes, seed, dtype=torch.float64):
     generator = torch.Generator().manual_seed(seed)
     embeddings = torch.randn(n, dimensions, generator=generator, dtype=torch.float64).to(dtype)
     return embeddings, torch.randint(0, classes, (n,), generator=generator)
@@ -82,9 +72,7 @@ def _sample(
     recall_at=st.lists(st.integers(1, 50), max_size=3, unique=True).map(tuple),
     seed=st.integers(0, 10**6),
 )
-def test_agrees_with_the_definitions(
-    n: int, dimensions: int, classes: int, recall_at: tuple[int, ...], seed: int
-) -> None:
+def test_agrees_with_the_definitions(n, dimensions, classes, recall_at, seed):
     embeddings, labels = _sample(n, dimensions, classes, seed)
     asked = {"recall_at": recall_at, "map_at": recall_at}
     expected = _naive(embeddings, labels, **asked)
@@ -103,9 +91,7 @@ def test_agrees_with_the_definitions(
     classes=st.integers(1, 8),
     seed=st.integers(0, 10**6),
 )
-def test_queries_against_a_gallery_agree_with_the_definitions(
-    n: int, m: int, dimensions: int, classes: int, seed: int
-) -> None:
+def test_queries_against_a_gallery_agree_with_the_definitions(n, m, dimensions, classes, seed):
     queries, labels = _sample(n, dimensions, classes, seed)
     references, reference_labels = _sample(m, dimensions, classes, seed + 1)
     asked = {"recall_at": (1, 3), "map_at": (2, 40)}
@@ -126,9 +112,7 @@ def test_queries_against_a_gallery_agree_with_the_definitions(
     seed=st.integers(0, 10**6),
     dtype=st.sampled_from([torch.float32, torch.float64]),
 )
-def test_of_equally_near_references_the_wrong_ones_count_first(
-    n: int, side: int, classes: int, seed: int, dtype: torch.dtype
-) -> None:
+def test_of_equally_near_references_the_wrong_ones_count_first(n, side, classes, seed, dtype):
     # Points of a small grid: most coincide, and their distances are exact in both types.
     generator = torch.Generator().manual_seed(seed)
     embeddings = torch.randint(1, side + 1, (n, 2), generator=generator).to(dtype)
@@ -144,7 +128,7 @@ def test_of_equally_near_references_the_wrong_ones_count_first(
 
 @pytest.mark.parametrize("scale", [0.0, 1.0, 1e-4, 1e37])
 @pytest.mark.parametrize("noise", [0.0, 1e-8])
-def test_collapsed_embeddings_score_nothing(scale: float, noise: float) -> None:
+def test_collapsed_embeddings_score_nothing(scale, noise):
     """With two classes of equal size the order of the rows, or rounding, would give every second neighbour right."""
     labels = torch.arange(20) % 2
     rows = scale * (torch.ones(20, 4) + noise * torch.randn(20, 4, generator=torch.Generator().manual_seed(0)))
@@ -160,7 +144,7 @@ def test_collapsed_embeddings_score_nothing(scale: float, noise: float) -> None:
         assert not is_collapsed(length * normalized(apart)) or scale > 1e36
 
 
-def test_zeros_have_no_direction_so_they_find_nothing_and_come_last() -> None:
+def test_zeros_have_no_direction_so_they_find_nothing_and_come_last():
     """By their Euclidean distance of 1 they would be nearer than all with a cosine below one half."""
     angles = torch.tensor([0.0, 0.1, 2.0, 2.1])
     embeddings = torch.cat([torch.stack([angles.cos(), angles.sin()], 1), torch.zeros(1, 2)])
@@ -171,18 +155,18 @@ def test_zeros_have_no_direction_so_they_find_nothing_and_come_last() -> None:
 
 
 @pytest.mark.parametrize(("spread", "expected"), [(7.9, True), (8.1, False)])
-def test_eight_units_of_rounding_are_no_distance(spread: float, expected: bool) -> None:
+def test_eight_units_of_rounding_are_no_distance(spread, expected):
     rows = torch.tensor([[1.0, 0.0], [1.0, (spread * 2**-52) ** 0.5]], dtype=torch.float64)
     assert is_collapsed(rows) == expected
 
 
-def test_rows_are_normalised_one_by_one() -> None:
+def test_rows_are_normalised_one_by_one():
     rows = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
     assert torch.allclose(normalized(rows), torch.tensor([[0.6, 0.8], [0.6, 0.8], [0.0, 0.0]]))
     assert torch.allclose(normalized(rows, "ball"), torch.tensor([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]))
 
 
-def test_single_images_are_no_queries_but_distract() -> None:
+def test_single_images_are_no_queries_but_distract():
     embeddings = torch.tensor([[1.0], [2.0], [1.9], [6.0]], dtype=torch.float64)
     labels = torch.tensor([0, 0, 1, 2])
     scores = query_scores(embeddings, labels, recall_at=(1, 2))
@@ -193,7 +177,7 @@ def test_single_images_are_no_queries_but_distract() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("n", "classes"), [(60, 4), (300, 40), (50, 30)])
-def test_agrees_with_pytorch_metric_learning(n: int, classes: int, seed: int) -> None:
+def test_agrees_with_pytorch_metric_learning(n, classes, seed):
     embeddings, labels = _sample(n, 16, classes, seed, torch.float32)
     embeddings = normalized(embeddings + 2 * torch.nn.functional.one_hot(labels % 16, 16))
     calculator = AccuracyCalculator(
@@ -210,7 +194,7 @@ def test_agrees_with_pytorch_metric_learning(n: int, classes: int, seed: int) ->
     assert ours.map_at_r == pytest.approx(theirs["mean_average_precision_at_r"], abs=1e-6)
 
 
-def _grid(n: int, seed: int) -> tuple[Tensor, Tensor]:
+def _grid(n, seed):
     """Points of a small grid, at exact distances with many ties, and their classes."""
     generator = torch.Generator().manual_seed(seed)
     points = torch.randint(0, 3, (n, 3), generator=generator).float()
@@ -221,9 +205,7 @@ def _grid(n: int, seed: int) -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("exclude_self", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("k", [1, 2, 12, 149])
-def test_of_equally_near_references_the_first_comes_first(
-    seed: int, exclude_self: bool, dtype: torch.dtype, k: int
-) -> None:
+def test_of_equally_near_references_the_first_comes_first(seed, exclude_self, dtype, k):
     # k of 1, 2 and 12 take the way over blocks of distances, 149 that over all.
     points = torch.cat([_grid(150, seed)[0], _sample(150, 3, 1, seed)[0].round().float()]).to(dtype)
     distances = torch.cdist(points.double(), points.double(), compute_mode="donot_use_mm_for_euclid_dist")
@@ -237,7 +219,7 @@ def test_of_equally_near_references_the_first_comes_first(
 @pytest.mark.parametrize("d", [128, 2048])
 @pytest.mark.parametrize("queries", [1, 5, 1402])
 @pytest.mark.usefixtures("same_threads_afterwards")
-def test_duplicates_are_equally_near_wherever_they_are(threads: int, d: int, queries: int) -> None:
+def test_duplicates_are_equally_near_wherever_they_are(threads, d, queries):
     torch.set_num_threads(threads)
     half = _sample(701, d, 1, 2, torch.float32)[0]
     found = nearest(torch.cat([half, half])[:queries], torch.cat([half, half]), 60, exclude_self=False)
@@ -249,7 +231,7 @@ def test_duplicates_are_equally_near_wherever_they_are(threads: int, d: int, que
 
 @pytest.mark.parametrize(("d", "n"), [(64, 151), (130, 105)])
 @pytest.mark.usefixtures("same_threads_afterwards")
-def test_duplicates_among_the_last_references_are_equally_near(d: int, n: int) -> None:
+def test_duplicates_among_the_last_references_are_equally_near(d, n):
     """At these sizes, the last columns of a product with one row round otherwise unless it is filled up."""
     torch.set_num_threads(1)
     half = _sample(n, d, 1, 2, torch.float32)[0]
@@ -261,9 +243,7 @@ def test_duplicates_among_the_last_references_are_equally_near(d: int, n: int) -
 @pytest.mark.parametrize("elements", [1, 41, 42, 83, 84, 41 * 41, 10**6])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("gallery", [False, True])
-def test_parts_of_queries_do_not_matter(
-    monkeypatch: pytest.MonkeyPatch, elements: int, dtype: torch.dtype, gallery: bool
-) -> None:
+def test_parts_of_queries_do_not_matter(monkeypatch, elements, dtype, gallery):
     # Whole numbers, so that products with few rows round like those with many. Class 4 has one image.
     embeddings, labels = _sample(41, 4, 4, 0, dtype)
     labels[5] = 4
@@ -277,7 +257,7 @@ def test_parts_of_queries_do_not_matter(
     monkeypatch.setattr(neighbours, "CHUNK_ELEMENTS", elements)
     monkeypatch.setattr(neighbours, "LEAST_ROWS", 1)
     monkeypatch.setattr(retrieval, "SCORED_ELEMENTS", elements)
-    done: list[tuple[int, int | None]] = []
+    done = []
     parts = query_scores(
         embeddings, labels, is_query, recall_at=(2,), map_at=(9,), progress=lambda *now: done.append(now)
     )
@@ -291,27 +271,27 @@ def test_parts_of_queries_do_not_matter(
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 @pytest.mark.parametrize("where", ["queries", "references"])
-def test_embeddings_that_are_not_finite_are_refused(bad: float, where: str) -> None:
+def test_embeddings_that_are_not_finite_are_refused(bad, where):
     embeddings, labels = _sample(20, 3, 2, 0)
     embeddings[4 if where == "queries" else 14, 1] = bad
     with pytest.raises(ValueError, match="not finite"):
         query_scores(embeddings, labels, np.arange(20) < 10)
 
 
-def test_without_any_pair_there_is_no_score() -> None:
+def test_without_a_pair_a_gallery_or_enough_neighbours_there_is_no_score():
+    for exclude_self in (False, True):
+        with pytest.raises(ValueError, match="neighbours among 4 references"):
+            nearest(torch.eye(4), torch.eye(4), 5 - exclude_self, exclude_self=exclude_self)
+    for all_are in (True, False):
+        with pytest.raises(ValueError, match="both queries and a gallery"):
+            query_scores(torch.eye(4), torch.tensor([0, 0, 1, 1]), np.full(4, all_are))
     with pytest.raises(ValueError, match="no query has another image"):
         query_scores(torch.eye(4), torch.arange(4))
     with pytest.raises(ValueError, match="no query has another image"):
         query_scores(torch.eye(4), torch.tensor([0, 1, 5, 6]), np.arange(4) < 2)
 
 
-@pytest.mark.parametrize("exclude_self", [False, True])
-def test_too_many_neighbours_are_refused(exclude_self: bool) -> None:
-    with pytest.raises(ValueError, match="neighbours among 4 references"):
-        nearest(torch.eye(4), torch.eye(4), 5 - exclude_self, exclude_self=exclude_self)
-
-
-def test_map_at_1000_of_a_perfect_ranking_counts_the_query_as_its_authors_do() -> None:
+def test_map_at_1000_of_a_perfect_ranking_counts_the_query_as_its_authors_do():
     embeddings, labels = torch.eye(3).repeat_interleave(5, dim=0), torch.arange(3).repeat_interleave(5)
     assert query_scores(embeddings, labels, map_at=(1000,)).map_at[1000].mean().item() == pytest.approx(0.8, abs=1e-12)
     both, of_both = embeddings.repeat(2, 1), labels.repeat(2)
@@ -321,7 +301,7 @@ def test_map_at_1000_of_a_perfect_ranking_counts_the_query_as_its_authors_do() -
 
 @many
 @given(n=st.integers(2, 40), classes=st.integers(1, 12), seed=st.integers(0, 10**6))
-def test_scores_of_classes(n: int, classes: int, seed: int) -> None:
+def test_scores_of_classes(n, classes, seed):
     embeddings, labels = _sample(n, 3, classes, seed)
     values, sizes = labels.unique(return_counts=True)
     assume((sizes > 1).any())
@@ -342,13 +322,31 @@ def test_scores_of_classes(n: int, classes: int, seed: int) -> None:
             assert mean[column] == pytest.approx(sum(scores[name] for scores in alone) / len(alone), abs=1e-12)
 
 
-def test_a_class_can_have_one_query_or_none() -> None:
+def test_a_class_can_have_one_query_or_none():
     scores = QueryScores(torch.tensor([3]), torch.tensor([[1.0, 0.5, 0.25]], dtype=torch.float64), {}, {})
     counts, means = scores.of_classes(torch.tensor([2, 3]))
     assert (counts.tolist(), means.tolist()) == ([0, 1], [[0, 0, 0], [1, 0.5, 0.25]])
 
 
-@pytest.mark.parametrize("all_are", [True, False])
-def test_queries_without_a_gallery_are_refused(all_are: bool) -> None:
-    with pytest.raises(ValueError, match="both queries and a gallery"):
-        query_scores(torch.eye(4), torch.tensor([0, 0, 1, 1]), np.full(4, all_are))
+@settings(max_examples=200, deadline=None)
+@given(
+    rows=st.integers(1, 20),
+    columns=st.integers(1, 300),
+    values=st.sampled_from([2, 5, 50, 10**6]),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+    data=st.data(),
+)
+def test_the_order_is_that_of_a_stable_sort_with_late_columns_last(rows, columns, values, dtype, data):
+    k, share = data.draw(st.integers(1, columns)), data.draw(st.sampled_from([None, 0.1, 0.9]))
+    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 99)))
+    # With few values there are many ties, also at rank k; zeros of both signs are equal.
+    distances = torch.randint(-values, values, (rows, columns), generator=generator).to(dtype) / 3
+    distances[torch.rand(rows, columns, generator=generator) < 0.02] = torch.inf
+    distances[torch.rand(rows, columns, generator=generator) < 0.02] = -0.0
+    late = None if share is None else torch.rand(rows, columns, generator=generator) < share
+    keys = [
+        [(row[column].item(), late is not None and bool(late[number, column]), column) for column in range(columns)]
+        for number, row in enumerate(distances)
+    ]
+    expected = [[column for *_, column in sorted(row)[:k]] for row in keys]
+    assert smallest(distances.clone(), k, late).tolist() == expected

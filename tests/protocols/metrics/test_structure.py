@@ -9,7 +9,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 from scipy.stats import entropy
-from torch import Tensor
 
 from protocols.metrics import structure
 from protocols.metrics.retrieval import normalized
@@ -19,28 +18,28 @@ many = settings(deadline=None, max_examples=60)
 shapes = given(n=st.integers(2, 40), d=st.integers(2, 6), classes=st.integers(2, 12), seed=st.integers(0, 10**6))
 
 
-def _sample(n: int, d: int, classes: int, seed: int) -> tuple[Tensor, Tensor]:
+def _sample(n, d, classes, seed):
     generator = torch.Generator().manual_seed(seed)
     embeddings = normalized(torch.randn(n, d, generator=generator, dtype=torch.float64))
     return embeddings, 3 * torch.randint(0, classes, (n,), generator=generator)
 
 
-def _grouped(embeddings: Tensor, labels: Tensor) -> list[np.ndarray]:
+def _grouped(embeddings, labels):
     return [embeddings[labels == label].numpy() for label in labels.unique()]
 
 
-def _cosine(one: np.ndarray, other: np.ndarray) -> float:
+def _cosine(one, other):
     return 1 - float(one @ other) / float(np.linalg.norm(one) * np.linalg.norm(other))
 
 
-def _between(groups: list[np.ndarray]) -> float:
+def _between(groups):
     centres = [group.mean(0) for group in groups]
     return float(np.mean([_cosine(one, other) for one, other in itertools.combinations(centres, 2)]))
 
 
 @many
 @shapes
-def test_density_agrees_with_its_definition(n: int, d: int, classes: int, seed: int) -> None:
+def test_density_agrees_with_its_definition(n, d, classes, seed):
     embeddings, labels = _sample(n, d, classes, seed)
     groups = _grouped(embeddings, labels)
     several = [group for group in groups if len(group) > 1]
@@ -54,7 +53,7 @@ def test_density_agrees_with_its_definition(n: int, d: int, classes: int, seed: 
 
 @many
 @shapes
-def test_concentration_agrees_with_its_definition(n: int, d: int, classes: int, seed: int) -> None:
+def test_concentration_agrees_with_its_definition(n, d, classes, seed):
     embeddings, labels = _sample(n, d, classes, seed)
     groups = _grouped(embeddings, labels)
     assume(len(groups) > 1)
@@ -65,7 +64,7 @@ def test_concentration_agrees_with_its_definition(n: int, d: int, classes: int, 
 
 @many
 @shapes
-def test_uniformity_agrees_with_scipy(n: int, d: int, classes: int, seed: int) -> None:
+def test_uniformity_agrees_with_scipy(n, d, classes, seed):
     embeddings, _ = _sample(n, d, classes, seed)
     expected = np.exp(-2 * pdist(embeddings.numpy(), "sqeuclidean")).mean()
     assert uniformity(embeddings) == pytest.approx(expected, rel=1e-9)
@@ -73,7 +72,7 @@ def test_uniformity_agrees_with_scipy(n: int, d: int, classes: int, seed: int) -
 
 
 @pytest.mark.parametrize("elements", [1, 41, 42, 20 * 41, 10**6])
-def test_chunks_of_pairs_do_not_matter(monkeypatch: pytest.MonkeyPatch, elements: int) -> None:
+def test_chunks_of_pairs_do_not_matter(monkeypatch, elements):
     embeddings, _ = _sample(41, 4, 5, 0)
     whole = uniformity(embeddings)
     monkeypatch.setattr(structure, "PAIR_ELEMENTS", elements)
@@ -82,7 +81,7 @@ def test_chunks_of_pairs_do_not_matter(monkeypatch: pytest.MonkeyPatch, elements
 
 @many
 @shapes
-def test_spectral_decay_agrees_with_scipy(n: int, d: int, classes: int, seed: int) -> None:
+def test_spectral_decay_agrees_with_scipy(n, d, classes, seed):
     embeddings, _ = _sample(n, d, classes, seed)
     spectrum = np.linalg.svd(embeddings.numpy(), compute_uv=False)
     assume(spectrum[-1] > 1e-6 * spectrum[0])
@@ -92,7 +91,7 @@ def test_spectral_decay_agrees_with_scipy(n: int, d: int, classes: int, seed: in
     assert expected == pytest.approx(spectral_decay(3 * embeddings), rel=1e-9, abs=1e-12)
 
 
-def test_a_flat_spectrum_has_no_decay_and_a_missing_direction_a_finite_one() -> None:
+def test_a_flat_spectrum_has_no_decay_and_a_missing_direction_a_finite_one():
     assert spectral_decay(torch.eye(5)) == pytest.approx(0, abs=1e-7)
     assert spectral_decay(torch.zeros(5, 3)) == pytest.approx(0, abs=1e-7)
     missing = torch.eye(5)[:4]
@@ -102,14 +101,14 @@ def test_a_flat_spectrum_has_no_decay_and_a_missing_direction_a_finite_one() -> 
     assert spectral_decay(missing) == pytest.approx(entropy(np.ones(4) / 4, spectrum / spectrum.sum()), rel=1e-5)
 
 
-def test_collapsed_classes_have_no_density() -> None:
+def test_collapsed_classes_have_no_density():
     embeddings, labels = torch.eye(3).repeat_interleave(4, dim=0), torch.arange(3).repeat_interleave(4)
     assert density(embeddings, labels) == pytest.approx(0, abs=1e-12)
     assert class_concentration_variance(embeddings, labels) == pytest.approx(0, abs=1e-12)
     assert uniformity(torch.ones(4, 1)) == 1
 
 
-def test_what_cannot_be_computed_is_refused() -> None:
+def test_what_cannot_be_computed_is_refused():
     one_class = torch.zeros(4, dtype=torch.int64)
     for metric in (density, class_concentration_variance):
         with pytest.raises(ValueError, match="two classes"):

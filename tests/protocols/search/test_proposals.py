@@ -3,7 +3,6 @@
 import math
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
-from typing import Any
 
 import optuna
 import pytest
@@ -30,7 +29,7 @@ FIXED = SamplerSettings(
 )
 
 
-def _score(setting: dict[str, Any]) -> float:
+def _score(setting):
     """A cheap objective with one best setting."""
     score = 0.6 - 0.1 * (setting["loss.margin"] - 0.7) ** 2
     score -= 0.01 * (math.log10(setting["loss_optimizer.lr"]) + 3) ** 2
@@ -38,11 +37,11 @@ def _score(setting: dict[str, Any]) -> float:
     return score - 0.05 * (setting["loss.kind"] != "hard")
 
 
-def _finished(number: int, setting: dict[str, Any], score: float) -> Trial:
+def _finished(number, setting, score):
     return Trial(number=number, setting=setting, state="complete", score=score, fold_scores=(score,), trainings=("f",))
 
 
-def _go_on(trials: list[Trial], count: int, sampler: SamplerSettings, seed: int = 0) -> list[Trial]:
+def _go_on(trials, count, sampler, seed=0):
     proposals = Proposals(SPACE, sampler, seed)
     trials = list(trials)
     while len(trials) < count:
@@ -51,7 +50,7 @@ def _go_on(trials: list[Trial], count: int, sampler: SamplerSettings, seed: int 
     return trials
 
 
-def _as_kept(trials: list[Trial]) -> list[Trial]:
+def _as_kept(trials):
     return [Trial.model_validate_json(trial.model_dump_json()) for trial in trials]
 
 
@@ -67,16 +66,16 @@ def _as_kept(trials: list[Trial]) -> list[Trial]:
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_settings_are_the_same_however_a_search_is_cut(sampler: SamplerSettings, count: int) -> None:
+def test_settings_are_the_same_however_a_search_is_cut(sampler, count):
     at_once = _go_on([], count, sampler)
     assert len({tuple(map(str, trial.setting.values())) for trial in at_once}) == count
-    piece: list[Trial] = []
+    piece = []
     for done in range(1, count + 1):
         piece = _go_on(_as_kept(piece), done, sampler)
     assert piece == at_once
 
 
-def test_a_search_that_is_filled_again_proposes_what_a_kept_study_of_optuna_would() -> None:
+def test_a_search_that_is_filled_again_proposes_what_a_kept_study_of_optuna_would():
     """The reference keeps one study of Optuna's for the whole search, as MLRC's code does."""
     settings = SamplerSettings(startup_trials=3)
     trials = _go_on([], 9, settings)
@@ -91,7 +90,7 @@ def test_a_search_that_is_filled_again_proposes_what_a_kept_study_of_optuna_woul
         study.tell(asked, trial.score)
 
 
-def test_a_raced_trial_counts_with_its_expected_score() -> None:
+def test_a_raced_trial_counts_with_its_expected_score():
     start = _go_on([], 3, SamplerSettings(startup_trials=3))
     raced = [*start[:2], start[2].model_copy(update={"state": "raced", "score": 0.05})]
     settings = [Proposals(SPACE, SamplerSettings(startup_trials=3), 0).next(told) for told in (start, raced)]
@@ -99,9 +98,9 @@ def test_a_raced_trial_counts_with_its_expected_score() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 11])
-def test_the_first_five_are_sobol_points_inside_the_bounds(seed: int) -> None:
+def test_the_first_five_are_sobol_points_inside_the_bounds(seed):
     assert SamplerSettings().startup_trials == 5
-    settings: list[dict[str, Any]] = [trial.setting for trial in _go_on([], 5, SamplerSettings(), seed)]
+    settings = [trial.setting for trial in _go_on([], 5, SamplerSettings(), seed)]
     points = qmc.Sobol(4, scramble=True, rng=derive_seed("sobol", seed)).random_base2(3)
     for setting, (a, b, c, d) in zip(settings, points, strict=False):
         assert setting["loss.margin"] == pytest.approx(-0.2 + 2.2 * a, abs=1e-12)
@@ -111,18 +110,18 @@ def test_the_first_five_are_sobol_points_inside_the_bounds(seed: int) -> None:
     assert len({setting["loss.margin"] for setting in settings}) == 5
 
 
-def test_searches_in_threads_propose_what_they_propose_alone() -> None:
+def test_searches_in_threads_propose_what_they_propose_alone():
     alone = [_go_on([], 6, SamplerSettings(startup_trials=2), seed) for seed in range(4)]
     with ThreadPoolExecutor(4) as threads:
         together = list(threads.map(lambda seed: _go_on([], 6, SamplerSettings(startup_trials=2), seed), range(4)))
     assert together == alone
 
 
-def test_the_default_sampler_gets_all_arguments_and_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: dict[str, Any] = {}
+def test_the_default_sampler_gets_all_arguments_and_a_seed(monkeypatch):
+    given = {}
 
     class Kept(optuna.samplers.GPSampler):
-        def __init__(self, **arguments: Any) -> None:
+        def __init__(self, **arguments):
             given.update(arguments)
             super().__init__(**arguments)
 
@@ -131,7 +130,7 @@ def test_the_default_sampler_gets_all_arguments_and_a_seed(monkeypatch: pytest.M
     assert (given["deterministic_objective"], given["n_startup_trials"], given["seed"]) == (False, 3, 7)
 
 
-SEEDED: list[tuple[str, dict[str, Any]]] = [
+SEEDED = [
     ("GPSampler", {"seed": 7}),
     ("TPESampler", {"seed": 7, "n_startup_trials": 3}),
     ("QMCSampler", {}),
@@ -141,7 +140,7 @@ SEEDED: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "arguments"), SEEDED, ids=[name for name, _ in SEEDED])
-def test_searches_differ_whatever_seed_a_sampler_is_given(name: str, arguments: dict[str, Any]) -> None:
+def test_searches_differ_whatever_seed_a_sampler_is_given(name, arguments):
     sampler = SamplerSettings(name=name, startup_trials=0, arguments=arguments)
     searches = [_go_on([], 6, sampler, seed) for seed in (0, 1, 2, 0)]
     assert searches[0] == searches[3]
@@ -163,13 +162,13 @@ def test_searches_differ_whatever_seed_a_sampler_is_given(name: str, arguments: 
         (SamplerSettings(name="TPESampler", arguments={"n_startup": 3}), "TPESampler: .*n_startup"),
     ],
 )
-def test_a_sampler_that_cannot_be_built_is_named(settings: SamplerSettings, message: str) -> None:
+def test_a_sampler_that_cannot_be_built_is_named(settings, message):
     with pytest.raises(MethodError, match=message):
         build_sampler(settings)
 
 
 @pytest.mark.parametrize("name", ["GPSampler", "TPESampler"])
-def test_a_search_with_failed_trials_is_proposed_equally_however_it_is_cut(name: str) -> None:
+def test_a_search_with_failed_trials_is_proposed_equally_however_it_is_cut(name):
     sampler = SamplerSettings(name=name, startup_trials=2)
     proposals, trials = Proposals(SPACE, sampler, 0), list[Trial]()
     while len(trials) < 7:
@@ -181,7 +180,7 @@ def test_a_search_with_failed_trials_is_proposed_equally_however_it_is_cut(name:
     assert len({str(trial.setting) for trial in trials}) == 7
 
 
-def test_plan_finds_what_only_a_proposal_needs() -> None:
+def test_plan_finds_what_only_a_proposal_needs():
     for settings in (SamplerSettings(name="TPESampler"), FIXED):
         try_sampler(SPACE, settings, 9)
     try_sampler(SPACE, SamplerSettings(name="GridSampler", arguments={"points": 2}), 24)
@@ -195,7 +194,7 @@ def test_plan_finds_what_only_a_proposal_needs() -> None:
 
 
 @pytest.mark.parametrize("name", ["GPSampler", "TPESampler"])
-def test_enqueued_settings_come_first_however_a_search_is_cut(name: str) -> None:
+def test_enqueued_settings_come_first_however_a_search_is_cut(name):
     sampler = SamplerSettings(name=name, startup_trials=2)
     enqueued = [{"loss.margin": 0.1}, {"loss.kind": "hard", "loss.centers": 3}, {"loss.margin": 0.2}]
     proposals, trials = Proposals(SPACE, sampler, 0, enqueued), list[Trial]()

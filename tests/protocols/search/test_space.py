@@ -1,17 +1,18 @@
 """Ranges of hyperparameters, as Optuna gets them."""
 
 from contextlib import suppress
-from typing import Any
 
 import optuna
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from pydantic import ValidationError
 
-from protocols.search.space import SearchParameter, searched_ranges, within_budget
+from protocols.search.space import MethodTemplate, SearchParameter, searched_ranges, within_budget
+from results.spec.hyperparameters import HyperparameterError
 from results.spec.search_settings import SearchedRange
+from results.spec.training_spec import Component, MethodSpec, WeightedComponent
 
 
 @pytest.mark.parametrize(
@@ -23,11 +24,11 @@ from results.spec.search_settings import SearchedRange
         ("int_log", IntDistribution(2, 50, log=True)),
     ],
 )
-def test_optuna_gets_the_range_on_its_scale(scale: Any, expected: BaseDistribution) -> None:
+def test_optuna_gets_the_range_on_its_scale(scale, expected):
     assert SearchParameter(target="loss.x", scale=scale, low=2, high=50).distribution() == expected
 
 
-def test_optuna_gets_choices_in_their_order() -> None:
+def test_optuna_gets_choices_in_their_order():
     parameter = SearchParameter(target="loss.x", scale="choice", choices=("soft", "hard", None))
     assert parameter.distribution() == CategoricalDistribution(("soft", "hard", None))
     assert [parameter.at(position) for position in (0, 0.4, 0.99)] == parameter.grid(9) == ["soft", "hard", None]
@@ -35,12 +36,12 @@ def test_optuna_gets_choices_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("choices", [(1, True), ("a", "b", "a"), ([1], [1.0])])
-def test_equal_choices_are_refused(choices: Any) -> None:
+def test_equal_choices_are_refused(choices):
     with pytest.raises(ValidationError, match=r"loss\.x: the choice .* equals one before it; name each once"):
         SearchParameter(target="loss.x", scale="choice", choices=choices)
 
 
-def test_a_range_holds_its_ends_and_a_grid_has_them() -> None:
+def test_a_range_holds_its_ends_and_a_grid_has_them():
     bins = SearchParameter(target="loss.x", scale="int", low=1, high=5)
     assert [bins.holds(value) for value in (1, 5, 0, 6, 2.0, True)] == [True, True, False, False, False, False]
     rate = bins.model_copy(update={"scale": "linear"})
@@ -56,7 +57,7 @@ def test_a_range_holds_its_ends_and_a_grid_has_them() -> None:
         ("int", 1, 7, 3, [1, 4, 7]),
     ],
 )
-def test_a_step_allows_no_values_between(scale: Any, low: float, high: float, step: float, values: list[Any]) -> None:
+def test_a_step_allows_no_values_between(scale, low, high, step, values):
     parameter = SearchParameter(target="loss.x", scale=scale, low=low, high=high, step=step)
     assert parameter.grid(2) == [parameter.at((n + 0.5) / len(values)) for n in range(len(values))] == values
     assert [parameter.holds(value) for value in (*values, low + step / 2, True)] == [True] * len(values) + [False] * 2
@@ -67,7 +68,7 @@ def test_a_step_allows_no_values_between(scale: Any, low: float, high: float, st
     assert sorted(trial.params["loss.x"] for trial in study.trials) == values
 
 
-def test_ranges_are_recorded_and_choices_are_not() -> None:
+def test_ranges_are_recorded_and_choices_are_not():
     margin = SearchParameter(target="loss.margin", scale="log", low=0.1, high=1.0)
     kind = SearchParameter(target="loss.kind", scale="choice", choices=("soft", "hard"))
     assert searched_ranges([kind, margin]) == {"loss.margin": SearchedRange(scale="log", low=0.1, high=1.0)}
@@ -81,7 +82,7 @@ PARAMETERS = st.one_of(
 
 
 @given(PARAMETERS, st.floats(0, 1, exclude_max=True))
-def test_every_position_is_inside_the_range_as_optuna_sees_it(spec: tuple[Any, Any, Any], position: float) -> None:
+def test_every_position_is_inside_the_range_as_optuna_sees_it(spec, position):
     scale, low, width = spec
     parameter = SearchParameter(target="loss.x", scale=scale, low=low, high=low + width)
     value = parameter.at(position)
@@ -94,14 +95,14 @@ def test_every_position_is_inside_the_range_as_optuna_sees_it(spec: tuple[Any, A
     ("scale", "low", "high", "middle"),
     [("linear", -0.2, 2.0, 0.9), ("log", 1e-6, 1.0, 1e-3), ("int", 1, 3, 2), ("int_log", 1, 31, 4)],
 )
-def test_the_middle_of_a_range_is_on_its_scale(scale: Any, low: float, high: float, middle: float) -> None:
+def test_the_middle_of_a_range_is_on_its_scale(scale, low, high, middle):
     parameter = SearchParameter(target="loss.x", scale=scale, low=low, high=high)
     assert parameter.at(0.5) == pytest.approx(middle)
     assert parameter.at(0.0) == pytest.approx(low)
     assert parameter.at(1 - 1e-12) == pytest.approx(high)
 
 
-def test_whole_numbers_have_equal_shares() -> None:
+def test_whole_numbers_have_equal_shares():
     parameter = SearchParameter(target="loss.x", scale="int", low=2, high=5)
     values = [parameter.at((i + 0.5) / 4000) for i in range(4000)]
     assert [values.count(value) for value in (2, 3, 4, 5)] == [1000] * 4
@@ -121,9 +122,7 @@ def test_whole_numbers_have_equal_shares() -> None:
         ("choice", 1, 8, None, "needs either choices or a scale"),
     ],
 )
-def test_a_range_that_its_scale_cannot_have_is_refused(
-    scale: Any, low: float, high: float, step: float | None, said: str
-) -> None:
+def test_a_range_that_its_scale_cannot_have_is_refused(scale, low, high, step, said):
     choices = ("soft", "hard") if scale == "choice" else None
     with pytest.raises(ValidationError, match=said):
         SearchParameter(target="loss.x", scale=scale, low=low, high=high, step=step, choices=choices)
@@ -132,21 +131,129 @@ def test_a_range_that_its_scale_cannot_have_is_refused(
 BINS = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8, exhaustive=True)
 
 
-@pytest.mark.parametrize("trials", [7, 50])
-def test_a_budget_for_all_values_tries_each_once(trials: int) -> None:
-    assert within_budget((BINS,), trials) == ((BINS,), 7)
-
-
-def test_only_one_parameter_alone_that_asks_for_it_is_tried_at_all_values() -> None:
+def test_one_parameter_alone_that_asks_for_it_is_tried_at_all_values_if_the_budget_is_enough():
+    assert within_budget((BINS,), 7) == within_budget((BINS,), 50) == ((BINS,), 7)
     searched = SearchParameter(target="loss.num_bins", scale="int", low=2, high=8)
     margin = SearchParameter(target="loss.margin", scale="linear", low=0, high=1)
+    assert [within_budget((BINS,), trials) for trials in (1, 6)] == [((searched,), trials) for trials in (1, 6)]
     assert within_budget((searched,), 50) == ((searched,), 50)
     assert within_budget((BINS, margin), 50) == ((searched, margin), 50)
     assert within_budget((margin, BINS), 50) == ((margin, searched), 50)
 
 
-@pytest.mark.parametrize("trials", [1, 6])
-def test_a_budget_too_small_for_all_values_is_searched(trials: int) -> None:
-    (parameter,), count = within_budget((BINS,), trials)
-    assert count == trials
-    assert not parameter.exhaustive
+METHOD = MethodSpec(
+    name="wrapped",
+    loss=Component(
+        name="XBMLoss",
+        arguments={
+            "weight": 1.0,
+            "base_loss": {
+                "component": {
+                    "name": "MultiSimilarityLoss",
+                    "arguments": {"alpha": 2.0, "inner": {"component": {"name": "X", "arguments": {"deep": 1}}}},
+                }
+            },
+            "bare": {"component": {"name": "ContrastiveLoss"}},
+        },
+    ),
+    miner=Component(name="MultiSimilarityMiner", arguments={"epsilon": 0.1}),
+    embedding_regularizer=WeightedComponent(name="LpRegularizer", arguments={"p": 2}, weight=0.5),
+    loss_lr=0.01,
+)
+OPEN = MethodTemplate(method=METHOD)
+
+
+def _look(method, *path):
+    value = method.model_dump(mode="json")
+    for key in path:
+        value = value[key]
+    return value
+
+
+BASE = ("loss", "arguments", "base_loss", "component", "arguments")
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("loss.weight", ("loss", "arguments", "weight")),
+        ("loss.new", ("loss", "arguments", "new")),
+        ("loss.base_loss.alpha", (*BASE, "alpha")),
+        ("loss.base_loss.new", (*BASE, "new")),
+        ("loss.base_loss.inner.deep", (*BASE, "inner", "component", "arguments", "deep")),
+        ("loss.bare.pos_margin", ("loss", "arguments", "bare", "component", "arguments", "pos_margin")),
+        ("miner.epsilon", ("miner", "arguments", "epsilon")),
+        ("embedding_regularizer.weight", ("embedding_regularizer", "weight")),
+        ("embedding_regularizer.p", ("embedding_regularizer", "arguments", "p")),
+        ("loss_optimizer.lr", ("loss_lr",)),
+        ("loss_optimizer.weight_decay", ("loss_weight_decay",)),
+    ],
+)
+def test_a_value_goes_to_its_place_and_nowhere_else(target, path):
+    before = METHOD.model_dump_json()
+    placed = OPEN.at({target: 0.125})
+    assert _look(placed, *path) == 0.125
+    assert METHOD.model_dump_json() == before, "the defaults were changed"
+    whole = placed.model_dump(mode="json")
+    *outer, last = path
+    inside = whole
+    for key in outer:
+        inside = inside[key]
+    try:
+        inside[last] = _look(METHOD, *path)
+    except KeyError:
+        del inside[last]
+    if target == "loss.bare.pos_margin":
+        del whole["loss"]["arguments"]["bare"]["component"]["arguments"]
+    assert whole == METHOD.model_dump(mode="json")
+
+
+def test_the_default_setting_has_what_is_set_and_in_its_range():
+    searched = ["optimizer.lr", "loss_optimizer.lr", "loss.weight", "loss.base_loss.alpha", "loss.new"]
+    space = tuple(SearchParameter(target=target, scale="linear", low=1e-6, high=1) for target in searched)
+    template = MethodTemplate(method=METHOD, space=space)
+    assert template.default_setting(1e-5) == {"optimizer.lr": 1e-5, "loss_optimizer.lr": 0.01, "loss.weight": 1.0}
+    own = MethodTemplate(method=METHOD.model_copy(update={"lr": 1e-3, "loss_lr": None}), space=space[:2])
+    assert own.default_setting(1e-5) == {"optimizer.lr": 1e-3, "loss_optimizer.lr": 1e-3}
+
+
+def test_rates_of_the_network_and_images_per_class_can_be_searched_and_nothing_changes_nothing():
+    assert OPEN.at({"optimizer.lr": 1e-3, "batch.samples_per_class": 2}) == METHOD.model_copy(
+        update={"lr": 1e-3, "samples_per_class": 2}
+    )
+    assert OPEN.at({}) == METHOD
+
+
+def test_several_values_at_once():
+    placed = OPEN.at({"loss.weight": 3.0, "miner.epsilon": 0.4, "loss.base_loss.alpha": 7.0})
+    assert _look(placed, *BASE, "alpha") == 7.0
+    assert placed.miner == Component(name="MultiSimilarityMiner", arguments={"epsilon": 0.4})
+    assert _look(placed, "loss", "arguments", "weight") == 3.0
+
+
+NOWHERE = ("margin", "loss", "loss.", "optimizer.momentum", "loss_optimizer.momentum", "batch.size", "loss.weight.deep")
+BARE = MethodSpec(name="bare", loss=None)
+
+
+@pytest.mark.parametrize("target", [*NOWHERE, "loss.nothing.alpha", ""])
+def test_a_target_without_a_place_is_refused(target):
+    with pytest.raises(HyperparameterError, match=f"method 'wrapped' has no hyperparameter '{target}'"):
+        OPEN.at({target: 1.0})
+    for absent in ("miner.epsilon", "embedding_regularizer.weight", "loss.margin"):
+        with pytest.raises(HyperparameterError, match="method 'bare' has no hyperparameter"):
+            MethodTemplate(method=BARE).at({absent: 1.0})
+
+
+@pytest.mark.parametrize(
+    ("target", "value", "part"),
+    [("loss_optimizer.lr", "fast", "loss_lr"), ("batch.samples_per_class", 1.5, "samples_per_class")],
+)
+def test_values_of_the_wrong_kind_are_refused(target, value, part):
+    with pytest.raises(HyperparameterError, match=f"method 'wrapped': {part}: Input should be a valid"):
+        OPEN.at({target: value})
+
+
+def test_a_value_that_the_method_cannot_have_is_named():
+    method = MethodTemplate(method=MethodSpec(name="bare", loss=Component(name="ContrastiveLoss")))
+    with pytest.raises(HyperparameterError, match="method 'bare': loss: the component in argument 'margin' needs"):
+        method.at({"loss.margin": {"component": 1}})

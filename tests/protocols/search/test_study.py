@@ -2,19 +2,15 @@
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from protocols.datasets.splits import mlrc_split
-from protocols.search.method_template import MethodTemplate
-from protocols.search.space import SearchParameter
-from protocols.setup import Setup
+from protocols.search.space import MethodTemplate, SearchParameter
 from protocols.study import Budget, Study
 from protocols.training.build_method import RefusedError
 from results.spec.conditions import ImageSettings, TrainingSettings
 from results.spec.search_settings import SamplerSettings
-from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
 from tests.support.labs import InventedLab, TrialsInMemory
@@ -26,16 +22,16 @@ OPEN = MethodTemplate(method=TRIPLET, space=(MARGIN,))
 
 
 @pytest.fixture(scope="module")
-def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
+def setup(tmp_path_factory):
     return small_setup(tmp_path_factory.mktemp("cache"))
 
 
-def study_of(setup: Setup, log: TrialsInMemory | None = None, **changes: Any) -> Study:
-    fields: dict[str, Any] = {"method": OPEN, "budget": Budget(trials=4), "sampler": SamplerSettings()}
+def study_of(setup, log=None, **changes):
+    fields = {"method": OPEN, "budget": Budget(trials=4), "sampler": SamplerSettings()}
     return Study(setup, log=log or TrialsInMemory(), **{**fields, **changes})
 
 
-CHANGES: dict[str, dict[str, Any]] = {
+CHANGES = {
     "split": {"split": replace(mlrc_split(16), name="another")},
     "folds": {"folds": 1},
     "images": {"images": ImageSettings(resize=None, crop=8)},
@@ -48,24 +44,24 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_every_shared_condition_makes_another_study(setup: Setup, change: str) -> None:
+def test_every_shared_condition_makes_another_study(setup, change):
     other = with_changes(setup, **CHANGES[change])
     assert study_of(other).name != study_of(setup).name
 
 
 @pytest.mark.parametrize("change", [{"fingerprint": "d" * 32}, {"name": "another"}])
-def test_other_data_make_another_study(setup: Setup, change: dict[str, str]) -> None:
+def test_other_data_make_another_study(setup, change):
     changed = replace(setup, dataset=replace(setup.dataset, **change))
     assert study_of(changed).name != study_of(setup).name
 
 
-def test_another_method_makes_another_study_and_a_longer_budget_does_not(setup: Setup) -> None:
+def test_another_method_makes_another_study_and_a_longer_budget_does_not(setup):
     margin = MethodTemplate(method=COSFACE, space=(MARGIN,))
     assert study_of(setup, method=margin).name != study_of(setup).name
     assert study_of(setup, budget=Budget(trials=50)).name == study_of(setup).name
 
 
-def test_a_study_says_what_it_is(setup: Setup) -> None:
+def test_a_study_says_what_it_is(setup):
     identity = study_of(setup).identity
     assert identity["dataset"] == setup.dataset.name
     assert identity["seed"] == setup.seed
@@ -84,17 +80,17 @@ class _EnoughError(Exception):
 class CutLab(InventedLab):
     """A lab that ends a search after some trials."""
 
-    def __init__(self, study: Study, score: Any, trials: int) -> None:
+    def __init__(self, study, score, trials):
         super().__init__(lambda spec: result_of(spec, score))
         self.study, self.trials = study, trials
 
-    def train(self, jobs: Any) -> Any:
+    def train(self, jobs):
         if sum(trial.state != "running" for trial in self.study.trials()) >= self.trials:
             raise _EnoughError
         return super().train(jobs)
 
 
-def finish(study: Study, score: Any, trials: int) -> list[list[Any]]:
+def finish(study, score, trials):
     """Run a search until `trials` trials have scores by `score` of margin and fold; return the jobs of each step."""
     lab = CutLab(study, score, trials)
     with suppress(_EnoughError):
@@ -102,13 +98,12 @@ def finish(study: Study, score: Any, trials: int) -> list[list[Any]]:
     return lab.asked
 
 
-def result_of(spec: FoldSpec, score: Any) -> Any:
-    assert spec.method.loss is not None
+def result_of(spec, score):
     value = score(spec.method.loss.arguments["margin"], spec.fold)
     return made_up_result(spec, value or 0.0, reason="loss not finite" if value is None else None)
 
 
-def test_a_search_goes_on_where_it_was_cut_and_asks_for_the_same_trainings(setup: Setup) -> None:
+def test_a_search_goes_on_where_it_was_cut_and_asks_for_the_same_trainings(setup):
     score = lambda margin, fold: 0.7 - abs(margin - 0.6) + 0.01 * fold  # noqa: E731
     whole, cut = study_of(setup), study_of(setup)
     steps = finish(whole, score, 4)
@@ -120,7 +115,7 @@ def test_a_search_goes_on_where_it_was_cut_and_asks_for_the_same_trainings(setup
         assert [job.spec.seed for job in jobs] == [derive_seed(5, "search", number, fold) for fold in (0, 1)]
 
 
-def test_a_trial_that_was_begun_comes_again(setup: Setup) -> None:
+def test_a_trial_that_was_begun_comes_again(setup):
     study = study_of(setup)
     finish(study, None, 0)
     (begun,) = study.trials()
@@ -130,7 +125,7 @@ def test_a_trial_that_was_begun_comes_again(setup: Setup) -> None:
     assert study.trials()[0].setting == begun.setting
 
 
-def test_a_trial_with_a_fold_that_diverged_scores_0_as_in_mlrcs_code(setup: Setup) -> None:
+def test_a_trial_with_a_fold_that_diverged_scores_0_as_in_mlrcs_code(setup):
     study = study_of(setup)
     finish(study, lambda margin, fold: 0.4 if fold == 0 else None, 1)
     (trial,) = study.trials()[:1]
@@ -138,9 +133,9 @@ def test_a_trial_with_a_fold_that_diverged_scores_0_as_in_mlrcs_code(setup: Setu
     assert list(trial.trainings) == [spec.fingerprint for spec in study.specs(trial)]
 
 
-def test_a_search_whose_settings_are_all_refused_ends_with_the_reason(setup: Setup) -> None:
+def test_a_search_whose_settings_are_all_refused_ends_with_the_reason(setup):
     class RefusingLab(InventedLab):
-        def train(self, jobs: Any) -> Any:
+        def train(self, jobs):
             raise RefusedError("the margin is too large")
 
     study = study_of(setup)
@@ -153,22 +148,20 @@ def test_a_search_whose_settings_are_all_refused_ends_with_the_reason(setup: Set
 @pytest.mark.parametrize(
     ("scores", "best"), [((0.2, 0.5, 0.5, 0.1), 1), ((0.0, 0.0, 0.0, 0.0), 0), ((0.2, 0.5, 0.3, 0.9), 3)]
 )
-def test_the_best_is_the_highest_score_and_of_equals_the_earliest(
-    setup: Setup, scores: tuple[float, ...], best: int
-) -> None:
+def test_the_best_is_the_highest_score_and_of_equals_the_earliest(setup, scores, best):
     study = study_of(setup)
     remaining = [score for score in scores for _ in range(2)]
     finish(study, lambda margin, fold: remaining.pop(0), 4)
     assert study.found_hyperparameters() == study.trials()[best].setting
 
 
-def test_a_search_that_is_not_finished_has_found_nothing(setup: Setup) -> None:
+def test_a_search_that_is_not_finished_has_found_nothing(setup):
     study = study_of(setup)
     finish(study, lambda margin, fold: 0.5, 3)
     assert study.found_hyperparameters() is None
 
 
-def test_in_a_race_a_trial_that_is_clearly_behind_gets_no_more_folds(setup: Setup) -> None:
+def test_in_a_race_a_trial_that_is_clearly_behind_gets_no_more_folds(setup):
     log, four = TrialsInMemory(), replace(setup, folds=4)
     searches = study_of(four, log, racing=True, budget=Budget(trials=2, searches=2)).searches()
     for search in searches:
@@ -182,14 +175,14 @@ def test_in_a_race_a_trial_that_is_clearly_behind_gets_no_more_folds(setup: Setu
     assert searches[0].skipped() == 6, "three folds in each of the two searches"
 
 
-def test_a_trial_that_is_not_behind_is_trained_on_all_folds(setup: Setup) -> None:
+def test_a_trial_that_is_not_behind_is_trained_on_all_folds(setup):
     study = study_of(setup, racing=True)
     finish(study, lambda margin, fold: 0.5, 4)
     assert [trial.state for trial in study.trials()] == ["complete"] * 4
     assert study.skipped() == 0
 
 
-def test_each_search_is_kept_under_one_of_the_names(setup: Setup) -> None:
+def test_each_search_is_kept_under_one_of_the_names(setup):
     log = TrialsInMemory()
     study = study_of(setup, log, budget=Budget(trials=1, searches=3))
     for search in study.searches():

@@ -2,10 +2,9 @@
 
 import pytest
 
-from protocols.datasets.dataset import Dataset
 from tests.support.toys import pattern_dataset
 
 
 @pytest.fixture(scope="session")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+def dataset(tmp_path_factory):
     return pattern_dataset(tmp_path_factory.mktemp("patterns"))

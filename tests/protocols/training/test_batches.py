@@ -15,7 +15,7 @@ from protocols.training.batches import batches
 Array = NDArray[np.int64]
 
 
-def _take(labels: Array, batch_size: int, m: int, count: int, seed: int = 0) -> list[Array]:
+def _take(labels, batch_size, m, count, seed=0):
     return list(islice(batches(labels, batch_size, m, seed), count))
 
 
@@ -26,7 +26,7 @@ def _take(labels: Array, batch_size: int, m: int, count: int, seed: int = 0) -> 
     groups=st.integers(1, 5),
     seed=st.integers(0, 2**63 - 1),
 )
-def test_every_batch_holds_groups_of_m(sizes: list[int], m: int, groups: int, seed: int) -> None:
+def test_every_batch_holds_groups_of_m(sizes, m, groups, seed):
     labels = np.arange(len(sizes)).repeat(sizes)
     for rows in _take(labels, m * groups, m, 30, seed):
         assert rows.shape == (m * groups,)
@@ -39,7 +39,7 @@ def test_every_batch_holds_groups_of_m(sizes: list[int], m: int, groups: int, se
 
 @settings(deadline=None, max_examples=30)
 @given(classes=st.integers(2, 9), m=st.integers(1, 3), groups=st.integers(1, 5), seed=st.integers(0, 999))
-def test_every_pass_holds_every_class_once(classes: int, m: int, groups: int, seed: int) -> None:
+def test_every_pass_holds_every_class_once(classes, m, groups, seed):
     labels = np.arange(classes).repeat(4)
     stream = np.concatenate(_take(labels, m * groups, m, 40, seed))
     whole = len(stream) // (m * classes)
@@ -47,7 +47,7 @@ def test_every_pass_holds_every_class_once(classes: int, m: int, groups: int, se
         assert sorted(labels[one_pass][:, 0].tolist()) == list(range(classes))
 
 
-def test_passes_are_shuffled_and_all_images_are_drawn() -> None:
+def test_passes_are_shuffled_and_all_images_are_drawn():
     labels = np.arange(6).repeat(5)
     taken = _take(labels, 12, 2, 30)
     assert len({tuple(labels[rows].tolist()) for rows in taken}) > 25
@@ -55,7 +55,7 @@ def test_passes_are_shuffled_and_all_images_are_drawn() -> None:
 
 
 @pytest.mark.parametrize(("m", "length"), [(2, 96), (3, 90), (0, 96)])
-def test_the_stream_is_cut_at_its_length_and_starts_anew(monkeypatch: pytest.MonkeyPatch, m: int, length: int) -> None:
+def test_the_stream_is_cut_at_its_length_and_starts_anew(monkeypatch, m, length):
     # Six classes of four: passes of 12, 18 and (m = 0) 24 entries, as many whole ones as fit into 100.
     monkeypatch.setattr(module, "STREAM_LENGTH", 100)
     labels = np.arange(6).repeat(4)
@@ -74,7 +74,7 @@ def test_the_stream_is_cut_at_its_length_and_starts_anew(monkeypatch: pytest.Mon
     assert Counter(after.tolist()) != Counter(dict.fromkeys(range(6), one_pass // 6)), "no rest was dropped"
 
 
-def test_without_groups_images_come_in_shuffled_passes() -> None:
+def test_without_groups_images_come_in_shuffled_passes():
     labels = np.array([0] * 7 + [1] * 3)
     stream = np.concatenate(_take(labels, 4, 0, 25)).reshape(10, 10)
     assert (np.sort(stream, axis=1) == np.arange(10)).all()
@@ -82,7 +82,7 @@ def test_without_groups_images_come_in_shuffled_passes() -> None:
 
 
 @pytest.mark.parametrize("m", [0, 1, 4])
-def test_the_seed_decides(m: int) -> None:
+def test_the_seed_decides(m):
     labels = np.arange(10).repeat(5)
     first, again, other = (np.stack(_take(labels, 8, m, 20, seed)) for seed in (3, 3, 4))
     assert (first == again).all()
@@ -91,7 +91,7 @@ def test_the_seed_decides(m: int) -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(images=st.integers(4, 60), batch=st.integers(1, 60), seed=st.integers(0, 999))
-def test_whole_passes_of_shuffled_images_drop_their_rest(images: int, batch: int, seed: int) -> None:
+def test_whole_passes_of_shuffled_images_drop_their_rest(images, batch, seed):
     labels = np.arange(images)
     if batch > images:
         with pytest.raises(ValueError, match=f"batch size {batch} is above {images}, the largest"):
@@ -107,7 +107,7 @@ def test_whole_passes_of_shuffled_images_drop_their_rest(images: int, batch: int
 
 @settings(deadline=None, max_examples=30)
 @given(classes=st.integers(2, 9), m=st.integers(1, 3), groups=st.integers(1, 9), seed=st.integers(0, 999))
-def test_no_class_comes_twice_in_a_batch_of_whole_passes(classes: int, m: int, groups: int, seed: int) -> None:
+def test_no_class_comes_twice_in_a_batch_of_whole_passes(classes, m, groups, seed):
     labels = np.arange(classes).repeat(4)
     if groups > classes:
         with pytest.raises(ValueError, match="the largest of these"):

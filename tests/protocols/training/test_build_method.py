@@ -1,6 +1,6 @@
 """A method's description turned into modules."""
 
-from typing import Any
+from importlib import metadata
 
 import pytest
 import torch
@@ -9,8 +9,10 @@ from pytorch_metric_learning import losses as pml_losses
 from torch import nn
 
 import losses
+from losses import ProxyAnchorLoss
 from protocols.training.build_method import MethodError, build_component, build_method, check_component
 from protocols.training.build_method import component_class as class_of
+from protocols.training.check_method import with_versions
 from protocols.training.optimizer import build_optimizer
 from results.spec.conditions import OptimizerSettings
 from results.spec.training_spec import Component, MethodSpec, WeightedComponent
@@ -18,16 +20,16 @@ from results.spec.training_spec import Component, MethodSpec, WeightedComponent
 SIZES = {"num_classes": 5, "embedding_size": 3}
 
 
-def _batch() -> tuple[torch.Tensor, torch.Tensor]:
+def _batch():
     generator = torch.Generator().manual_seed(0)
     return torch.randn(12, 3, generator=generator), torch.arange(12) % 5
 
 
-def _spec(name: str, arguments: dict[str, Any] | None = None, **changes: Any) -> MethodSpec:
+def _spec(name, arguments=None, **changes):
     return MethodSpec(name="toy", loss=Component(name=name, arguments=arguments or {}), **changes)
 
 
-def test_our_losses_come_first() -> None:
+def test_our_losses_come_first():
     assert class_of("loss", "ProxyAnchorLoss") is losses.ProxyAnchorLoss is not pml_losses.ProxyAnchorLoss
     assert class_of("loss", "TripletMarginLoss") is pml_losses.TripletMarginLoss
     assert class_of("miner", "MultiSimilarityMiner") is losses.MultiSimilarityMiner
@@ -39,14 +41,14 @@ def test_our_losses_come_first() -> None:
     ("kind", "name"),
     [("loss", "NoSuchLoss"), ("miner", "TripletMarginLoss"), ("loss", "greedy_k_center"), ("loss", "")],
 )
-def test_unknown_classes_are_refused(kind: str, name: str) -> None:
+def test_unknown_classes_are_refused(kind, name):
     with pytest.raises(MethodError, match=f"no {kind} class '{name}'"):
         class_of(kind, name)
     with pytest.raises(MethodError, match=f"no {kind} class '{name}'"):
         check_component(kind, Component(name=name))
 
 
-def test_sizes_are_filled_in_where_required_and_placeholders_stand_for_them() -> None:
+def test_sizes_are_filled_in_where_required_and_placeholders_stand_for_them():
     swapped = {"num_classes": "$embedding_size", "embedding_size": "$num_classes"}
     assert build_component("loss", Component(name="NormalizedSoftmaxLoss", arguments=swapped), SIZES).W.shape == (5, 3)
     loss = build_component("loss", Component(name="NormalizedSoftmaxLoss"), SIZES)
@@ -55,7 +57,7 @@ def test_sizes_are_filled_in_where_required_and_placeholders_stand_for_them() ->
     assert given.W.shape == (3, 9)
 
 
-def test_components_nest() -> None:
+def test_components_nest():
     arguments = {
         "neg_margin": 0.8,
         "distance": {"component": {"kind": "distance", "name": "SNRDistance"}},
@@ -74,7 +76,7 @@ def test_components_nest() -> None:
     assert nested.embedding_memory.shape == (1024, 3)
 
 
-def test_a_method_with_a_regularizer_is_the_library_s() -> None:
+def test_a_method_with_a_regularizer_is_the_library_s():
     # As MLRC's SNR contrastive: pairs by SNR distance, plus a weighted regularizer of the embeddings.
     spec = _spec(
         "ContrastiveLoss",
@@ -95,7 +97,7 @@ def test_a_method_with_a_regularizer_is_the_library_s() -> None:
     assert not torch.equal(ours, plain(embeddings, labels))
 
 
-def test_the_miner_chooses_the_pairs() -> None:
+def test_the_miner_chooses_the_pairs():
     spec = _spec("MultiSimilarityLoss", miner=Component(name="MultiSimilarityMiner", arguments={"epsilon": 0.05}))
     embeddings, labels = _batch()
     method = build_method(spec, [4] * 5, 3, 8)
@@ -107,7 +109,7 @@ def test_the_miner_chooses_the_pairs() -> None:
 
 
 @pytest.mark.parametrize("name", ["ContrastiveLoss", "NTXentLoss"])
-def test_a_librarys_loss_computes_half_precision_in_float32(name: str) -> None:
+def test_a_librarys_loss_computes_half_precision_in_float32(name):
     """In float16 a sum ends at 65,504. tests/losses/test_contract.py tries the suite's own losses."""
     method, (embeddings, labels) = build_method(_spec(name), [4] * 5, 3, 8), _batch()
     with torch.autocast("cpu", dtype=torch.float16):
@@ -130,9 +132,7 @@ PLUGIN, LIBRARY = "ProxyAnchorLoss", "NormalizedSoftmaxLoss"
         ({"loss_weight_decay": 0.25}, 1e-6, 0.25),
     ],
 )
-def test_the_loss_has_an_optimizer_group_of_its_own(
-    name: str, changes: dict[str, Any], lr: float, weight_decay: float
-) -> None:
+def test_the_loss_has_an_optimizer_group_of_its_own(name, changes, lr, weight_decay):
     spec = _spec(name, **changes)
     method, network = build_method(spec, [4] * 5, 3, 8), nn.Linear(2, 3)
     optimizer = build_optimizer(SETTINGS, network, method, spec)
@@ -145,7 +145,7 @@ def test_the_loss_has_an_optimizer_group_of_its_own(
 
 
 @pytest.mark.parametrize(("loss_lr", "expected"), [(None, 0.25), (0.5, 0.5)])
-def test_a_method_can_have_its_own_rate_for_the_network(loss_lr: float | None, expected: float) -> None:
+def test_a_method_can_have_its_own_rate_for_the_network(loss_lr, expected):
     spec = _spec("CosFaceLoss", lr=0.25, loss_lr=loss_lr)
     optimizer = build_optimizer(SETTINGS, nn.Linear(2, 3), build_method(spec, [4] * 5, 3, 8), spec)
     assert [group["lr"] for group in optimizer.param_groups] == [0.25, expected]
@@ -155,7 +155,7 @@ def test_a_method_can_have_its_own_rate_for_the_network(loss_lr: float | None, e
     ("name", "arguments"),
     [("Adam", {}), ("AdamW", {"betas": [0.8, 0.9]}), ("SGD", {"momentum": 0.9}), ("RMSprop", {"momentum": 0.9})],
 )
-def test_the_fused_update_is_the_usual_one(name: str, arguments: dict[str, Any]) -> None:
+def test_the_fused_update_is_the_usual_one(name, arguments):
     spec, networks = _spec("ContrastiveLoss"), []
     for choice in ({}, {"foreach": False}):
         settings = OptimizerSettings.model_validate({"name": name, "lr": 0.01, "arguments": {**arguments, **choice}})
@@ -169,3 +169,25 @@ def test_the_fused_update_is_the_usual_one(name: str, arguments: dict[str, Any])
             optimizer.step()
         networks.append(network.weight.detach())
     torch.testing.assert_close(*networks, rtol=1e-5, atol=1e-6)
+
+
+NESTED = {"base_loss": {"component": {"name": "ProxyAnchorLoss", "arguments": {"alpha": 16}}}}
+METHOD = MethodSpec(
+    name="wrapped",
+    loss=Component(name="XBMLoss", arguments=NESTED),
+    miner=Component(name="MultiSimilarityMiner"),
+    embedding_regularizer=WeightedComponent(name="LpRegularizer", weight=0.1),
+)
+
+
+def test_every_class_of_a_method_has_its_version(monkeypatch):
+    release = f"pytorch-metric-learning {metadata.version('pytorch-metric-learning')}"
+    versions = {
+        "LpRegularizer": release,
+        "MultiSimilarityMiner": "version 2",
+        "ProxyAnchorLoss": "version 1",
+        "XBMLoss": "version 1",
+    }
+    assert with_versions(METHOD).versions == versions
+    monkeypatch.setattr(ProxyAnchorLoss, "VERSION", 2, raising=False)
+    assert with_versions(METHOD).versions == {**versions, "ProxyAnchorLoss": "version 2"}

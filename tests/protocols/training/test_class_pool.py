@@ -1,14 +1,12 @@
 """Embeddings of a few images per class, for losses that choose among samples."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
 from losses.schedule import SamplePool
-from protocols.images.batch_source import BatchSource
 from protocols.images.packed_images import LabelledImages
+from protocols.images.samples import BatchSource
 from protocols.trunks.embedding_model import EmbeddingModel
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.toys import IMAGES, pattern_dataset
@@ -18,7 +16,7 @@ WHOLE = IMAGES.model_copy(update={"area": (1.0, 1.0), "ratio": (1.0, 1.0), "flip
 
 
 @pytest.fixture
-def images(tmp_path: Path) -> LabelledImages:
+def images(tmp_path):
     dataset = pattern_dataset(tmp_path, classes=8, per_class=4)
     # Classes of 4, 4 and 3 images, not in order.
     return LabelledImages(np.array([9, 0, 4, 1, 5, 2, 6, 3, 7, 8, 10]), np.zeros(11, np.int64), dataset.images.images)
@@ -27,18 +25,18 @@ def images(tmp_path: Path) -> LabelledImages:
 TARGETS = np.array([2, 0, 1, 0, 1, 0, 1, 0, 1, 2, 2])
 
 
-def _pool(images: LabelledImages, seed: int = 0) -> SamplePool:
+def _pool(images, seed=0):
     torch.manual_seed(0)
     model = EmbeddingModel(TrunkSpec(name="small_conv", weights="random"), 5)
     source, crops = BatchSource(images, WHOLE, torch.device("cpu")), torch.Generator().manual_seed(seed)
     return SamplePool(model, lambda rows: source.training_batch(rows, crops), TARGETS, seed)
 
 
-def _spy(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    drawn: list[int] = []
+def _spy(monkeypatch):
+    drawn = []
     training_batch = BatchSource.training_batch
 
-    def spy(source: BatchSource, rows: np.ndarray, generator: torch.Generator) -> torch.Tensor:
+    def spy(source, rows, generator):
         drawn.extend(rows.tolist())
         return training_batch(source, rows, generator)
 
@@ -46,7 +44,7 @@ def _spy(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return drawn
 
 
-def test_embeddings_come_by_class(images: LabelledImages, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_embeddings_come_by_class(images, monkeypatch):
     drawn = _spy(monkeypatch)
     pool = _pool(images)
     embeddings = pool(3)
@@ -59,9 +57,7 @@ def test_embeddings_come_by_class(images: LabelledImages, monkeypatch: pytest.Mo
     assert torch.allclose(embeddings.reshape(9, 5), expected, atol=1e-6)
 
 
-def test_a_class_is_used_up_before_an_image_comes_again(
-    images: LabelledImages, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_class_is_used_up_before_an_image_comes_again(images, monkeypatch):
     drawn = _spy(monkeypatch)
     pool = _pool(images)
     for _ in range(12):
@@ -75,7 +71,7 @@ def test_a_class_is_used_up_before_an_image_comes_again(
         assert len({tuple(one) for one in passes}) > 1, "not reshuffled"
 
 
-def test_the_seed_decides_and_global_random_numbers_do_not(images: LabelledImages) -> None:
+def test_the_seed_decides_and_global_random_numbers_do_not(images):
     one, other = _pool(images), _pool(images, seed=1)
     again = _pool(images)
     state = torch.get_rng_state()

@@ -1,81 +1,70 @@
 """The embedder of the pretrained trunk: principal components of the features of a fold's training images."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from pytorch_metric_learning.testers import GlobalEmbeddingSpaceTester
 from scipy.linalg import fractional_matrix_power
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from torch import Tensor, nn
+from torch import nn
 
-from protocols.datasets.dataset import Dataset
 from protocols.datasets.splits import mlrc_split
 from protocols.evaluation.evaluate_run import embed_test
-from protocols.evaluation.test_data import test_data as data_for_testing
-from protocols.images.batch_source import EvaluationCrops
+from protocols.evaluation.evaluate_run import test_data as data_for_testing
+from protocols.images.samples import EvaluationCrops
 from protocols.setup import Setup
 from protocols.training.build_method import RefusedError
 from protocols.training.closed_forms import most_dimensions, set_to_closed_form
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import embed_crops, embedding_size_of, in_parts, model_of, trained_model
-from results.spec.training_spec import FoldSpec, MethodSpec
+from results.spec.training_spec import MethodSpec
 from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 from tests.support.sample_records import some_spec
 from tests.support.small_setup import with_changes
-from tests.support.toys import (
-    IMAGES,
-    PRETRAINED_PCA,
-    TEST_COMPONENTS,
-    conditions,
-    same_weights,
-    toy_fold,
-)
+from tests.support.toys import IMAGES, PRETRAINED_PCA, TEST_COMPONENTS, conditions, same_weights, toy_fold
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def setup(dataset: Dataset) -> Setup:
+def setup(dataset):
     trunk = TrunkSpec(name="small_conv", weights="random")
     return Setup(dataset, mlrc_split(16), 4, conditions(trunk), seed=5)
 
 
-def some_features(images: int = 60, width: int = 12) -> Tensor:
+def some_features(images=60, width=12):
     generator = torch.Generator().manual_seed(0)
     spread = torch.linspace(3, 0.5, width)
     return torch.randn(images, width, generator=generator) * spread @ torch.randn(width, width, generator=generator) + 5
 
 
-def some_classes(images: int) -> NDArray[np.int64]:
+def some_classes(images):
     """Six classes, the first with the fewest images."""
     return (6 * np.sqrt(np.arange(images) / images)).astype(np.int64)
 
 
-def spec_with(embedder: Any) -> FoldSpec:
+def spec_with(embedder):
     method = MethodSpec(name="some", loss=None, embedder=embedder)
     return some_spec().changed(method=method, train_classes=((0, 5),))
 
 
-def in_closed_form(embedder: EmbedderSpec, features: Tensor, size: int) -> nn.Linear:
+def in_closed_form(embedder, features, size):
     layer = nn.Linear(features.shape[1], size)
     set_to_closed_form(layer, spec_with(embedder), features.split(7), some_classes(len(features)))
     return layer
 
 
-def leading_directions(features: Tensor, dimensions: int) -> NDArray[np.float64]:
+def leading_directions(features, dimensions):
     """Right singular vectors (d, c) of the centred features, with our sign."""
     values = features.double().numpy()
     return signed(np.linalg.svd(values - values.mean(axis=0), full_matrices=False)[2][:dimensions])
 
 
-def signed(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def signed(rows):
     return np.stack([row * np.sign(row[np.abs(row).argmax()]) for row in rows])
 
 
-def reference(embedder: EmbedderSpec, features: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+def reference(embedder, features, size):
     """The weights of a closed form, class by class and by singular values, without generalised eigenvectors."""
     centred, s = features - features.mean(axis=0), embedder.shrinkage
     if s is None or embedder.init == "whitened_pca":
@@ -94,7 +83,7 @@ def reference(embedder: EmbedderSpec, features: NDArray[np.float64], size: int) 
 
 @pytest.mark.parametrize("init", ["pca", "whitened_pca", "within_class_whitening", "lda"])
 @pytest.mark.parametrize(("shrinkage", "images"), [(0.0, 60), (0.3, 60), (0.3, 24), (1.0, 60)])
-def test_closed_forms_have_the_values_of_their_definitions(init: str, shrinkage: float, images: int) -> None:
+def test_closed_forms_have_the_values_of_their_definitions(init, shrinkage, images):
     """More images than features and fewer, which shrinkage makes up for."""
     embedder = EmbedderSpec(init=init, shrinkage=None if init == "pca" else shrinkage)
     features = some_features(images, 36 if images < 36 else 12)
@@ -107,7 +96,7 @@ def test_closed_forms_have_the_values_of_their_definitions(init: str, shrinkage:
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.3])
-def test_discriminants_are_those_of_scikit_learn(shrinkage: float) -> None:
+def test_discriminants_are_those_of_scikit_learn(shrinkage):
     """It shrinks the covariance of all images too, so that without shrinkage alone its directions are the same."""
     features = some_features()
     layer = in_closed_form(EmbedderSpec(init="lda", shrinkage=shrinkage), features, 5)
@@ -128,9 +117,7 @@ def test_discriminants_are_those_of_scikit_learn(shrinkage: float) -> None:
         (EmbedderSpec(init="within_class_whitening"), 8, 16, (16, "there are only 16 features")),
     ],
 )
-def test_images_classes_and_features_limit_the_dimensions(
-    embedder: EmbedderSpec, images: int, width: int, most: tuple[int, str]
-) -> None:
+def test_images_classes_and_features_limit_the_dimensions(embedder, images, width, most):
     """A shrunk covariance keeps all dimensions of few images if as many are asked for."""
     size, said = most_dimensions(spec_with(embedder), images, width)
     assert (size, most[1] in said) == (most[0], True)
@@ -145,9 +132,7 @@ def test_images_classes_and_features_limit_the_dimensions(
         (EmbedderSpec(init="lda"), 16, 5),
     ],
 )
-def test_a_model_has_the_size_that_is_asked_or_that_of_the_features(
-    embedder: Any, asked: int | None, size: int
-) -> None:
+def test_a_model_has_the_size_that_is_asked_or_that_of_the_features(embedder, asked, size):
     """There are no more discriminants than classes but one."""
     model = model_of(spec_with(embedder).with_conditions(embedding_size=asked))
     assert (model.dimensions, embedding_size_of(spec_with(embedder).with_conditions(embedding_size=asked))) == (
@@ -156,12 +141,12 @@ def test_a_model_has_the_size_that_is_asked_or_that_of_the_features(
     )
 
 
-def test_a_covariance_without_an_inverse_is_refused() -> None:
+def test_a_covariance_without_an_inverse_is_refused():
     with pytest.raises(RefusedError, match=r"no inverse; set a larger embedder\.shrinkage"):
         in_closed_form(EmbedderSpec(init="lda"), torch.ones(60, 12), 5)
 
 
-def test_a_fold_without_training_gets_the_components_of_its_training_images(dataset: Dataset, setup: Setup) -> None:
+def test_a_fold_without_training_gets_the_components_of_its_training_images(dataset, setup):
     spec, data = toy_fold(dataset, PRETRAINED_PCA)
     trained = train_fold(spec, data)
     model = trained_model(spec, trained.weights, CPU)
@@ -175,7 +160,7 @@ def test_a_fold_without_training_gets_the_components_of_its_training_images(data
     assert same_weights(train_fold(settled, setup.training_data(settled)).weights, trained.weights)
 
 
-def test_components_of_the_test_images_are_those_of_pmls_tester(setup: Setup) -> None:
+def test_components_of_the_test_images_are_those_of_pmls_tester(setup):
     setup = with_changes(setup, embedding_size=6)
     specs = setup.fold_specs(TEST_COMPONENTS, "reproduction", 0)
     data = data_for_testing(setup.dataset, setup.split)

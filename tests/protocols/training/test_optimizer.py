@@ -1,7 +1,5 @@
 """Parameter groups of an optimizer, learning rates by depth, and schedules of torch by their names."""
 
-from typing import Any
-
 import pytest
 import torch
 from torch import nn
@@ -16,14 +14,14 @@ BLOCK = ("norm1.weight", "attn.qkv.weight", "attn.qkv.bias", "ls1.gamma", "mlp.0
 PROXIES = MethodSpec(name="m", loss=Component(name="NormalizedSoftmaxLoss"), loss_lr=0.5, loss_weight_decay=0.25)
 
 
-def vit(blocks: int) -> list[str]:
+def vit(blocks):
     """Names of timm's vision transformers."""
     layers = [f"network.blocks.{block}.{name}" for block in range(blocks) for name in BLOCK]
     first = ["network.cls_token", "network.pos_embed", "network.patch_embed.proj.weight"]
     return [*first, *layers, "network.norm.weight", "network.norm.bias"]
 
 
-def test_rates_by_depth_of_a_vision_transformer_are_those_of_beit() -> None:
+def test_rates_by_depth_of_a_vision_transformer_are_those_of_beit():
     factors = layer_factors(vit(12), 0.75)
     assert list(factors) == vit(12)
     # BEiT's get_layer_id_for_vit of 14 layers: the embeddings are 0, the blocks 1 to 12, all behind them 13.
@@ -43,18 +41,18 @@ def test_rates_by_depth_of_a_vision_transformer_are_those_of_beit() -> None:
         (["blocks.10.weight", "blocks.11.weight", "fc_norm.weight"], [2, 1, 0]),
     ],
 )
-def test_a_layer_is_what_the_trunk_numbers(names: list[str], depths: list[int]) -> None:
+def test_a_layer_is_what_the_trunk_numbers(names, depths):
     assert list(layer_factors(names, 0.5).values()) == [0.5**depth for depth in depths]
 
 
 class Network(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.trunk = nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4), nn.Conv2d(4, 4, 3))
         self.embedder = nn.Linear(4, 3)
 
 
-def groups(**changes: Any) -> dict[str, tuple[float, float]]:
+def groups(**changes):
     """Rate and weight decay of each parameter of `Network`, and of the proxies, by name."""
     network, method = Network(), build_method(PROXIES, [4] * 5, 3, 8)
     settings = OptimizerSettings(name="AdamW", lr=1.0, weight_decay=0.1, arguments={}, **changes)
@@ -69,7 +67,7 @@ def groups(**changes: Any) -> dict[str, tuple[float, float]]:
     return found
 
 
-def test_norms_and_biases_can_be_left_out_of_the_weight_decay() -> None:
+def test_norms_and_biases_can_be_left_out_of_the_weight_decay():
     decays = {name: decay for name, (_, decay) in groups(weight_decay_of="matrices").items()}
     assert {name for name, decay in decays.items() if decay == 0.1} == {
         *("trunk.0.weight", "trunk.2.weight", "embedder.weight")
@@ -79,7 +77,7 @@ def test_norms_and_biases_can_be_left_out_of_the_weight_decay() -> None:
     assert {decay for name, (_, decay) in groups().items() if name != "W"} == {0.1}
 
 
-def test_each_layer_has_a_part_of_the_rate_behind_it() -> None:
+def test_each_layer_has_a_part_of_the_rate_behind_it():
     rates = {name: rate for name, (rate, _) in groups(layer_decay=0.5, weight_decay_of="matrices").items()}
     assert rates.pop("W") == 0.5, "the loss keeps its own rate"
     parts = {"trunk.0": 0.125, "trunk.1": 0.25, "trunk.2": 0.5, "embedder": 1.0}
@@ -92,8 +90,8 @@ COSINE = {"name": "CosineAnnealingLR", "arguments": {"T_max": 6}}
 BOTH = {"name": "SequentialLR", "arguments": {"milestones": [3]}, "schedulers": [WARM_UP, COSINE]}
 
 
-def _by_hand(optimizer: torch.optim.Optimizer) -> lr_scheduler.LRScheduler:
-    parts: list[Any] = [lr_scheduler.LinearLR(optimizer, 0.25, total_iters=3)]
+def _by_hand(optimizer):
+    parts = [lr_scheduler.LinearLR(optimizer, 0.25, total_iters=3)]
     parts.append(lr_scheduler.CosineAnnealingLR(optimizer, 6))
     return lr_scheduler.SequentialLR(optimizer, parts, [3])
 
@@ -115,8 +113,8 @@ def _by_hand(optimizer: torch.optim.Optimizer) -> lr_scheduler.LRScheduler:
     ids=["cosine", "exponential", "milestones", "sequential", "chained"],
 )
 @pytest.mark.filterwarnings("ignore:.*epoch parameter:UserWarning", "ignore:Detected call:UserWarning")
-def test_a_schedule_of_torch_by_its_name_is_torchs(schedule: dict[str, Any], by_hand: Any) -> None:
-    def optimizer() -> torch.optim.Optimizer:
+def test_a_schedule_of_torch_by_its_name_is_torchs(schedule, by_hand):
+    def optimizer():
         two = [{"params": [nn.Parameter(torch.zeros(1))], "lr": rate} for rate in (0.1, 3.0)]
         return torch.optim.AdamW(two)
 
@@ -145,13 +143,13 @@ def test_a_schedule_of_torch_by_its_name_is_torchs(schedule: dict[str, Any], by_
         ("Adafactor", {}, 7),
     ],
 )
-def test_joined_parameters_are_trained_to_the_same_numbers(name: str, arguments: dict[str, Any], left: int) -> None:
-    def trained(joins: bool) -> list[torch.Tensor]:
+def test_joined_parameters_are_trained_to_the_same_numbers(name, arguments, left):
+    def trained(joins):
         torch.manual_seed(0)
         network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Conv2d(4, 5, 1), nn.Flatten(), nn.Linear(80, 6))
-        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        network.to(memory_format=torch.channels_last)
         unused = nn.Parameter(torch.ones(2))
-        optimizer: Any = getattr(torch.optim, name)([*network.parameters(), unused], lr=0.01, **arguments)
+        optimizer = getattr(torch.optim, name)([*network.parameters(), unused], lr=0.01, **arguments)
         joined = JoinedParameters(optimizer)
         rates = LearningRates(RateSchedule(name="StepLR", arguments={"step_size": 2}, every="step"), optimizer)
         for step in range(6):

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from protocols.training.step_monitor import NotFiniteError, StepMonitor
+from protocols.training.monitor import NotFiniteError, StepMonitor
 from tests.support.pretended_device import DEVICE, pretended_device
 
 LOSSES = [0.1, 0.7, 1e-8, 3.0, 0.3]

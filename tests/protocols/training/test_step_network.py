@@ -1,11 +1,10 @@
 """When a training's steps are replayed as graphs, and that everything else goes on as it was."""
 
 import logging
-from collections.abc import Iterator
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from protocols.machine.torch_state import isolated_random_numbers, use_precision
 from protocols.training.step_network import StepNetwork
@@ -19,27 +18,27 @@ GPU = torch.device(DEVICE)
 
 
 @pytest.fixture
-def device() -> Iterator[None]:
+def device():
     with pretended_device():
         yield
 
 
-def model_on_device(batch_norm: str = "training", dropout: float = 0.0, trunk: str = "small_conv") -> EmbeddingModel:
+def model_on_device(batch_norm="training", dropout=0.0, trunk="small_conv"):
     torch.manual_seed(0)
-    spec = TrunkSpec(name=trunk, weights="random", batch_norm=batch_norm)  # type: ignore[arg-type]
+    spec = TrunkSpec(name=trunk, weights="random", batch_norm=batch_norm)
     model = EmbeddingModel(spec, 8)
     if trunk == "small_conv":
-        features = int(model.trunk.features)  # type: ignore[arg-type]
+        features = int(model.trunk.features)
         model.trunk = nn.Sequential(model.trunk, nn.BatchNorm2d(features), nn.Dropout(dropout))
     return model.place(GPU).train()
 
 
-def batch(number: int, side: int = 16) -> Tensor:
+def batch(number, side=16):
     generator = torch.Generator().manual_seed(number)
     return torch.randint(0, 256, (4, 3, side, side), dtype=torch.uint8, generator=generator).to(GPU)
 
 
-def trained(model: EmbeddingModel, network: StepNetwork, steps: int = 4, side: int = 16, backwards: int = 1) -> Tensor:
+def trained(model, network, steps=4, side=16, backwards=1):
     """Take some steps; return what the model embeds afterwards."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     torch.manual_seed(1)
@@ -56,11 +55,11 @@ def trained(model: EmbeddingModel, network: StepNetwork, steps: int = 4, side: i
         return model(batch(99, side)).cpu()
 
 
-def eager(model: EmbeddingModel) -> StepNetwork:
+def eager(model):
     return StepNetwork(model, settings(gradient_cache=100), GPU)
 
 
-def test_steps_are_replayed_from_the_second_on_and_running_statistics_count_them_once(device: None) -> None:
+def test_steps_are_replayed_from_the_second_on_and_running_statistics_count_them_once(device):
     model, other = model_on_device(), model_on_device()
     network = StepNetwork(model, settings(), GPU)
     assert torch.equal(trained(model, network, steps=1), trained(other, eager(other), steps=1))
@@ -75,12 +74,10 @@ def test_steps_are_replayed_from_the_second_on_and_running_statistics_count_them
 
 
 @pytest.mark.parametrize("why", ["dropout", "not captured", "two backwards"])
-def test_what_graphs_do_not_take_is_trained_eagerly_with_the_same_numbers(
-    device: None, why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_graphs_do_not_take_is_trained_eagerly_with_the_same_numbers(device, why, monkeypatch, caplog):
     if why == "not captured":
 
-        def refused(*_: object, **__: object) -> None:
+        def refused(*_, **__):
             raise RuntimeError("operation not permitted when stream is capturing\nlong")
 
         monkeypatch.setattr(torch.cuda, "make_graphed_callables", refused)
@@ -95,7 +92,7 @@ def test_what_graphs_do_not_take_is_trained_eagerly_with_the_same_numbers(
     assert [said[why] in record.message for record in caplog.records] == ([True] if why in said else [])
 
 
-def test_a_frozen_trunk_waits_and_another_shape_is_eager(device: None) -> None:
+def test_a_frozen_trunk_waits_and_another_shape_is_eager(device):
     model = model_on_device("frozen")
     network = StepNetwork(model, settings(), GPU)
     for step in range(3):
@@ -107,7 +104,7 @@ def test_a_frozen_trunk_waits_and_another_shape_is_eager(device: None) -> None:
     assert network(batch(0)[:3], warmup=False).shape == (3, 8)
 
 
-def test_a_loss_that_goes_back_twice_only_later_is_stopped(device: None) -> None:
+def test_a_loss_that_goes_back_twice_only_later_is_stopped(device):
     model = model_on_device()
     network = StepNetwork(model, settings(), GPU)
     trained(model, network)
@@ -118,13 +115,13 @@ def test_a_loss_that_goes_back_twice_only_later_is_stopped(device: None) -> None
 @pytest.mark.gpu
 @pytest.mark.parametrize("precision", ["float32", "ieee", "amp"])
 @pytest.mark.parametrize(("trunk", "side", "norms"), [("bn_inception", 96, "frozen"), ("small_conv", 32, "training")])
-def test_a_gpu_replays_what_it_computes_eagerly(precision: str, trunk: str, side: int, norms: str) -> None:
-    use_precision(precision)  # type: ignore[arg-type]
+def test_a_gpu_replays_what_it_computes_eagerly(precision, trunk, side, norms):
+    use_precision(precision)
     found = []
     with isolated_random_numbers(DEVICE):
         for graphs, merges in ((True, True), (True, True), (False, True), (False, False)):
             model = model_on_device(norms, trunk=trunk)
-            model.precision = precision  # type: ignore[assignment]
+            model.precision = precision
             if isinstance(model.trunk, BNInception):
                 model.trunk.merges_layers = merges
             network = StepNetwork(model, settings(precision=precision), GPU) if graphs else eager(model)
@@ -137,7 +134,7 @@ def test_a_gpu_replays_what_it_computes_eagerly(precision: str, trunk: str, side
 
 
 @pytest.mark.gpu
-def test_a_gpu_trains_a_network_with_dropout_eagerly() -> None:
+def test_a_gpu_trains_a_network_with_dropout_eagerly():
     model, other = model_on_device(dropout=0.5), model_on_device(dropout=0.5)
     network = StepNetwork(model, settings(), GPU)
     torch.testing.assert_close(trained(model, network), trained(other, eager(other)), rtol=1e-3, atol=1e-4)

@@ -2,7 +2,6 @@
 
 import subprocess
 import warnings
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -15,14 +14,14 @@ from results.records.provenance import Provenance
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")
 
 
-def flags() -> tuple[str, str, str]:
+def flags():
     """torch's settings for products, convolutions and recurrent layers."""
     cudnn = torch.backends.cudnn
     return torch.backends.cuda.matmul.fp32_precision, cudnn.conv.fp32_precision, cudnn.rnn.fp32_precision
 
 
 @pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
+def as_before():
     yield
     use_precision("float32")
 
@@ -31,7 +30,7 @@ def as_before() -> Iterator[None]:
     ("precision", "products", "convolutions"),
     [("float32", "ieee", "tf32"), ("ieee", "ieee", "ieee"), ("amp", "tf32", "tf32")],
 )
-def test_a_precision_sets_products_and_convolutions_without_a_warning(precision, products, convolutions) -> None:
+def test_a_precision_sets_products_and_convolutions_without_a_warning(precision, products, convolutions):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for before in ("float32", "amp"):
@@ -43,11 +42,11 @@ def test_a_precision_sets_products_and_convolutions_without_a_warning(precision,
             assert torch.backends.cudnn.allow_tf32 == (convolutions == "tf32")
 
 
-def test_what_decides_ranks_is_computed_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
+def test_what_decides_ranks_is_computed_exactly(monkeypatch):
+    seen = []
     product = torch.mm
 
-    def mm(*args: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    def mm(*args, out):
         seen.append(flags()[0])
         return product(*args, out=out)
 
@@ -62,7 +61,7 @@ def test_what_decides_ranks_is_computed_exactly(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "NVIDIA something")
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     monkeypatch.setattr(torch.backends.cudnn, "version", lambda: 91900)
@@ -71,7 +70,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     torch_state._driver.cache_clear()
 
 
-def test_numbers_from_a_gpu_tell_what_computed_them(gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_from_a_gpu_tell_what_computed_them(gpu, monkeypatch):
     monkeypatch.setattr(
         subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0, "580.65.06\n580.65.06\n")
     )

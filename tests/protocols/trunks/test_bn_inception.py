@@ -12,13 +12,12 @@ RandomState(crc32(key) % 2**31), as `drawn` says, so that the file of 44 MB is n
 import csv
 import math
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from protocols.trunks.bn_inception import BNInception
 from protocols.trunks.embedding_model import EmbeddingModel
@@ -29,13 +28,13 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 PRETRAINED = TrunkSpec(name="bn_inception", weights="imagenet")
 
 
-def published_shapes() -> dict[str, tuple[int, ...]]:
+def published_shapes():
     with (GOLDEN / "bn_inception_state_dict.csv").open() as file:
         rows = list(csv.DictReader(file))
     return {r["key"]: () if r["shape"] == "scalar" else tuple(map(int, r["shape"].split("x"))) for r in rows}
 
 
-def drawn(key: str, shape: tuple[int, ...]) -> Tensor:
+def drawn(key, shape):
     """The golden file's weight of a key."""
     state = np.random.RandomState(zlib.crc32(key.encode()) % 2**31)
     if key.endswith(".num_batches_tracked"):
@@ -50,13 +49,13 @@ def drawn(key: str, shape: tuple[int, ...]) -> Tensor:
 
 
 @pytest.fixture(scope="module")
-def checkpoint() -> dict[str, Tensor]:
+def checkpoint():
     """A full checkpoint, classifier included, with the golden file's weights."""
     return {key: drawn(key, shape) for key, shape in published_shapes().items()}
 
 
 @pytest.fixture(scope="module")
-def trunk(checkpoint: Mapping[str, Tensor]) -> BNInception:
+def trunk(checkpoint):
     trunk = BNInception()
     trunk.load_state_dict({key: value for key, value in checkpoint.items() if not key.startswith("last_linear.")})
     return trunk.eval()
@@ -65,13 +64,13 @@ def trunk(checkpoint: Mapping[str, Tensor]) -> BNInception:
 # The network
 
 
-def test_keys_and_shapes_are_the_published_ones_without_the_classifier() -> None:
+def test_keys_and_shapes_are_the_published_ones_without_the_classifier():
     published = [(key, shape) for key, shape in published_shapes().items() if not key.startswith("last_linear.")]
     assert len(published) == 483
     assert [(key, tuple(value.shape)) for key, value in BNInception().state_dict().items()] == published
 
 
-def test_forward_is_the_originals(trunk: BNInception, checkpoint: Mapping[str, Tensor]) -> None:
+def test_forward_is_the_originals(trunk, checkpoint):
     golden = np.load(GOLDEN / "bn_inception_forward.npz")
     state = np.random.RandomState(int(golden["input_seed"]))
     side = int(golden["input_size"])
@@ -86,15 +85,7 @@ def test_forward_is_the_originals(trunk: BNInception, checkpoint: Mapping[str, T
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5 * float(theirs.abs().max()))
 
 
-# The input
-
-
-# The weight file
-
-
-def test_files_from_before_torch_0_4_load(
-    checkpoint: Mapping[str, Tensor], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_files_from_before_torch_0_4_load(checkpoint, monkeypatch, tmp_path):
     """Their format is the old one and batch normalisation has no counters."""
     old = {key: value for key, value in checkpoint.items() if not key.endswith(".num_batches_tracked")}
     torch.save(old, tmp_path / "old.pth", _use_new_zipfile_serialization=False)
@@ -104,14 +95,13 @@ def test_files_from_before_torch_0_4_load(
 
 
 @pytest.mark.parametrize("trains_norms", [False, True])
-def test_merged_layers_change_neither_values_nor_gradients_nor_weights(trains_norms: bool) -> None:
+def test_merged_layers_change_neither_values_nor_gradients_nor_weights(trains_norms):
     torch.manual_seed(0)
     trunk = BNInception().double().eval()
     for module in trunk.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.requires_grad_(trains_norms)
             for values in (module.running_mean, module.running_var, module.weight.data, module.bias.data):
-                assert values is not None
                 values.uniform_(0.5, 1.5)
     kept = {key: value.clone() for key, value in trunk.state_dict().items()}
     images = torch.randn(2, 3, 96, 64, dtype=torch.float64)

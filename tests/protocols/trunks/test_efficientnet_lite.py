@@ -10,7 +10,7 @@ from torch import nn
 
 from protocols.datasets.dataset import DataRequest
 from protocols.datasets.dataset_registry import open_dataset
-from protocols.images.batch_source import EvaluationCrops
+from protocols.images.samples import EvaluationCrops
 from protocols.metrics.retrieval import normalized, query_scores
 from protocols.trunks.efficientnet_lite import EfficientNetLite0, SamePadConv2d, imagenet_weights
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops
@@ -20,21 +20,21 @@ from results.spec.trunk_spec import TrunkSpec
 
 
 @pytest.fixture(scope="module")
-def images() -> torch.Tensor:
+def images():
     return torch.randint(0, 256, (4, 3, 64, 64), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
 
 
-def _model(batch_norm: str = "statistics_frozen", weights: str = "imagenet", size: int | None = 8) -> EmbeddingModel:
+def _model(batch_norm="statistics_frozen", weights="imagenet", size=8):
     torch.manual_seed(0)
     spec = TrunkSpec.model_validate({"name": "efficientnet_lite0", "weights": weights, "batch_norm": batch_norm})
     return EmbeddingModel(spec, size)
 
 
-def _norms(model: EmbeddingModel) -> list[nn.BatchNorm2d]:
+def _norms(model):
     return [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
 
 
-def test_the_weight_file_fits_exactly() -> None:
+def test_the_weight_file_fits_exactly():
     trunk, weights = EfficientNetLite0(), imagenet_weights()
     assert set(trunk.state_dict()) == set(weights)
     trunk.load_state_dict(weights, strict=True)
@@ -42,7 +42,7 @@ def test_the_weight_file_fits_exactly() -> None:
     assert all(torch.equal(loaded[key], value) for key, value in weights.items())
 
 
-def test_features_and_parameters_are_those_of_the_architecture(images: torch.Tensor) -> None:
+def test_features_and_parameters_are_those_of_the_architecture(images):
     trunk = _model().trunk
     # 4.65 million of the paper's classifier network, less the classifier's 1280 * 1000 + 1000.
     assert sum(p.numel() for p in trunk.parameters()) == 4_652_008 - 1_281_000
@@ -53,7 +53,7 @@ def test_features_and_parameters_are_those_of_the_architecture(images: torch.Ten
 @pytest.mark.parametrize(
     ("kernel", "stride", "padding"), [(3, 1, (1, 1)), (5, 1, (2, 2)), (3, 2, (0, 1)), (5, 2, (1, 2))]
 )
-def test_padding_is_tensorflows_for_even_sizes(kernel: int, stride: int, padding: tuple[int, int]) -> None:
+def test_padding_is_tensorflows_for_even_sizes(kernel, stride, padding):
     conv = SamePadConv2d(1, 1, kernel, stride)
     image = torch.randn(1, 1, 16, 16)
     before, after = padding
@@ -63,7 +63,7 @@ def test_padding_is_tensorflows_for_even_sizes(kernel: int, stride: int, padding
     assert torch.allclose(conv(image), expected, atol=1e-6)
 
 
-def test_untrained_scores_on_real_photographs(tmp_path: Path) -> None:
+def test_untrained_scores_on_real_photographs(tmp_path):
     root = os.environ.get("CUB100")
     if not root:
         pytest.skip("CUB100 names no folder with 100 classes of CUB-200-2011")

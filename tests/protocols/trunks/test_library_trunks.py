@@ -8,16 +8,16 @@ import pytest
 import torch
 from torch import nn
 
-from protocols.trunks import library_trunks
+from protocols.trunks import outside_trunks
 from protocols.trunks.embedding_model import EmbeddingModel, check_images_fit
+from protocols.trunks.trunk_entry import TrunkError
 from protocols.trunks.trunk_registry import identified_trunk, trunk_entry
-from protocols.trunks.weights import TrunkError
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.documentation import ROOT
 
 
 class Network(nn.Module):
-    def __init__(self, num_classes: int = 10, width: int = 6) -> None:
+    def __init__(self, num_classes=10, width=6):
         super().__init__()
         self.num_features = width
         self.stem = nn.Conv2d(3, width, 3)
@@ -27,7 +27,7 @@ class Network(nn.Module):
         return self.head(self.stem(images).mean((2, 3)))
 
 
-def filled(network: Network, value: float) -> Network:
+def filled(network, value):
     for parameter in network.parameters():
         nn.init.constant_(parameter, value)
     return network
@@ -36,7 +36,7 @@ def filled(network: Network, value: float) -> Network:
 @pytest.fixture
 def forget_entries():
     yield
-    library_trunks.timm_entry.cache_clear()
+    outside_trunks.timm_entry.cache_clear()
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_names_of_timm_in_documents_are_timms_and_have_the_activation_of_their_w
         return  # The list stands for the library.
     for name in named:
         assert timm.is_model_pretrained(name), name
-        assert library_trunks.timm_entry(name).note == "", name
+        assert outside_trunks.timm_entry(name).note == "", name
 
 
 def test_a_clip_without_the_activation_of_its_weights_gets_a_line(timm):
@@ -124,9 +124,9 @@ def test_a_clip_without_the_activation_of_its_weights_gets_a_line(timm):
         mean=(0,) * 3, std=(1,) * 3, hf_hub_id="a", url="", notes=notes
     )
     timm.is_model = lambda name: True
-    note = library_trunks.timm_entry("vit_base_patch16_clip_224.openai").note
+    note = outside_trunks.timm_entry("vit_base_patch16_clip_224.openai").note
     assert note.endswith("timm:vit_base_patch16_clip_quickgelu_224.openai is their network")
-    assert library_trunks.timm_entry("vit_base_patch16_clip_quickgelu_224.openai").note == ""
+    assert outside_trunks.timm_entry("vit_base_patch16_clip_quickgelu_224.openai").note == ""
 
 
 def test_weights_of_a_model_of_timm_keep_its_own_keys(timm, tmp_path, monkeypatch):

@@ -6,18 +6,16 @@ the real ones are compared as well.
 
 import hashlib
 import sys
-from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from protocols.trunks.embedding_model import EmbeddingModel
-from protocols.trunks.library_trunks import IMAGENET_FORMAT
+from protocols.trunks.outside_trunks import IMAGENET_FORMAT
+from protocols.trunks.trunk_entry import TrunkError, WeightFile
 from protocols.trunks.trunk_registry import TRUNKS, identified_trunk
-from protocols.trunks.weights import TrunkError, WeightFile
 from results.spec.trunk_spec import TrunkSpec
 
 NAMES = ("googlenet", "resnet50", "resnet101")
@@ -26,7 +24,7 @@ NAMES = ("googlenet", "resnet50", "resnet101")
 class FakeResNet(nn.Module):
     """torchvision's ResNet in small: the same names in the same order, called in its way."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.conv1 = nn.Conv2d(3, 8, 7, 2, 3, bias=False)
         self.bn1 = nn.BatchNorm2d(8)
@@ -37,21 +35,19 @@ class FakeResNet(nn.Module):
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.fc = nn.Linear(16, 10)
 
-    def last_map(self, x: Tensor) -> Tensor:
-        output: Tensor = self.layer4(self.layer1(self.maxpool(self.relu(self.bn1(self.conv1(x))))))
+    def last_map(self, x):
+        output = self.layer4(self.layer1(self.maxpool(self.relu(self.bn1(self.conv1(x))))))
         return output
 
-    def forward(self, x: Tensor) -> Tensor:
-        output: Tensor = self.fc(torch.flatten(self.avgpool(self.last_map(x)), 1))
+    def forward(self, x):
+        output = self.fc(torch.flatten(self.avgpool(self.last_map(x)), 1))
         return output
 
 
 class FakeGoogLeNet(nn.Module):
     """torchvision's GoogLeNet in small, with its heads, its dropout and its own input normalisation."""
 
-    def __init__(
-        self, aux_logits: bool = True, transform_input: bool = False, init_weights: bool | None = None
-    ) -> None:
+    def __init__(self, aux_logits=True, transform_input=False, init_weights=None):
         super().__init__()
         self.transform_input = transform_input
         self.conv1 = nn.Sequential(nn.Conv2d(3, 8, 7, 2, 3, bias=False), nn.BatchNorm2d(8, eps=0.001), nn.ReLU())
@@ -63,11 +59,11 @@ class FakeGoogLeNet(nn.Module):
         self.dropout = nn.Dropout(0.2)
         self.fc = nn.Linear(12, 10)
 
-    def last_map(self, x: Tensor) -> Tensor:
+    def last_map(self, x):
         if self.transform_input:
             mean, std = (torch.tensor(values)[:, None, None] for values in (IMAGENET_FORMAT.mean, IMAGENET_FORMAT.std))
             x = x * (std / 0.5) + (mean - 0.5) / 0.5
-        output: Tensor = self.inception5b(self.maxpool1(self.conv1(x)))
+        output = self.inception5b(self.maxpool1(self.conv1(x)))
         return output
 
 
@@ -75,11 +71,11 @@ FAKES = {"googlenet": FakeGoogLeNet, "resnet50": FakeResNet, "resnet101": FakeRe
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+def fake(monkeypatch):
     """Puts the fakes in torchvision's place; returns what is asked of it."""
-    asked: list[tuple[str, dict[str, Any]]] = []
+    asked = []
 
-    def get_model(name: str, *, weights: object, **arguments: Any) -> nn.Module:
+    def get_model(name, *, weights, **arguments):
         assert weights is None, "torchvision must not load or fetch anything itself"
         asked.append((name, arguments))
         return FAKES[name](**arguments)
@@ -93,16 +89,16 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.fixture(autouse=True)
-def no_weights_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_weights_of_this_machine(monkeypatch, tmp_path):
     monkeypatch.delenv("METRIC_LEARNING_WEIGHTS", raising=False)
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
 
 
-def _images(side: int = 64) -> Tensor:
+def _images(side=64):
     return torch.randint(0, 256, (2, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
 
 
-def _lively(network: nn.Module) -> nn.Module:
+def _lively(network):
     """The network in evaluation mode with statistics that are not the initial ones."""
     torch.manual_seed(7)
     for layer in network.modules():
@@ -112,7 +108,7 @@ def _lively(network: nn.Module) -> nn.Module:
     return network.eval()
 
 
-def _publish(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, network: nn.Module) -> None:
+def _publish(monkeypatch, tmp_path, name, network):
     """Makes the network's weights, classifier included, the trunk's published file, already among the downloads."""
     folder = tmp_path / "hub" / "checkpoints"
     folder.mkdir(parents=True)
@@ -125,9 +121,7 @@ def _publish(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, network
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_published_weights_give_torchvisions_last_map(
-    fake: list[tuple[str, dict[str, Any]]], name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_published_weights_give_torchvisions_last_map(fake, name, monkeypatch, tmp_path):
     """GoogLeNet's heads are in the file; torchvision takes ImageNet's format and transforms it."""
     whole = {"aux_logits": True, "transform_input": True, "init_weights": True} if name == "googlenet" else {}
     network = _lively(FAKES[name](**whole))
@@ -147,9 +141,7 @@ def test_the_published_weights_give_torchvisions_last_map(
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("weights", ["imagenet", "random"])
-def test_without_torchvision_one_line_says_what_to_install(
-    name: str, weights: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_torchvision_one_line_says_what_to_install(name, weights, monkeypatch):
     monkeypatch.setitem(sys.modules, "torchvision", None)
     spec = TrunkSpec(name=name, weights=weights)
     for ask in (identified_trunk, lambda spec: EmbeddingModel(spec, 8)):
@@ -161,7 +153,7 @@ def test_without_torchvision_one_line_says_what_to_install(
         assert "\n" not in str(error.value)
 
 
-def _torchvision() -> Any:
+def _torchvision():
     try:
         from torchvision import models
     except Exception as error:
@@ -170,7 +162,7 @@ def _torchvision() -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_addresses_and_keys_are_torchvisions(name: str) -> None:
+def test_addresses_and_keys_are_torchvisions(name):
     models, file = _torchvision(), TRUNKS[name].file
     assert models.get_model_weights(name)["IMAGENET1K_V1"].url == file.url
     arguments = {"init_weights": False} if name == "googlenet" else {}

@@ -2,7 +2,6 @@
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from protocols.trunks.embedding_model import EmbeddingModel
+from protocols.trunks.trunk_entry import TrunkError, WeightFile
 from protocols.trunks.trunk_registry import TRUNKS, TrunkEntry, identified_trunk
-from protocols.trunks.weights import TrunkError, WeightFile
 from results.spec.trunk_spec import InputFormat, TrunkSpec
 
 VARIABLE = "METRIC_LEARNING_WEIGHTS"
@@ -25,17 +24,17 @@ RAW = InputFormat(channels="RGB", mean=(0, 0, 0), std=(1, 1, 1))
 class Toy(nn.Module):
     features = 4
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.conv = nn.Conv2d(3, 4, 1)
         self.norm = nn.BatchNorm2d(4)
 
-    def forward(self, images: Tensor) -> Tensor:
-        output: Tensor = self.norm(self.conv(images))
+    def forward(self, images):
+        output = self.norm(self.conv(images))
         return output
 
 
-def _checkpoint(seed: int) -> dict[str, Tensor]:
+def _checkpoint(seed):
     torch.manual_seed(seed)
     return {**Toy().state_dict(), "fc.weight": torch.zeros(2, 4)}
 
@@ -43,11 +42,11 @@ def _checkpoint(seed: int) -> dict[str, Tensor]:
 class Handler(SimpleHTTPRequestHandler):
     asked: list[str]
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         self.asked.append(self.path)
         super().do_GET()
 
-    def log_message(self, *arguments: object) -> None:
+    def log_message(self, *arguments):
         pass
 
 
@@ -61,21 +60,21 @@ class World(NamedTuple):
     file: WeightFile
 
 
-def _publish(monkeypatch: pytest.MonkeyPatch, url: str) -> WeightFile:
+def _publish(monkeypatch, url):
     file = WeightFile("toy", url, ("fc.",))
     monkeypatch.setitem(TRUNKS, "toy", TrunkEntry(Toy, RAW, file=file))
     return file
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path, monkeypatch):
     served = tmp_path / "served"
     served.mkdir()
     torch.save(_checkpoint(0), served / "toy.pth")
     content = (served / "toy.pth").read_bytes()
     name = f"toy-{hashlib.sha256(content).hexdigest()[:9]}.pth"
     (served / "toy.pth").rename(served / name)
-    asked: list[str] = []
+    asked = []
     handler = partial(type("Own", (Handler,), {"asked": asked}), directory=str(served))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -91,7 +90,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     server.server_close()
 
 
-def _refused(ask: Callable[[], object]) -> str:
+def _refused(ask):
     with pytest.raises(TrunkError) as error:
         ask()
     text = str(error.value)
@@ -99,7 +98,7 @@ def _refused(ask: Callable[[], object]) -> str:
     return text
 
 
-def _loaded(spec: TrunkSpec, seed: int) -> bool:
+def _loaded(spec, seed):
     """Whether the trunk is that of the seed's checkpoint."""
     state = EmbeddingModel(spec, None).trunk.state_dict()
     return all(torch.equal(value, _checkpoint(seed)[key]) for key, value in state.items())
@@ -108,7 +107,7 @@ def _loaded(spec: TrunkSpec, seed: int) -> bool:
 # Where a file is looked for
 
 
-def test_published_names_carry_digits_of_the_sha256() -> None:
+def test_published_names_carry_digits_of_the_sha256():
     published = {name: entry.file for name, entry in TRUNKS.items() if entry.file}
     assert set(published) == {"bn_inception", "googlenet", "resnet50", "resnet101"}
     for name, file in published.items():
@@ -121,7 +120,7 @@ def test_published_names_carry_digits_of_the_sha256() -> None:
 
 
 @pytest.mark.parametrize("what", ["file", "folder", "option"])
-def test_the_named_place_is_first(world: World, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_named_place_is_first(world, what, monkeypatch):
     option = None
     if what == "option":
         monkeypatch.setenv(VARIABLE, "nowhere.pth")
@@ -134,7 +133,7 @@ def test_the_named_place_is_first(world: World, what: str, monkeypatch: pytest.M
     assert not world.hub.exists()
 
 
-def test_torch_hubs_downloads_are_second(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_hubs_downloads_are_second(world, monkeypatch):
     monkeypatch.setenv(VARIABLE, "")
     world.hub.mkdir(parents=True)
     (world.hub / world.file.name).write_bytes(world.content)
@@ -144,9 +143,7 @@ def test_torch_hubs_downloads_are_second(world: World, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("variable", ["nowhere.pth", "."])
-def test_a_variable_that_leads_nowhere_is_told_and_not_passed_over(
-    world: World, variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_variable_that_leads_nowhere_is_told_and_not_passed_over(world, variable, monkeypatch, tmp_path):
     monkeypatch.setenv(VARIABLE, str(tmp_path / variable))
     for ask in (lambda: identified_trunk(TOY), lambda: EmbeddingModel(TOY, 8)):
         text = _refused(ask)
@@ -158,7 +155,7 @@ def test_a_variable_that_leads_nowhere_is_told_and_not_passed_over(
 # Fetching
 
 
-def test_a_missing_file_is_fetched_once_when_a_session_opens(world: World) -> None:
+def test_a_missing_file_is_fetched_once_when_a_session_opens(world):
     assert identified_trunk(TOY) == TOY
     assert [path.name for path in world.hub.iterdir()] == [world.file.name]
     assert (world.hub / world.file.name).read_bytes() == world.content
@@ -167,13 +164,13 @@ def test_a_missing_file_is_fetched_once_when_a_session_opens(world: World) -> No
     assert world.asked == [f"/{world.file.name}"]
 
 
-def test_a_training_fetches_nothing(world: World) -> None:
+def test_a_training_fetches_nothing(world):
     text = _refused(lambda: EmbeddingModel(TOY, 8))
     assert f"there is no file {world.hub / world.file.name}; put {world.file.name} there, or name the file" in text
     assert world.asked == []
 
 
-def test_content_with_another_hash_is_refused_and_what_cannot_be_fetched_is_told(world: World) -> None:
+def test_content_with_another_hash_is_refused_and_what_cannot_be_fetched_is_told(world):
     torch.save(_checkpoint(1), world.served / world.file.name)
     text = _refused(lambda: identified_trunk(TOY))
     assert f'cannot be fetched (invalid hash value (expected "{world.file.sha256}"' in text
@@ -187,9 +184,7 @@ def test_content_with_another_hash_is_refused_and_what_cannot_be_fetched_is_told
 
 
 @pytest.mark.parametrize("where", ["hub", "variable"])
-def test_a_file_of_the_published_name_must_have_its_content(
-    world: World, where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_file_of_the_published_name_must_have_its_content(world, where, monkeypatch, tmp_path):
     folder = world.hub if where == "hub" else tmp_path
     folder.mkdir(parents=True, exist_ok=True)
     torch.save(_checkpoint(1), folder / world.file.name)
@@ -201,16 +196,14 @@ def test_a_file_of_the_published_name_must_have_its_content(
         assert world.file.url in text
 
 
-def test_the_published_content_under_another_name_is_imagenets(
-    world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_published_content_under_another_name_is_imagenets(world, monkeypatch, tmp_path):
     (tmp_path / "copy.pth").write_bytes(world.content)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "copy.pth"))
     assert identified_trunk(TOY) == TOY
     assert _loaded(TOY, 0)
 
 
-def test_a_file_of_ones_own_is_named_by_its_content(world: World, tmp_path: Path) -> None:
+def test_a_file_of_ones_own_is_named_by_its_content(world, tmp_path):
     own = tmp_path / "own.pth"
     torch.save(_checkpoint(1), own)
     spec = identified_trunk(TOY, own)
@@ -236,9 +229,7 @@ def test_a_file_of_ones_own_is_named_by_its_content(world: World, tmp_path: Path
         (None, "not a readable file of PyTorch weights"),
     ],
 )
-def test_a_file_that_does_not_fit_is_told_when_a_session_opens(
-    world: World, changes: dict[str, object] | list[object] | None, message: str, tmp_path: Path
-) -> None:
+def test_a_file_that_does_not_fit_is_told_when_a_session_opens(world, changes, message, tmp_path):
     path = tmp_path / "own.pth"
     if isinstance(changes, dict):
         changes = {key: value for key, value in {**_checkpoint(0), **changes}.items() if value is not ...}
@@ -251,7 +242,7 @@ def test_a_file_that_does_not_fit_is_told_when_a_session_opens(
 
 
 @pytest.mark.parametrize(("name", "weights"), [("small_conv", "random"), ("efficientnet_lite0", "imagenet")])
-def test_a_file_for_a_trunk_that_reads_none_is_refused(world: World, name: str, weights: str, tmp_path: Path) -> None:
+def test_a_file_for_a_trunk_that_reads_none_is_refused(world, name, weights, tmp_path):
     spec = TrunkSpec(name=name, weights=weights)
     text = _refused(lambda: identified_trunk(spec, tmp_path / "w.pth"))
     assert f"--weights {tmp_path / 'w.pth'}: trunk {name} with {weights} weights reads no file" in text

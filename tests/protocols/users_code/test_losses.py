@@ -114,17 +114,17 @@ class Counts(Loss):
 TARGETS = np.repeat(np.arange(8), 4)
 
 
-def method(folder: Path, text: str, name: str = "Mine", **changes: object) -> MethodSpec:
+def method(folder, text, name="Mine", **changes):
     (folder / "mine.py").write_text(text)
     loss = {"name": f"{folder / 'mine.py'}:{name}", "arguments": changes.pop("arguments", {})}
     return MethodSpec.model_validate({"name": "mine", "loss": loss, **changes})
 
 
-def within_budget(spec: MethodSpec) -> tuple[str, ...]:
+def within_budget(spec):
     return try_first_step(spec, TrainingSettings(batch_size=8), 4, TARGETS)
 
 
-def test_a_loss_from_a_file_is_built_with_the_sizes_of_the_training(tmp_path: Path) -> None:
+def test_a_loss_from_a_file_is_built_with_the_sizes_of_the_training(tmp_path):
     spec = with_versions(method(tmp_path, GOOD, arguments={"scale": 2.0}))
     (source,) = sources_of(spec)
     assert source.startswith("mine.py:Mine (sha256 ")
@@ -137,7 +137,7 @@ def test_a_loss_from_a_file_is_built_with_the_sizes_of_the_training(tmp_path: Pa
         build_method(spec, [4] * 7, 3, 8)
 
 
-def test_nested_components_can_come_from_files(tmp_path: Path) -> None:
+def test_nested_components_can_come_from_files(tmp_path):
     (tmp_path / "mine.py").write_text(
         "from pytorch_metric_learning.distances import LpDistance\nclass Mine(LpDistance): pass\n"
     )
@@ -163,7 +163,7 @@ def test_nested_components_can_come_from_files(tmp_path: Path) -> None:
         ("InAList", r"its proxies was no parameter .* several of them an nn\.ParameterList$"),
     ],
 )
-def test_what_cannot_be_trained_is_one_line(tmp_path: Path, name: str, message: str) -> None:
+def test_what_cannot_be_trained_is_one_line(tmp_path, name, message):
     with pytest.raises(MethodError, match=message) as caught:
         within_budget(method(tmp_path, BAD, name))
     assert "\n" not in str(caught.value)
@@ -173,18 +173,18 @@ def test_what_cannot_be_trained_is_one_line(tmp_path: Path, name: str, message: 
     ("name", "got"),
     [("FloatWithoutPairs", "got float; .*"), ("Pairs", "of 8 random embeddings of 8 classes is nan; .*")],
 )
-def test_a_batch_without_pairs_is_tried_where_images_are_drawn_at_random(tmp_path: Path, name: str, got: str) -> None:
+def test_a_batch_without_pairs_is_tried_where_images_are_drawn_at_random(tmp_path, name, got):
     assert within_budget(method(tmp_path, BAD, name)) == ()
     with pytest.raises(RefusedError, match=rf"{got}return embeddings\.sum\(\) \* 0"):
         within_budget(method(tmp_path, BAD, name, samples_per_class=0, whole_passes=True))
 
 
-def test_a_parameter_without_a_gradient_is_told(tmp_path: Path) -> None:
+def test_a_parameter_without_a_gradient_is_told(tmp_path):
     (note,) = within_budget(method(tmp_path, BAD, "Unused"))
     assert "its parameter unused gets no gradient in a first step; if it is no part of the loss, make it a buff" in note
 
 
-def test_rates_of_the_loss_must_be_of_use(tmp_path: Path) -> None:
+def test_rates_of_the_loss_must_be_of_use(tmp_path):
     with pytest.raises(RefusedError, match="has no parameters of its own to train; leave out loss_optimizer"):
         within_budget(method(tmp_path, BAD, "Pairs", loss_lr=0.1))
     for rate, value in (("lr", -0.1), ("weight_decay", float("nan"))):
@@ -192,7 +192,7 @@ def test_rates_of_the_loss_must_be_of_use(tmp_path: Path) -> None:
             within_budget(method(tmp_path, GOOD, **{f"loss_{rate}": value}))
 
 
-def test_the_class_counts_of_the_training_images_are_a_placeholder(tmp_path: Path) -> None:
+def test_the_class_counts_of_the_training_images_are_a_placeholder(tmp_path):
     spec = method(tmp_path, BAD, "Counts", arguments={"counts": "$class_counts"})
     assert within_budget(spec) == ()
     assert build_method(spec, [5, 7], 3, 8).loss.counts.tolist() == [5, 7]
@@ -200,24 +200,24 @@ def test_the_class_counts_of_the_training_images_are_a_placeholder(tmp_path: Pat
         within_budget(method(tmp_path, BAD, "Counts", arguments={"counts": [{"of": "$class_count"}]}))
 
 
-def test_a_wrong_argument_is_named_with_the_right_ones(tmp_path: Path) -> None:
+def test_a_wrong_argument_is_named_with_the_right_ones(tmp_path):
     with pytest.raises(MethodError, match=r"takes no argument 'scael'; it takes embedding_size, num_classes, scale$"):
         check_method(method(tmp_path, GOOD, arguments={"scael": 2.0}))
 
 
-def test_a_batch_above_the_limit_is_not_tried(tmp_path: Path) -> None:
+def test_a_batch_above_the_limit_is_not_tried(tmp_path):
     large = TrainingSettings(batch_size=1024)
     assert try_first_step(method(tmp_path, BAD, "Detached"), large, 4, TARGETS) == ()
 
 
-def test_a_loss_that_changes_the_folder_breaks_no_relative_path(tmp_path: Path) -> None:
+def test_a_loss_that_changes_the_folder_breaks_no_relative_path(tmp_path):
     text = GOOD.replace("import torch\n", "import os\nimport torch\nos.chdir('/')\n", 1)
     before = Path.cwd()
     assert within_budget(method(tmp_path, text.replace("return self.scale", "os.chdir('/'); return self.scale"))) == ()
     assert Path.cwd() == before
 
 
-def test_draws_from_the_generators_of_python_and_numpy_come_from_the_seed(tmp_path: Path) -> None:
+def test_draws_from_the_generators_of_python_and_numpy_come_from_the_seed(tmp_path):
     from protocols.training.train_fold import train_fold
 
     text = GOOD.replace("import torch\n", "import random\nimport numpy\nimport torch\n")

@@ -1,7 +1,5 @@
 """Metrics from users' files."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -40,13 +38,13 @@ number = 3
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     path = tmp_path / "metrics.py"
     path.write_text(TEXT)
     return path
 
 
-def test_they_are_measured_beside_the_others_under_a_name_with_the_hash(file: Path) -> None:
+def test_they_are_measured_beside_the_others_under_a_name_with_the_hash(file):
     names = ("uniformity", hashed_name(f"{file}:classes"), hashed_name(f"{file}:mean_norm"))
     check_metric_names(names)
     embeddings = torch.nn.functional.normalize(torch.randn(12, 3))
@@ -68,13 +66,13 @@ def test_they_are_measured_beside_the_others_under_a_name_with_the_hash(file: Pa
         ("missing", r"metrics\.py has no 'missing'; it defines mean_norm, classes"),
     ],
 )
-def test_bad_functions_are_one_line_before_the_run(file: Path, name: str, message: str) -> None:
+def test_bad_functions_are_one_line_before_the_run(file, name, message):
     with pytest.raises(ValueError, match=message) as caught:
         check_metric_names((f"{file}:{name}",))
     assert "\n" not in str(caught.value)
 
 
-def test_a_value_that_is_not_finite_is_refused(file: Path) -> None:
+def test_a_value_that_is_not_finite_is_refused(file):
     name = hashed_name(f"{file}:endless")
     check_metric_names((name,))
     with pytest.raises(ValueError, match="returned nan; a metric must return a finite number"):

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-from pathlib import Path
 
 import pytest
 import torch
@@ -44,32 +43,31 @@ WAYS = {
 """What imports the helper, and where it is."""
 
 
-def named(text: str) -> SourceName:
+def named(text):
     parsed = SourceName.parse(text)
     assert parsed is not None
     return parsed
 
 
-def write(file: Path, text: str) -> None:
+def write(file, text):
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
 
 
-def loss(file: Path, **parts: str) -> MethodSpec:
+def loss(file, **parts):
     empty = {"top": "", "construction": "pass", "step": "pass"}
     write(file, LOSS.format(**{**empty, **parts}))
     return MethodSpec(name="mine", loss=Component(name=f"{file}:Mine"))
 
 
-def hashed(method: MethodSpec) -> str:
+def hashed(method):
     versioned = with_versions(method).loss
-    assert versioned is not None
     return versioned.name
 
 
 @forked
 @pytest.mark.parametrize("way", WAYS)
-def test_a_module_beside_the_file_or_in_its_package_counts(tmp_path: Path, way: str) -> None:
+def test_a_module_beside_the_file_or_in_its_package_counts(tmp_path, way):
     parts, place = WAYS[way]
     helper = tmp_path / place
     packages = {"a package": ["sub"], "a package around": ["outer/sub", "outer/other", "outer"]}.get(way, [])
@@ -90,7 +88,7 @@ def test_a_module_beside_the_file_or_in_its_package_counts(tmp_path: Path, way: 
 
 
 @forked
-def test_a_file_alone_has_the_hash_of_its_bytes_in_any_folder(tmp_path: Path) -> None:
+def test_a_file_alone_has_the_hash_of_its_bytes_in_any_folder(tmp_path):
     text = "import torch, json, pandas\nfrom losses import TrainingPlugin\nx = 1\n"
     expected = f"alone.py:x (sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"
     write(tmp_path / "one" / "other.py", "x = 1\n")
@@ -104,7 +102,7 @@ def test_a_file_alone_has_the_hash_of_its_bytes_in_any_folder(tmp_path: Path) ->
 
 
 @forked
-def test_a_changed_file_is_refused(tmp_path: Path) -> None:
+def test_a_changed_file_is_refused(tmp_path):
     write(tmp_path / "helper_of_changed.py", "x = 1\n")
     write(tmp_path / "changed.py", "from helper_of_changed import x\n")
     name = named(hashed_name(f"{tmp_path}/cards/../changed.py:x"))
@@ -131,13 +129,13 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
         ("raise ValueError('long' * 10**4)\n", r"^bad\.py, line 1: ValueError: (long){500}$"),
     ],
 )
-def test_bad_files_are_one_line(tmp_path: Path, text: str, message: str) -> None:
+def test_bad_files_are_one_line(tmp_path, text, message):
     (tmp_path / "bad.py").write_text(text)
     with pytest.raises(SourceError, match=message):
         load_source(named(f"{tmp_path}/bad.py:A"))
 
 
-def test_a_missing_file_or_module_is_one_line(tmp_path: Path) -> None:
+def test_a_missing_file_or_module_is_one_line(tmp_path):
     with pytest.raises(SourceError, match=r"none\.py: no such file; a path in a card or an experiment"):
         hashed_name(f"{tmp_path}/none.py:A")
     with pytest.raises(SourceError, match=r"there is no Python module 'no_package.module'; install its package, or"):
@@ -145,9 +143,7 @@ def test_a_missing_file_or_module_is_one_line(tmp_path: Path) -> None:
 
 
 @forked
-def test_modules_are_imported_by_name_with_a_hash_of_their_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_modules_are_imported_by_name_with_a_hash_of_their_package(tmp_path, monkeypatch):
     write(tmp_path / "users_package" / "__init__.py", "")
     write(tmp_path / "users_package" / "module.py", "from .inner import A\n")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -160,7 +156,7 @@ def test_modules_are_imported_by_name_with_a_hash_of_their_package(
     assert load_source(named(names[1])).b == 1
 
 
-def test_a_neighbour_that_another_file_hides_is_refused(tmp_path: Path) -> None:
+def test_a_neighbour_that_another_file_hides_is_refused(tmp_path):
     for folder in ("one", "two"):
         write(tmp_path / folder / "users_helper.py", f"x = '{folder}'\n")
         write(tmp_path / folder / "mine.py", f"from users_helper import x\nfolder = '{folder}'\n")
@@ -170,16 +166,14 @@ def test_a_neighbour_that_another_file_hides_is_refused(tmp_path: Path) -> None:
 
 
 @forked
-def test_code_that_ends_its_process_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_code_that_ends_its_process_is_refused_in_one_line(tmp_path):
     method = loss(tmp_path / "mine.py", construction="import os; os._exit(7)")
     with pytest.raises(MethodError, match=r"mine\.py:Mine: the code ended its process \(exit code 7\)$"):
         check_method(method)
 
 
 @forked
-def test_foreign_code_is_not_imported_into_this_process_and_asked_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_foreign_code_is_not_imported_into_this_process_and_asked_once(tmp_path, monkeypatch):
     change = "torch.set_default_dtype(torch.float64)"
     method = loss(tmp_path / "mine.py", top=change)
     first = hashed(method)
@@ -189,7 +183,7 @@ def test_foreign_code_is_not_imported_into_this_process_and_asked_once(
 
 
 @forked
-def test_a_copy_serves_after_the_files_are_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_serves_after_the_files_are_gone(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "_known", {})
     source, artifacts = tmp_path / "source", tmp_path / "artifacts"
     write(source / "kept_main.py", "from kept_helper import x\n")

@@ -2,14 +2,13 @@
 
 import json
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 import torch
 
 from protocols.trunks.embedding_model import EmbeddingModel, check_images_fit
+from protocols.trunks.trunk_entry import TrunkError
 from protocols.trunks.trunk_registry import identified_trunk, trunk_entry
-from protocols.trunks.weights import TrunkError
 from results.spec.trunk_spec import TrunkSpec
 
 pytestmark = pytest.mark.usefixtures("forked_processes")
@@ -19,12 +18,12 @@ MAP = HEAD + "def build():\n    return nn.Conv2d(3, 6, 3)\n"
 VECTOR = HEAD + "def build():\n    return nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(48, 5))\n"
 
 
-def trunk(folder: Path, source: str, weights: str = "pretrained", **settings: object) -> TrunkSpec:
+def trunk(folder, source, weights="pretrained", **settings):
     (folder / "my_trunk.py").write_text(source)
     return TrunkSpec.model_validate({"name": f"{folder}/my_trunk.py:build", "weights": weights, **settings})
 
 
-def images(number: int = 2, side: int = 16) -> torch.Tensor:
+def images(number=2, side=16):
     return torch.randint(0, 256, (number, 3, side, side), dtype=torch.uint8)
 
 

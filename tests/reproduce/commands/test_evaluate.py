@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from protocols.evaluation.test_data import TestData
+from protocols.evaluation.evaluate_run import TestData
 from reproduce.outputs.evaluate import scores
 from reproduce.outputs.find_runs import find_runs
 from results.answer.intervals import t_quantile

@@ -11,7 +11,7 @@ from protocols import fit as fitting
 from protocols.datasets.dataset import DataRequest
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.splits import SplitError, named_split
-from protocols.evaluation.test_data import test_data as data_for_testing
+from protocols.evaluation.evaluate_run import test_data as data_for_testing
 from reproduce.outputs.find_runs import best_search, find_experiment, find_runs
 from reproduce.outputs.fit_model import UNTESTED, checkpoint_epochs
 from results.spec.conditions import ImageSettings

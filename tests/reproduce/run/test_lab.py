@@ -14,11 +14,10 @@ from protocols.datasets.splits import SplitError
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.mlrc import mlrc
 from protocols.protocol_registry import PROTOCOLS
-from protocols.search.method_template import MethodTemplate
-from protocols.search.space import SearchParameter
+from protocols.search.space import MethodTemplate, SearchParameter
 from protocols.study import Budget, Study
 from protocols.training.build_method import MethodError, RefusedError
-from protocols.trunks.weights import TrunkError
+from protocols.trunks.trunk_entry import TrunkError
 from reproduce import interrupts
 from reproduce.errors import InputError, WorkFailedError
 from reproduce.run.lab import ATTEMPTS, MethodSearch, SharedLab

@@ -8,7 +8,7 @@ from contextlib import closing, nullcontext
 import pytest
 import torch
 
-from protocols.images.batch_source import has_room
+from protocols.images.samples import has_room
 from protocols.jobs import TrainJob
 from protocols.machine.processes import GPU_THREADS, EndedProcessError, threads_per_training
 from protocols.machine.torch_state import device_name

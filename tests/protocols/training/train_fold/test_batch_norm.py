@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from protocols.datasets.dataset import Dataset
-from protocols.training.train_fold import TrainedFold, train_fold
+from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import model_of
 from protocols.trunks.trunk_registry import TRUNKS
 from results.spec.trunk_spec import TrunkSpec
@@ -24,18 +23,16 @@ class BatchNormTrunk(nn.Sequential):
 
     features = 8
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(nn.Conv2d(1, self.features, 3, 2, 1), nn.BatchNorm2d(self.features), nn.ReLU())
 
 
 @pytest.fixture(autouse=True)
-def _trunk_with_batch_norm(monkeypatch: pytest.MonkeyPatch) -> None:
+def _trunk_with_batch_norm(monkeypatch):
     monkeypatch.setitem(TRUNKS, "small_conv", replace(TRUNKS["small_conv"], build=BatchNormTrunk))
 
 
-def trained(
-    dataset: Dataset, *, batch_norm: str, momentum: float | None = None, warmup_steps: int = 0
-) -> tuple[TrainedFold, dict[str, Tensor]]:
+def trained(dataset, *, batch_norm, momentum=None, warmup_steps=0):
     """A training of one epoch, with the weights that it started from."""
     trunk = TrunkSpec.model_validate(
         {"name": "small_conv", "weights": "random", "batch_norm": batch_norm, "batch_norm_momentum": momentum}
@@ -46,12 +43,12 @@ def trained(
     return train_fold(spec, data), model_of(spec).state_dict()
 
 
-def changed(fold: TrainedFold, start: dict[str, Tensor], keys: list[str]) -> list[bool]:
+def changed(fold, start, keys):
     assert fold.result.best_iteration == 4, "the weights must be those of the last step"
     return [not torch.equal(fold.weights[key], start[key]) for key in keys]
 
 
-def test_the_momentum_changes_the_running_statistics_and_no_gradient(dataset: Dataset) -> None:
+def test_the_momentum_changes_the_running_statistics_and_no_gradient(dataset):
     """In training, batches are normalised by their own statistics; the running ones count in evaluation only."""
     (own, _), (chosen, _) = (trained(dataset, batch_norm="training", momentum=m) for m in (None, 0.9))
     assert [point.loss for point in own.result.curve] == [point.loss for point in chosen.result.curve]
@@ -60,9 +57,7 @@ def test_the_momentum_changes_the_running_statistics_and_no_gradient(dataset: Da
 
 
 @pytest.mark.parametrize("batch_norm", ["training", "statistics_frozen", "frozen"])
-def test_a_warm_up_freezes_all_weights_of_the_trunk_but_not_trained_statistics(
-    dataset: Dataset, batch_norm: str
-) -> None:
+def test_a_warm_up_freezes_all_weights_of_the_trunk_but_not_trained_statistics(dataset, batch_norm):
     """As in Proxy-Anchor's code, whose first epoch updates the running averages on SOP and In-Shop."""
     fold, start = trained(dataset, batch_norm=batch_norm, warmup_steps=4)
     assert changed(fold, start, [*CONVOLUTION, *SCALE_AND_SHIFT]) == [False] * 4
@@ -71,7 +66,7 @@ def test_a_warm_up_freezes_all_weights_of_the_trunk_but_not_trained_statistics(
 
 
 @pytest.mark.parametrize("batch_norm", ["training", "statistics_frozen", "frozen"])
-def test_scale_and_shift_train_after_the_warm_up_unless_they_are_frozen(dataset: Dataset, batch_norm: str) -> None:
+def test_scale_and_shift_train_after_the_warm_up_unless_they_are_frozen(dataset, batch_norm):
     """As after Proxy-Anchor's warm-up; `frozen` stays frozen, as in CCP's code."""
     fold, start = trained(dataset, batch_norm=batch_norm, warmup_steps=2)
     assert changed(fold, start, SCALE_AND_SHIFT) == [batch_norm != "frozen"] * 2

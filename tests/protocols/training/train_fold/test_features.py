@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from protocols.datasets.splits import SplitError
-from protocols.evaluation.test_data import test_data as data_of_test
+from protocols.evaluation.evaluate_run import test_data as data_of_test
 from protocols.training.train_fold import train_fold
 from results.spec.conditions import OptimizerSettings
 from results.spec.training_spec import MethodSpec

@@ -1,13 +1,9 @@
 """`gradient_cache`: the loss sees the whole batch, the network computes it in chunks, and the gradients stay."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from protocols.datasets.dataset import Dataset
 from protocols.machine.torch_state import embed_in_chunks
 from protocols.training.train_fold import train_fold
 from results.spec.conditions import OptimizerSettings
@@ -33,31 +29,31 @@ WARMED_UP = PROXIES.model_copy(update={"warmup_steps": 3})
 
 
 @pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
+def dataset(tmp_path):
     return pattern_dataset(tmp_path, side=16)
 
 
 class Seen:
     """Gradients of all parameters at every step of `torch.optim.SGD`."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.steps: list[list[Tensor]] = []
+    def __init__(self, monkeypatch):
+        self.steps = []
         step = torch.optim.SGD.step
 
-        def watched(optimizer: torch.optim.SGD, closure: Any = None) -> Any:
+        def watched(optimizer, closure=None):
             parameters = [p for group in optimizer.param_groups for p in group["params"]]
             self.steps.append([p.grad.clone() for p in parameters if p.grad is not None])
             return step(optimizer, closure)
 
         monkeypatch.setattr(torch.optim.SGD, "step", watched)
 
-    def taken(self) -> list[list[Tensor]]:
+    def taken(self):
         taken, self.steps = self.steps, []
         return taken
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+def seen(monkeypatch):
     return Seen(monkeypatch)
 
 
@@ -74,9 +70,7 @@ CLIPPED = {"clip_norm": 0.01, "clip_value": 0.001}
         *((method, 3, {}) for method in (WARMED_UP, XBM, NIR, CCP)),
     ],
 )
-def test_gradients_are_those_of_one_pass(
-    dataset: Dataset, seen: Seen, method: MethodSpec, chunk: int, changes: dict[str, Any]
-) -> None:
+def test_gradients_are_those_of_one_pass(dataset, seen, method, chunk, changes):
     whole = train_fold(*toy_fold(dataset, method, settings(optimizer=SGD, **changes)))
     expected = seen.taken()
     again = train_fold(*toy_fold(dataset, method, settings(optimizer=SGD, gradient_cache=chunk, **changes)))
@@ -88,7 +82,7 @@ def test_gradients_are_those_of_one_pass(
     assert max(errors) < 1e-3
 
 
-def distance(ours: list[Tensor], theirs: list[Tensor]) -> float:
+def distance(ours, theirs):
     """How far two gradients of all parameters lie apart, as a part of their length."""
     assert [one.shape for one in ours] == [one.shape for one in theirs]
     flat, expected = (torch.cat([one.flatten().double() for one in each]) for each in (ours, theirs))
@@ -101,22 +95,22 @@ class Wide(nn.Module):
 
     features = 4
 
-    def __init__(self, p: float) -> None:
+    def __init__(self, p):
         super().__init__()
         self.layers = nn.Sequential(nn.Linear(48, 4096), nn.Dropout(p), nn.Tanh(), nn.Linear(4096, 4))
 
-    def forward(self, images: Tensor) -> Tensor:
-        embeddings: Tensor = self.layers(images.flatten(1))
+    def forward(self, images):
+        embeddings = self.layers(images.flatten(1))
         return embeddings
 
 
-def _gradients(model: nn.Module, embeddings: Tensor) -> list[Tensor]:
+def _gradients(model, embeddings):
     # A loss that ties all images of the batch together.
     loss = (embeddings @ embeddings.T).logsumexp(1).sum()
     return list(torch.autograd.grad(loss, list(model.parameters())))
 
 
-def test_the_second_pass_has_the_random_numbers_of_the_first() -> None:
+def test_the_second_pass_has_the_random_numbers_of_the_first():
     torch.manual_seed(0)
     model, images = Wide(0.5).double(), torch.rand(10, 3, 4, 4, dtype=torch.float64)
     torch.manual_seed(1)

@@ -1,53 +1,40 @@
 """The precision of a training: where it reaches, how far it may move a result, and what it must leave alone."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
-from protocols.datasets.dataset import Dataset
 from protocols.datasets.splits import mlrc_split
 from protocols.evaluation.evaluate_run import evaluate_run
-from protocols.evaluation.test_data import test_data as data_for_testing
+from protocols.evaluation.evaluate_run import test_data as data_for_testing
 from protocols.machine.torch_state import use_precision
-from protocols.training.train_fold import TrainedFold, train_fold
+from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel
-from results.spec.conditions import TrainingSettings
-from results.spec.training_spec import MethodSpec
 from tests.support.sample_records import evaluation_of
-from tests.support.toys import (
-    CONTRASTIVE,
-    IMAGES,
-    PROXIES,
-    UNTRAINED,
-    pattern_dataset,
-    settings,
-    toy_fold,
-)
+from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, UNTRAINED, pattern_dataset, settings, toy_fold
 
 # On maps of 1 x 1 the CPU's bfloat16 kernels leave gradients of a 3 x 3 kernel's outer weights unset.
 IMAGES_16 = IMAGES.model_copy(update={"crop": 16})
 
 
 @pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
+def dataset(tmp_path):
     return pattern_dataset(tmp_path, per_class=6, side=16)
 
 
-def _sixteen_steps(precision: str) -> TrainingSettings:
+def _sixteen_steps(precision):
     return settings(lr=1e-4, max_epochs=8, validate_every=8, precision=precision)
 
 
-def _trained(dataset: Dataset, method: MethodSpec, precision: str) -> TrainedFold:
+def _trained(dataset, method, precision):
     return train_fold(*toy_fold(dataset, method, _sixteen_steps(precision), images=IMAGES_16))
 
 
-def _flat(trained: TrainedFold) -> torch.Tensor:
+def _flat(trained):
     return torch.cat([value.flatten() for value in trained.weights.values()])
 
 
 @pytest.mark.parametrize("method", [CONTRASTIVE, PROXIES], ids=lambda method: method.name)
-def test_a_mixed_training_goes_where_the_exact_one_goes(dataset: Dataset, method: MethodSpec) -> None:
+def test_a_mixed_training_goes_where_the_exact_one_goes(dataset, method):
     exact, mixed = _trained(dataset, method, "float32"), _trained(dataset, method, "amp")
     start = _flat(train_fold(*toy_fold(dataset, method, settings(lr=0.0, max_epochs=1), images=IMAGES_16)))
     ways = [_flat(trained) - start for trained in (exact, mixed)]
@@ -57,17 +44,17 @@ def test_a_mixed_training_goes_where_the_exact_one_goes(dataset: Dataset, method
     assert mixed.result.curve[-1].loss == pytest.approx(exact.result.curve[-1].loss, rel=0.03)
 
 
-def _arithmetic(model: EmbeddingModel) -> tuple[str, bool, str, str]:
+def _arithmetic(model):
     backends = torch.backends
     kinds = backends.cuda.matmul.fp32_precision, backends.cudnn.conv.fp32_precision
     return model.precision, torch.is_autocast_enabled("cpu"), *kinds
 
 
-def test_the_precision_reaches_training_and_test_evaluation(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: set[tuple[str, bool, str, str]] = set()
+def test_the_precision_reaches_training_and_test_evaluation(dataset, monkeypatch):
+    seen = set()
     forward = EmbeddingModel.forward
 
-    def spy(model: EmbeddingModel, images: torch.Tensor) -> torch.Tensor:
+    def spy(model, images):
         model.trunk.register_forward_hook(lambda *_: seen.add(_arithmetic(model)))
         return forward(model, images)
 
@@ -87,7 +74,7 @@ def test_the_precision_reaches_training_and_test_evaluation(dataset: Dataset, mo
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("precision", ["float32", "ieee", "amp"])
-def test_a_gpu_goes_there_too(dataset: Dataset, precision: str) -> None:
+def test_a_gpu_goes_there_too(dataset, precision):
     exact = _trained(dataset, CONTRASTIVE, "float32").result
     spec, data = toy_fold(dataset, CONTRASTIVE, _sixteen_steps(precision), images=IMAGES_16)
     result = train_fold(spec, data, device="cuda").result

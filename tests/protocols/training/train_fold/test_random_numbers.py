@@ -1,16 +1,12 @@
 """A training draws batches and crops of its own, else intervals are too narrow, and reads only memory that it wrote."""
 
-from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain, pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
-from torch import Generator, Tensor
 
-from protocols.datasets.dataset import Dataset
-from protocols.images.batch_source import BatchSource
+from protocols.images.samples import BatchSource
 from protocols.machine.torch_state import isolated_random_numbers
 from protocols.training import train_fold as training
 from protocols.training.train_fold import train_fold
@@ -22,12 +18,12 @@ SEEDS = (1, 2, 3)
 
 
 @pytest.fixture
-def batches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, Tensor]]:
+def batches(monkeypatch):
     """The rows and crops of every batch that a training takes."""
-    taken: list[tuple[np.ndarray, Tensor]] = []
+    taken = []
     original = BatchSource.training_batch
 
-    def keep(self: BatchSource, rows: np.ndarray, generator: Generator) -> Tensor:
+    def keep(self, rows, generator):
         crops = original(self, rows, generator)
         taken.append((rows.copy(), crops.clone()))
         return crops
@@ -36,13 +32,11 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, Tensor]]:
     return taken
 
 
-def rows_of_all_batches(taken: list[tuple[np.ndarray, Tensor]]) -> list[int]:
+def rows_of_all_batches(taken):
     return list(chain.from_iterable(rows.tolist() for rows, _ in taken))
 
 
-def test_another_seed_cuts_other_crops_from_the_same_batches(
-    dataset: Dataset, batches: list[tuple[np.ndarray, Tensor]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_seed_cuts_other_crops_from_the_same_batches(dataset, batches, monkeypatch):
     original = training.batches
     monkeypatch.setattr(training, "batches", lambda labels, size, m, seed, **how: original(labels, size, m, 0, **how))
     rows, crops = [], []
@@ -60,7 +54,7 @@ def test_another_seed_cuts_other_crops_from_the_same_batches(
 @pytest.mark.parametrize(
     ("trunk", "side"), [("small_conv", 8), ("small_conv", 32), ("bn_inception", 32), ("efficientnet_lite0", 32)]
 )
-def test_filled_memory_changes_nothing(tmp_path: Path, trunk: str, side: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_filled_memory_changes_nothing(tmp_path, trunk, side, monkeypatch):
     """A kernel that leaves a part of its result unset would give NaN where the memory is filled."""
     dataset = pattern_dataset(tmp_path, side=side)
     short = settings(lr=1e-4, max_epochs=1, optimizer=OptimizerSettings(name="Adam", lr=1e-4, arguments={}))
@@ -68,7 +62,7 @@ def test_filled_memory_changes_nothing(tmp_path: Path, trunk: str, side: int, mo
     spec, data = toy_fold(dataset, CONTRASTIVE, short, images=images, trunk=TrunkSpec(name=trunk, weights="random"))
 
     @contextmanager
-    def filled(device: str, *, fill_memory: bool = False) -> Iterator[None]:
+    def filled(device, *, fill_memory=False):
         with isolated_random_numbers(device, fill_memory=True):
             yield
 

@@ -3,14 +3,8 @@
 The toy fold has 6 + 2 classes of 4 images on the training side of 16; a batch of 8 makes a pass every few iterations.
 """
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 import losses
-from losses import Clock, ProxyISALoss
+from losses import ProxyISALoss
 from protocols.training.train_fold import train_fold
 from results.spec.training_spec import Component, MethodSpec
 from tests.support.toys import pattern_dataset, settings, toy_fold
@@ -19,14 +13,12 @@ BATCH = 8
 EPOCHS, ITERATIONS = 4, 7
 
 
-def observed(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, cls: type, method: MethodSpec, look: Callable[[Any, Clock], Any]
-) -> tuple[list[tuple[int, Any]], int]:
+def observed(monkeypatch, folder, cls, method, look):
     """(passes, what `look` sees) at every step of a short training, and its number of training images."""
-    seen: list[tuple[int, Any]] = []
+    seen = []
 
-    class Observed(cls):  # type: ignore[misc]
-        def on_step_start(self, clock: Clock) -> None:
+    class Observed(cls):
+        def on_step_start(self, clock):
             super().on_step_start(clock)
             seen.append((clock.passes, look(self, clock)))
 
@@ -38,17 +30,15 @@ def observed(
     return seen, len(data.train)
 
 
-def method(name: str, **arguments: Any) -> MethodSpec:
+def method(name, **arguments):
     return MethodSpec(name="m", loss=Component(name=name, arguments=arguments), samples_per_class=1, loss_lr=0.01)
 
 
-def first(seen: list[tuple[int, Any]], wanted: Callable[[Any], bool]) -> int:
+def first(seen, wanted):
     return next(step for step, (_, what) in enumerate(seen) if wanted(what))
 
 
-def test_proxy_isas_memory_and_filter_start_after_two_and_three_passes(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_proxy_isas_memory_and_filter_start_after_two_and_three_passes(monkeypatch, tmp_path):
     seen, n_images = observed(
         monkeypatch,
         tmp_path,

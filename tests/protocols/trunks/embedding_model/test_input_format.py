@@ -1,11 +1,9 @@
 """The numbers that a trunk gets for an image, against the formulas of the authors' code."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from protocols.trunks.embedding_model import EmbeddingModel
 from protocols.trunks.trunk_registry import TRUNKS
@@ -18,12 +16,12 @@ MEAN, STD = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
 IMAGENET = {"channels": "RGB", "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 
 
-def bgr(values: Any) -> Any:
+def bgr(values):
     return values[..., ::-1]
 
 
 # By the trunk that is built and the format that is set (None: the trunk's own), what the trunk gets.
-FORMATS: dict[str, tuple[str, dict[str, Any] | None, Any]] = {
+FORMATS = {
     "BN-Inception": ("bn_inception", None, bgr(IMAGE) - np.array([104, 117, 128])),
     "EfficientNet": ("efficientnet_lite0", None, (X - MEAN) / STD),
     "grey": ("small_conv", None, (X.mean(2, keepdims=True) - 0.5) / 0.5),
@@ -42,7 +40,7 @@ FORMATS: dict[str, tuple[str, dict[str, Any] | None, Any]] = {
 }
 
 
-def what_the_trunk_gets(spec: TrunkSpec) -> Tensor:
+def what_the_trunk_gets(spec):
     model, seen = EmbeddingModel(spec, None), []
     model.trunk = nn.Identity()
     model.trunk.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
@@ -52,20 +50,20 @@ def what_the_trunk_gets(spec: TrunkSpec) -> Tensor:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_trunk_gets_the_numbers_of_the_formula(name: str) -> None:
+def test_the_trunk_gets_the_numbers_of_the_formula(name):
     trunk, chosen, expected = FORMATS[name]
     pixels = what_the_trunk_gets(TrunkSpec.model_validate({"name": trunk, "weights": "random", "input_format": chosen}))
     assert pixels.shape == (1, expected.shape[2], 5, 4)
     np.testing.assert_allclose(pixels[0].permute(1, 2, 0).double().numpy(), expected, rtol=1e-5, atol=2e-5)
 
 
-def test_googlenets_own_format_is_not_that_of_the_other_networks_of_torchvision() -> None:
+def test_googlenets_own_format_is_not_that_of_the_other_networks_of_torchvision():
     """The entry of the registry alone: building the network needs torchvision."""
     assert TRUNKS["googlenet"].input == InputFormat(channels="RGB", mean=(0.5,) * 3, std=(0.5,) * 3)
     assert TRUNKS["resnet50"].input == InputFormat(**IMAGENET)
 
 
-def test_the_format_of_the_trunk_itself_changes_nothing() -> None:
+def test_the_format_of_the_trunk_itself_changes_nothing():
     spec = TrunkSpec(name="bn_inception", weights="random")
     same = spec.model_copy(update={"input_format": TRUNKS["bn_inception"].input})
     assert torch.equal(what_the_trunk_gets(spec), what_the_trunk_gets(same))

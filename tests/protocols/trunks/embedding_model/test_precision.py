@@ -10,7 +10,7 @@ CPU = torch.device("cpu")
 TRUNKS = ["small_conv", "bn_inception", "efficientnet_lite0"]
 
 
-def _models(trunk: str) -> tuple[EmbeddingModel, EmbeddingModel]:
+def _models(trunk):
     """The same network in float32 and in mixed precision."""
     spec = TrunkSpec(name=trunk, weights="random")
     torch.manual_seed(0)
@@ -19,17 +19,17 @@ def _models(trunk: str) -> tuple[EmbeddingModel, EmbeddingModel]:
     return exact, mixed
 
 
-def _images(side: int = 96) -> torch.Tensor:
+def _images(side=96):
     return torch.randint(0, 256, (6, 3, side, side), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
 
 
-def _distance(one: torch.Tensor, other: torch.Tensor) -> float:
+def _distance(one, other):
     """Relative to the length of the second."""
     return float((one - other).norm() / other.norm())
 
 
 @pytest.mark.parametrize("trunk", TRUNKS)
-def test_mixed_embeddings_are_near_and_float32(trunk: str) -> None:
+def test_mixed_embeddings_are_near_and_float32(trunk):
     exact, mixed = _models(trunk)
     with torch.no_grad():
         expected, embeddings = exact.eval()(_images()), mixed.eval()(_images())
@@ -39,7 +39,7 @@ def test_mixed_embeddings_are_near_and_float32(trunk: str) -> None:
 
 
 @pytest.mark.parametrize("trunk", TRUNKS)
-def test_channels_last_gives_the_same_embeddings(trunk: str) -> None:
+def test_channels_last_gives_the_same_embeddings(trunk):
     plain, _ = _models(trunk)
     other, _ = _models(trunk)
     other.channels_last_on_cpu = True
@@ -56,7 +56,7 @@ def test_channels_last_gives_the_same_embeddings(trunk: str) -> None:
     assert all(p.is_contiguous(memory_format=torch.channels_last) for p in kernels)
 
 
-def test_the_trunk_decides_the_layout_on_a_cpu() -> None:
+def test_the_trunk_decides_the_layout_on_a_cpu():
     for trunk, expected in (("small_conv", torch.contiguous_format), ("efficientnet_lite0", torch.channels_last)):
         model, _ = _models(trunk)
         assert model.place(CPU) is model

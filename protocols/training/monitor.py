@@ -1,4 +1,4 @@
-"""The losses of a training's steps, and the check that all numbers stay finite, without a wait for the device.
+"""What is kept of a training under way: the losses of its steps, whether all numbers are finite, the best weights.
 
 On a GPU the host is several steps ahead. Reading a number there makes it wait until the GPU has caught up. So each step
 leaves two numbers on the device, and the host reads all of them at once, at the next validation.
@@ -7,9 +7,10 @@ leaves two numbers on the device, and the host reads all of them at once, at the
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class NotFiniteError(Exception):
@@ -62,21 +63,18 @@ class StepMonitor:
             self.require_finite()
             raise
 
-    def require_finite(self) -> None:
-        """Check all steps since the last `mean_loss`; the host waits for the device."""
-        self._read()
-
     def mean_loss(self) -> float | None:
         """Check all steps since the last call, and forget them; the host waits for the device.
 
         Returns:
             The mean loss of these steps; None if no step has a loss.
         """
-        losses = self._read()
+        losses = self.require_finite()
         self._sums, self._losses = [], []
         return sum(losses) / len(losses) if losses else None
 
-    def _read(self) -> list[float]:
+    def require_finite(self) -> list[float]:
+        """Check all steps since the last `mean_loss`, and return their losses; the host waits for the device."""
         if not self._sums:
             return []
         # One transfer for all steps. A step without a loss has a 0 there.
@@ -91,3 +89,43 @@ class StepMonitor:
     def _require(self, value: float, name: str, iteration: int) -> None:
         if not math.isfinite(value):
             raise NotFiniteError(name, iteration)
+
+
+@dataclass
+class BestCheckpoint:
+    """The weights after the best validation of a training.
+
+    Epoch 0, the network before training, counts for early stopping, but is never the checkpoint of a trained method
+    (specification, 11.22). So there are two best epochs.
+
+    Attributes:
+        best_epoch: Epoch of the best score, epoch 0 included; early stopping counts from here.
+        epoch: Epoch of the checkpoint.
+        weights: State dict of its model, on the CPU.
+    """
+
+    best_epoch: int = 0
+    best_score: float = -math.inf
+    epoch: int = 0
+    score: float = -math.inf
+    weights: dict[str, Tensor] = field(default_factory=dict)
+
+    def update(self, epoch: int, score: float, model: nn.Module, *, eligible: bool) -> None:
+        """Take a validation into account. Only a strictly higher score is an improvement."""
+        if score > self.best_score:
+            self.best_epoch, self.best_score = epoch, score
+        if eligible and score > self.score:
+            self.score = score
+            self.save(epoch, model)
+
+    def save(self, epoch: int, model: nn.Module) -> None:
+        """Make the present model the checkpoint."""
+        self.epoch = epoch
+        self.weights = weights_on_cpu(model)
+
+
+def weights_on_cpu(model: nn.Module) -> dict[str, Tensor]:
+    """Return a copy of the model's state dict on the CPU."""
+    # In the contiguous layout, so that checkpoints do not depend on the device.
+    layout = torch.contiguous_format
+    return {key: value.detach().cpu().clone(memory_format=layout) for key, value in model.state_dict().items()}

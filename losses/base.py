@@ -1,4 +1,7 @@
-"""Bases of losses, and checks of their inputs: a clear `ValueError` instead of a wrong number or an index error."""
+"""What losses share: their bases, sub-losses as PML's reducers take them, and checks of their inputs.
+
+A check gives a clear `ValueError` in place of a wrong number or an index error.
+"""
 
 from itertools import chain
 from typing import Any, get_args
@@ -8,6 +11,7 @@ from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.losses.base_metric_loss_function import BaseMetricLossFunction
 from pytorch_metric_learning.losses.mixins import WeightRegularizerMixin
 from pytorch_metric_learning.utils import common_functions as c_f
+from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor, nn
 
 from .plugin import TrainingPlugin
@@ -90,7 +94,8 @@ class ProxyLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLoss
     Args:
         num_classes: C.
         embedding_size: d.
-        **kwargs: PML's `distance` (a similarity; default cosine), `weight_init_func` of the proxies, ...
+        **kwargs: PML's `distance` (a similarity; default cosine), `weight_init_func` of the proxies (default normal
+            with variance 2/(C N) per entry, as in Proxy-Anchor's code), `weight_regularizer` of the proxies, ...
     """
 
     proxies_per_class = 1
@@ -106,11 +111,42 @@ class ProxyLoss(ByCosine, TrainingPlugin, WeightRegularizerMixin, BaseMetricLoss
         self.proxies = nn.Parameter(torch.empty(num_classes * self.proxies_per_class, embedding_size))
         self.weight_init_func(self.proxies)
 
+    def get_default_weight_init_func(self) -> c_f.TorchInitWrapper:
+        """Normal with variance 2/(C N)."""
+        return c_f.TorchInitWrapper(nn.init.kaiming_normal_, mode="fan_out")
+
+    def add_embedding_regularization_to_loss_dict(self, loss_dict: dict[str, Any], embeddings: Tensor) -> None:
+        """PML's hook after `compute_loss`: add the regularisers of proxies and embeddings (B, d), if there are any."""
+        self.add_weight_regularization_to_loss_dict(loss_dict, self.proxies)
+        super().add_embedding_regularization_to_loss_dict(loss_dict, embeddings)
+
     def get_logits(self, embeddings: Tensor) -> Tensor:
         """Cosines (B, C N) between embeddings (B, d) and the proxies, without any scale."""
         embeddings = at_least_float32(embeddings)
         similarity: Tensor = self.distance(embeddings, self.proxies.to(embeddings.dtype))
         return similarity
+
+
+def elements(losses: Tensor) -> dict[str, Any]:
+    """Losses (n,) for a reducer, with their positions."""
+    indices = torch.arange(len(losses), device=losses.device)
+    return {"losses": losses, "indices": indices, "reduction_type": "element"}
+
+
+def of_samples(losses: Tensor, labels: Tensor, indices_tuple: Any) -> dict[str, Any]:
+    """Losses (B,) of the samples of a batch, weighted by what a miner found."""
+    weights = lmu.convert_to_weights(indices_tuple, labels, dtype=losses.dtype)
+    return elements(losses * weights)
+
+
+def of_classes(losses: Tensor, divisor: Tensor | int) -> dict[str, Any]:
+    """Losses (C,) of classes, whose sum is to be divided by `divisor`."""
+    return {**elements(losses), "divisor": divisor}
+
+
+def already_reduced(**losses: Tensor | float) -> dict[str, dict[str, Any]]:
+    """Losses by name that are numbers already."""
+    return {name: {"losses": v, "indices": None, "reduction_type": "already_reduced"} for name, v in losses.items()}
 
 
 def checked_labels(
