@@ -10,8 +10,10 @@ from dataclasses import replace
 from reports.tables.differences import open_words, seen_words, wider_over_classes
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import Table
-from results.answer.values import Answer, Pair
-from results.wording import counted, first_of, joined, listed
+from results.answer.answer_question import other_models
+from results.answer.answers import Answer
+from results.answer.values import Pair
+from results.wording import counted, few, first_of, joined, percent
 
 NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
@@ -37,8 +39,8 @@ def headline(found: Answer) -> str:
         return " ".join(_claims(found))
     if all(pair.size == "within" for pair in found.pairs):
         methods = [found.titles[key] for key in found.order]
-        named = listed(methods) if len(methods) <= NAMED else f"All {len(methods)} methods"
-        return f"{named} are equal within {100 * found.question.margin:g} points{_given(found)}."
+        every = "All " if len(methods) > NAMED else ""
+        return f"{every}{few(methods)} are equal within {100 * found.question.margin:g} points{_given(found)}."
     return f"Cannot tell yet: {_means(found)}. {_would_show(found)}"
 
 
@@ -47,7 +49,7 @@ def joined_and_single(found: Answer) -> str:
 
     The second family is tested at the level of the first. The line is empty where a run has one model, or no verdict.
     """
-    if (other := found.other_models) is None:
+    if (other := other_models(found)) is None:
         return ""
     size = found.of_experiment.dimensions
     joined_size = size * max(len(run.fold_scores) for run in found.of_experiment.records)
@@ -80,7 +82,7 @@ def _short(pair: Pair, found: Answer, *, again: bool = False) -> str:
 
 
 def _size(pair: Pair) -> str:
-    return f" ({100 * abs(pair.difference):.1f}{'' if pair.half_width is None else f' ± {100 * pair.half_width:.1f}'})"
+    return f" ({percent(abs(pair.difference), pair.half_width)})"
 
 
 def comparison_lines(found: Answer) -> list[str]:
@@ -129,10 +131,10 @@ def _claims(found: Answer) -> Iterator[str]:
     given, title = _given(found), titles[subject]
     if lost:
         lead = _by(lost) or f",{_by([max(lost, key=lambda pair: -pair.difference)]).replace(' by', ' by up to')}"
-        yield f"{_named([titles[pair.b] for pair in lost])} {_verb('beat', lost)} {title}{lead}{given}."
+        yield f"{few([titles[pair.b] for pair in lost])} {_verb('beat', lost)} {title}{lead}{given}."
     if won:
         every = len(won) == len(found.question.compared) - 1 > 1
-        beaten = "every other method" if every else _named([titles[pair.b] for pair in won])
+        beaten = "every other method" if every else few([titles[pair.b] for pair in won])
         next_one = f", the next, {titles[won[0].b]}," if every else ""
         yield f"{title} beats {beaten}{next_one}{_by(won[:1] if every else won)}{'' if lost else given}."
     if not won and not lost:
@@ -142,25 +144,18 @@ def _claims(found: Answer) -> Iterator[str]:
         yield f"{'; '.join(shown)}{given}." if len(shown) <= NAMED else f"{of}; {title} has the highest mean."
     open_ones = [titles[pair.b] for pair in pairs if not pair.better]
     if open_ones and (won or lost):
-        named = _named(open_ones, "others")
+        named = few(open_ones, "others")
         seen = f" ({seen_words([pair for pair in pairs if not pair.better])})"
         yield f"Open: {named}{seen}." if lost else f"It cannot be told from {named}{seen}."
 
 
 def _by(pairs: Sequence[Pair]) -> str:
     """The difference of a single pair with its half width."""
-    if len(pairs) != 1:
-        return ""
-    half_width = "" if pairs[0].half_width is None else f" ± {100 * pairs[0].half_width:.1f}"
-    return f" by {100 * abs(pairs[0].difference):.1f}{half_width}"
+    return f" by {percent(abs(pairs[0].difference), pairs[0].half_width)}" if len(pairs) == 1 else ""
 
 
 def _verb(verb: str, subjects: Sequence[object]) -> str:
     return verb if len(subjects) > 1 else f"{verb}s"
-
-
-def _named(titles: Sequence[str], things: str = "methods") -> str:
-    return listed(titles) if len(titles) <= NAMED else f"{len(titles)} {things}"
 
 
 def _given(found: Answer) -> str:

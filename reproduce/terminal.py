@@ -14,7 +14,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from reports.tables.table import Cell, Table
-    from results.answer.values import Answer
+    from results.answer.answers import Answer
 
 _WIDTH_OF_FILES = 1000
 """Width of pipes and files, in which no number may be broken or cut."""

@@ -1,6 +1,6 @@
 """Numbers and lists in sentences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def plural(thing: str) -> str:
@@ -40,6 +40,27 @@ def listed(names: Sequence[str]) -> str:
 def first_of(names: Sequence[str], most: int) -> list[str]:
     """Return the first names and how many more there are, as in `a`, `b`, `3 more`."""
     return [*names[:most], f"{len(names) - most} more"] if len(names) > most else [*names]
+
+
+def span(values: Iterable[float], form: str = ".1f", scale: int = 100) -> str:
+    """Write the range of fractions of 1 in percent, as `12.3 to 28.1`, or one number where both ends look alike."""
+    known = list(values)
+    return " to ".join(dict.fromkeys(format(scale * end, form) for end in (min(known), max(known))))
+
+
+def percent(value: float, half_width: float | None = None, form: str = ".1f") -> str:
+    """Write a fraction of 1 in percent, or a difference in points, with its half width: `2.0 ± 0.9`."""
+    return f"{100 * value:{form}}" + ("" if half_width is None else f" ± {100 * half_width:{form.lstrip('+z')}}")
+
+
+def few(names: Sequence[str], things: str = "methods", most: int = 3) -> str:
+    """List a few names, or count more of them, as in `a, b and c` or `12 methods`."""
+    return listed(names) if len(names) <= most else f"{len(names)} {things}"
+
+
+def some(names: Sequence[str], most: int = 8) -> str:
+    """Join the first names and say how many more there are, as in `a, b and 3 more`."""
+    return joined(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def place_words(places: tuple[int, int]) -> str:

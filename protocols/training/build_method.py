@@ -20,8 +20,7 @@ from losses.plugin import Normalization, PluginWrapper, TrainingPlugin
 from protocols.images.packing import BrokenImageError
 from protocols.training.monitor import NotFiniteError
 from protocols.users_code.sources import SourceError, load_source, place_of, words_of
-from results.spec.source_names import SourceName
-from results.spec.training_spec import Component, FoldSpec, MethodSpec
+from results.spec.training_spec import Component, FoldSpec, MethodSpec, SourceName
 
 SMALL: dict[str, Any] = {
     "num_classes": 17,

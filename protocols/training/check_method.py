@@ -27,8 +27,7 @@ from protocols.training.build_method import (
 from protocols.training.first_step import loss_falls, try_first_step
 from protocols.users_code.sources import SourceError, examine
 from results.spec.conditions import TrainingSettings
-from results.spec.source_names import SourceName, sources_of
-from results.spec.training_spec import Component, MethodSpec, nested_components
+from results.spec.training_spec import Component, MethodSpec, SourceName, nested_components, sources_of
 
 _CLASSES, _DIMENSIONS = 16, 4
 

@@ -23,8 +23,7 @@ from protocols.training.build_method import RefusedError, build_method, refusals
 from protocols.training.optimizer import build_optimizer, has_usual_arguments, parameter_groups
 from protocols.users_code.sources import explained
 from results.spec.conditions import OptimizerSettings, TrainingSettings
-from results.spec.source_names import sources_of
-from results.spec.training_spec import MethodSpec
+from results.spec.training_spec import MethodSpec, sources_of
 from results.values import derive_seed
 
 LARGEST_BATCH = 256

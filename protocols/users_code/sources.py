@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from protocols.machine.processes import EndedProcessError, run_in_subprocess
-from results.spec.source_names import SourceName
+from results.spec.training_spec import SourceName
 
 _LONGEST_REASON = 2000
 """Characters that are kept of an error of users' code, which can print whole tensors."""

@@ -14,22 +14,18 @@ from reports.tables.table import PERCENT, POINTS, Cell, Column, NumberFormat, Ro
 from results.answer.across_datasets import (
     FEWEST_FOR_A_MEAN,
     BoardVerdict,
-    OverDatasets,
     PairOverDatasets,
     surviving,
 )
 from results.answer.intervals import Interval
 from results.findings.origin import origin_findings
-from results.wording import capitalized, counted, joined, listed, place_words
+from results.wording import capitalized, counted, few, joined, listed, place_words
 
 ORDER: tuple[BoardVerdict, ...] = ("consistent", "hint: same on both", "depends on the dataset", "cannot tell")
 """The verdicts, answers first."""
 
 _NAMED_CONDITIONS = ("protocol", "trunk.name", "trunk.weights", "trunk.frozen", "embedding_size")
 """Conditions that the caption names; the others are equal too."""
-
-_NAMED = 3
-"""Largest number of methods that the headline names."""
 
 
 def ranking_table(board: Board) -> Table:
@@ -67,19 +63,16 @@ def ranking_table(board: Board) -> Table:
 def headline(board: Board) -> str:
     """Name the leaders: the methods that can be the best on each dataset, and the best mean rank."""
     best, rank = [board.methods[key] for key in board.best], min(board.mean_ranks.values())
-    named = listed(best) if len(best) <= _NAMED else f"{len(best)} of {len(board.methods)} methods"
-    lead = f"{named} {'has' if len(best) == 1 else 'share'} the best mean rank ({rank:.1f})"
-    if len(best) == len(board.methods):
-        lead = f"The {len(best)} methods are tied: all have the mean rank {rank:.1f}"
+    every = len(board.methods)
+    lead = f"{few(best, f'of {every} methods')} {'has' if len(best) == 1 else 'share'} the best mean rank ({rank:.1f})"
+    if len(best) == every:
+        lead = f"The {every} methods are tied: all have the mean rank {rank:.1f}"
     parts = []
     for dataset in board.datasets:
         worse = {loser for _, loser in dataset.answer.claims}
         leaders = [title for key, title in board.methods.items() if key not in worse]
-        if len(leaders) == len(board.methods):
-            parts.append(f"on {dataset.title} any of the {len(leaders)} methods can be the best")
-        else:
-            named = listed(leaders) if len(leaders) <= _NAMED else f"{len(leaders)} of {len(board.methods)} methods"
-            parts.append(f"on {dataset.title} {named} can be the best")
+        whom = f"any of the {every} methods" if len(leaders) == every else few(leaders, f"of {every} methods")
+        parts.append(f"on {dataset.title} {whom} can be the best")
     return f"{lead}; {'; '.join(parts)}."
 
 
@@ -125,15 +118,12 @@ def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:
     cells = [
         Cell(one.difference, one.half_width, form=POINTS, kind="measured", note=one.untested or "") for one in pair.on
     ]
-    if len(board.datasets) >= FEWEST_FOR_A_MEAN:
-        cells += _mean_cells(pair.mean)
+    if pair.mean is not None:
+        widths = (pair.mean.half_width, pair.mean.prediction)
+        cells += [Cell(pair.mean.mean, width, form=POINTS, kind="measured") for width in widths]
+    elif len(board.datasets) >= FEWEST_FOR_A_MEAN:
+        cells += [Cell(), Cell()]
     return [*cells, Cell(pair.verdict)]
-
-
-def _mean_cells(mean: OverDatasets | None) -> list[Cell]:
-    if mean is None:
-        return [Cell(), Cell()]
-    return [Cell(mean.mean, width, form=POINTS, kind="measured") for width in (mean.half_width, mean.prediction)]
 
 
 def _counts(pairs: Sequence[tuple[PairOverDatasets, bool]]) -> str:
@@ -207,5 +197,5 @@ def _origins(board: Board) -> Iterator[str]:
         if (source := dataset.source) is None:
             continue
         found = list(dict.fromkeys(record.provenance.commit[:12] for record in source.measured.records))
-        commits = f"commit {listed(found)}" if len(found) < _NAMED else f"{len(found)} commits"
+        commits = f"commit {listed(found)}" if len(found) < 3 else f"{len(found)} commits"
         yield f"{dataset.title}: {source.name} from {source.place}, {commits}, {source.budget}."

@@ -4,7 +4,7 @@ Experiments under unlike conditions stand on separate boards.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -19,8 +19,8 @@ from results.answer.across_datasets import (
     rank_correlation,
     same_order,
 )
-from results.answer.answer_question import answer_frame
-from results.answer.values import Answer
+from results.answer.answer_question import answer
+from results.answer.answers import Answer
 from results.findings.experiment import answer_of
 from results.spec.data_choice import OWN_DATA
 from results.store.experiment_results import MeasuredExperiment
@@ -205,7 +205,7 @@ def board_of_answers(answers: Mapping[str, Answer]) -> Board | None:
     if len(compared) < 2 or len(common) < 2:
         return None
     datasets = tuple(
-        BoardDataset(title, None, answer_frame(one.frame, one.question.only(common))) for title, one in compared.items()
+        BoardDataset(title, None, answer(one.frame, one.question.only(common))) for title, one in compared.items()
     )
     titles = {key: title for one in compared.values() for key, title in one.titles.items()}
     left_out = {key: title for key, title in titles.items() if key not in common}
@@ -219,7 +219,7 @@ def boards_of(sources: Sequence[Source]) -> tuple[list[Board], list[str]]:
     """
     found: list[Board] = []
     lines: list[str] = []
-    for group in _grouped(sources, lambda one: tuple(one.conditions.values())):
+    for group in _grouped(sources, lambda one: tuple(one.conditions.items())):
         datasets = []
         for first, *others in _grouped(group, lambda one: one.data):
             datasets.append(first)
@@ -227,7 +227,7 @@ def boards_of(sources: Sequence[Source]) -> tuple[list[Board], list[str]]:
             lines += [f"{one.name} ({one.place}) is not drawn: {first.name} {same}; name one of them" for one in others]
         board = _board(datasets)
         if len(datasets) < 2:
-            lines += _alone(group[0], sources)
+            lines.append(_alone(group[0], sources))
         elif len(board.methods) < 2:
             names = ", ".join(one.title for one in datasets)
             lines.append(f"{names} have fewer than two trained methods in common; run the same methods on each")
@@ -243,13 +243,15 @@ def _grouped(sources: Sequence[Source], key: Callable[[Source], object]) -> list
     return list(groups.values())
 
 
-def _alone(source: Source, sources: Sequence[Source]) -> Iterator[str]:
+def _alone(source: Source, sources: Sequence[Source]) -> str:
     """Say why an experiment is on no board: in what it differs from the others."""
     others = [one for one in sources if one.data != source.data]
-    keys = [key for key in source.conditions if any(one.conditions[key] != source.conditions[key] for one in others)]
+    keys = [
+        key for key in source.conditions if any(one.conditions.get(key) != source.conditions[key] for one in others)
+    ]
     own = ", ".join(f"{key} {source.conditions[key]}" for key in keys)
     reason = f"no other dataset has the same {', '.join(keys)}" if keys else "there is no other dataset"
-    yield f"{source.name} on {source.title} stands alone{f' ({own})' if own else ''}: {reason}"
+    return f"{source.name} on {source.title} stands alone{f' ({own})' if own else ''}: {reason}"
 
 
 def _board(sources: Sequence[Source]) -> Board:
@@ -260,7 +262,7 @@ def _board(sources: Sequence[Source]) -> Board:
     shared = _common_beginning([one.name for one in sources])
     datasets = tuple(
         BoardDataset(
-            one.title.replace(shared, "", 1), one, answer_frame(one.measured.frame, one.answer.question.only(common))
+            one.title.replace(shared, "", 1), one, answer(one.measured.frame, one.answer.question.only(common))
         )
         for one in sources
     )

@@ -15,11 +15,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from reports.figures import curves, embedding_map, gallery, intervals, search, spectrum
-from reports.figures.curves import FoldCurve
+from reports.figures import embedding_figures, score_figures
+from reports.figures.score_figures import FoldCurve
 from reports.figures.style import PAGE_WIDTH, FigureError, UndrawableError, files_of
 from reports.page.material import Material
-from reports.page.sweeps import sweeps_of
+from reports.page.sweeps import dependence_plot, sweeps_of
 from results.atomic_files import file_name, write_atomically
 from results.records.artifacts import FigureData
 from results.records.records import RunRecord
@@ -105,8 +105,10 @@ def _intervals(material: Material) -> Iterator[Drawn]:
     found = material.answer
     rows = {material.titles[key]: (found.values[key].units, found.intervals[key]) for key in material.order}
     score = f"{material.score_name}, {material.scale}"
-    draw = partial(intervals.interval_plot, rows, score, unit)
-    return _drawn("intervals", f"{capitalized(material.score_name)} by method", draw, intervals.caption(unit))
+    draw = partial(score_figures.interval_plot, rows, score, unit)
+    return _drawn(
+        "intervals", f"{capitalized(material.score_name)} by method", draw, score_figures.caption_of_intervals(unit)
+    )
 
 
 def sweep_figures(materials: Sequence[Material]) -> Iterator[Drawn]:
@@ -118,16 +120,19 @@ def sweep_figures(materials: Sequence[Material]) -> Iterator[Drawn]:
             continue
         values = frame["values"].map(lambda values: " ".join(map(repr, values)))
         csv = frame.assign(values=values).to_csv(index=False, lineterminator="\n")
-        name, title = f"sweep_{file_name(sweep.parameter)}", f"{HEADLINE_METRICS[sweep.metric]} and {sweep.parameter}"
-        for drawn in _drawn(name, title, partial(sweep.draw, frame), sweep.note(frame)):
+        name, metric = f"sweep_{file_name(sweep.parameter)}", HEADLINE_METRICS[sweep.metric]
+        draw = partial(dependence_plot, frame, sweep.parameter, metric)
+        for drawn in _drawn(name, f"{metric} and {sweep.parameter}", draw, sweep.note(frame)):
             yield replace(drawn, files={**drawn.files, "csv": csv})
 
 
 def _validation_curves(material: Material) -> Iterator[Drawn]:
     title = "Validation scores during the trainings of each method's first run"
+    trainings = material.measured.trainings.items()
+    known = {name: {one.iteration: one.map_at_r for one in result.curve} for name, result in trainings}
     firsts = {key: records[:1] for key, records in material.records.items()}
-    draw = partial(curves.score_curves, _curves(material, firsts, partial(_validations, material)))
-    return _drawn("validation_curves", title, draw, curves.CAPTION)
+    draw = partial(score_figures.score_curves, _curves(material, firsts, known))
+    return _drawn("validation_curves", title, draw, score_figures.CAPTION_OF_VALIDATIONS)
 
 
 def _test_curves(material: Material) -> Iterator[Drawn]:
@@ -135,37 +140,27 @@ def _test_curves(material: Material) -> Iterator[Drawn]:
     name, unit = f"test {HEADLINE_METRICS[metric]}", "run" if material.folds == 1 else "fold"
     # A run with one training is one line; of runs with several folds only the first is drawn.
     shown = {key: records[: None if unit == "run" else 1] for key, records in material.records.items()}
-    lines = _curves(material, shown, partial(_test_scores, material, metric))
-    title, caption = f"{capitalized(name)} during the trainings", curves.CAPTION_OF_TEST_SCORES
-    draw = partial(curves.score_curves, lines, name, unit)
+    tests = material.measured.test_curves.items()
+    known = {name: {one.iteration: getattr(one.scores, metric) for one in curve.points} for name, curve in tests}
+    lines = _curves(material, shown, known)
+    title, caption = f"{capitalized(name)} during the trainings", score_figures.CAPTION_OF_TEST_SCORES
+    draw = partial(score_figures.score_curves, lines, name, unit)
     return _drawn("test_curves", title, draw, caption, "Test scores during the trainings")
 
 
 def _curves(
-    material: Material, shown: dict[str, list[RunRecord]], scores_of: Callable[[str], dict[int, float]]
+    material: Material, shown: dict[str, list[RunRecord]], known: Mapping[str, Mapping[int, float | None]]
 ) -> dict[str, list[FoldCurve]]:
     """The curves of trainings by the method's title. Those of one score, such as an untrained trunk's, are left out."""
     found: dict[str, list[FoldCurve]] = {}
     for key, records in shown.items():
         for name in (name for record in records for name in record.fold_fingerprints):
-            scores = scores_of(name) if name in material.measured.trainings else {}
+            points = known.get(name, {}).items() if name in material.measured.trainings else ()
+            scores = {at: score for at, score in points if score is not None and math.isfinite(score)}
             best = material.measured.trainings[name].best_iteration if scores else 0
             if len(scores) > 1 and best in scores:
                 found.setdefault(material.titles[key], []).append(FoldCurve(scores, best))
     return found
-
-
-def _validations(material: Material, fingerprint: str) -> dict[int, float]:
-    points = material.measured.trainings[fingerprint].curve
-    scores = {point.iteration: point.map_at_r for point in points if point.map_at_r is not None}
-    return {at: score for at, score in scores.items() if math.isfinite(score)}
-
-
-def _test_scores(material: Material, metric: str, fingerprint: str) -> dict[int, float]:
-    if fingerprint not in material.measured.test_curves:
-        return {}
-    points = material.measured.test_curves[fingerprint].points
-    return {point.iteration: float(getattr(point.scores, metric)) for point in points}
 
 
 def _search(material: Material, key: str) -> Iterator[Drawn]:
@@ -174,8 +169,8 @@ def _search(material: Material, key: str) -> Iterator[Drawn]:
     if not history.values:
         return
     name, fold = f"search_{file_name(key)}", "The search"
-    draw = partial(search.search_history, history)
-    yield from _drawn(f"{name}_history", f"{title}: trials", draw, search.caption(history), fold)
+    draw = partial(score_figures.search_history, history)
+    yield from _drawn(f"{name}_history", f"{title}: trials", draw, score_figures.caption_of_search(history), fold)
 
 
 def _embeddings(material: Material) -> Iterator[Drawn]:
@@ -183,22 +178,21 @@ def _embeddings(material: Material) -> Iterator[Drawn]:
     trained = [key for key in shown if material.records[key][0].specs[0].method.loss is not None]
     for key in (trained or list(shown))[:MAPS]:
         title, draw = f"{material.titles[key]}: images of test classes", partial(_test_map, shown[key])
-        caption, fold = embedding_map.CAPTION_OF_TEST_IMAGES, "Embeddings of test images (t-SNE)"
+        caption, fold = embedding_figures.CAPTION_OF_MAP, "Embeddings of test images (t-SNE)"
         yield from _drawn(f"tsne_test_{file_name(key)}", title, draw, caption, fold)
     spectra = {material.titles[key]: data.spectrum for key, data in list(shown.items())[:SPECTRA]}
-    draw = partial(spectrum.singular_value_spectrum, spectra, PAGE_WIDTH)
-    yield from _drawn("spectrum", "Singular values of the test embeddings", draw, spectrum.CAPTION)
+    draw = partial(embedding_figures.singular_value_spectrum, spectra, PAGE_WIDTH)
+    yield from _drawn("spectrum", "Singular values of the test embeddings", draw, embedding_figures.CAPTION_OF_SPECTRA)
     for key, data in list(shown.items())[:GALLERIES]:
-        title, draw = f"{material.titles[key]}: hardest classes", partial(_gallery, data)
-        yield from _drawn(f"gallery_{file_name(key)}", title, draw, gallery.CAPTION, "Nearest test images")
+        title = f"{material.titles[key]}: hardest classes"
+        draw = partial(embedding_figures.retrieval_gallery, data, QUERIES, NEIGHBOURS)
+        yield from _drawn(
+            f"gallery_{file_name(key)}", title, draw, embedding_figures.CAPTION_OF_GALLERY, "Nearest test images"
+        )
 
 
 def _test_map(data: FigureData) -> Figure:
-    classes, most = np.unique(data.test_labels), embedding_map.IMAGES_PER_CLASS
+    classes, most = np.unique(data.test_labels), embedding_figures.IMAGES_PER_CLASS
     rows = np.concatenate([np.flatnonzero(data.test_labels == label)[:most] for label in classes])
-    places = embedding_map.tsne_places(data.test_embeddings[rows])
-    return embedding_map.embedding_map(places, data.test_labels[rows], data.test_names.tolist())
-
-
-def _gallery(data: FigureData) -> Figure:
-    return gallery.retrieval_gallery(data, QUERIES, NEIGHBOURS)
+    places = embedding_figures.tsne_places(data.test_embeddings[rows])
+    return embedding_figures.embedding_map(places, data.test_labels[rows], data.test_names.tolist())

@@ -6,10 +6,9 @@ from functools import cached_property
 from importlib import metadata
 from typing import NamedTuple
 
-from reports.figures.intervals import IntervalUnit
-from reports.figures.search import SearchHistory
+from reports.figures.score_figures import IntervalUnit, SearchHistory
 from reports.tables.method_tables import PublishedSettings
-from results.answer.values import Answer
+from results.answer.answers import Answer
 from results.records.artifacts import FigureData
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
@@ -77,10 +76,8 @@ class Material:
     @cached_property
     def records(self) -> dict[str, list[RunRecord]]:
         """Runs by method, in the page's order. Methods without runs are left out."""
-        records = self.answer.measured.records if self.answer.measured else ()
-        ordered = sorted(records, key=lambda record: (record.search, record.run))
-        by_method = {key: [record for record in ordered if record.method == key] for key in self.order}
-        return {key: runs for key, runs in by_method.items() if runs}
+        runs = self.answer.measured.runs if self.answer.measured else {}
+        return {key: sorted(runs[key], key=lambda run: (run.search, run.run)) for key in self.order if key in runs}
 
     @property
     def folds(self) -> int:

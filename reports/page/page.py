@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,13 +12,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from reports.headline import headline, joined_and_single
 from reports.page.figures import Drawn, page_figures
 from reports.page.material import Material, version
-from reports.page.pairs import matrix, reading_of_marks
-from reports.page.ranking import ranking
+from reports.page.ranking import matrix, ranking, reading_of_marks
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join, published_layout
 from reports.tables.differences import asked_pairs, differences
-from reports.tables.formats import WRITERS, to_html
-from reports.tables.latex import escape_latex
+from reports.tables.formats import WRITERS, escape_latex, to_html
 from reports.tables.method_tables import costs, hyperparameters, peeking_table, recipes
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
@@ -81,14 +80,14 @@ def page_values(material: Material, figures: tuple[Drawn, ...] = ()) -> dict[str
         "pairs": _table_if_any(material, differences(material.answer), "differences"),
         "asked": capitalized(asked_pairs(material.answer)) if material.answer.compared else "",
         "published": [
-            PageTable(table := published_layout(_with_runs(one)), _downloads(table, one.published.name))
-            for one in compared
-            if any(row.was_run for row in one.rows)
+            PageTable(table := published_layout(one), _downloads(table, one.published.name))
+            for one in (replace(one, rows=tuple(row for row in one.rows if row.was_run)) for one in compared)
+            if one.rows
         ],
         "not_compared": [one for one in compared if not any(row.was_run for row in one.rows)],
         "scores": _table(material, table_of(material.answer), "table"),
         "recipes": _table_if_any(material, recipes(material.answer), "recipes") if measured else None,
-        "details": _details(material) if measured else [],
+        "details": list(filter(None, _details(material))) if measured else [],
         "figures": {
             fold: [figure for figure in figures if figure.fold == fold]
             for fold in dict.fromkeys(figure.fold for figure in figures)
@@ -115,7 +114,7 @@ def _downloads(table: Table, name: str) -> tuple[tuple[str, str], ...]:
 def _table(material: Material, table: Table, name: str) -> PageTable:
     """A table without the title of the experiment, and without the findings, which the page shows once."""
     said = {finding.sentences for finding in material.answer.findings}
-    title = capitalized(table.title.removeprefix(f"{material.answer.title}: "))
+    title = capitalized(table.title.removeprefix(f"{material.answer.question.title}: "))
     notes, remarks = (tuple(note for note in of if note not in said) for of in (table.notes, table.remarks))
     return PageTable(replace(table, title=title, notes=notes, remarks=remarks), _downloads(table, name))
 
@@ -124,13 +123,10 @@ def _table_if_any(material: Material, table: Table, name: str) -> PageTable | No
     return _table(material, table, name) if table.rows else None
 
 
-def _details(material: Material) -> list[PageTable]:
-    tables = (
-        ("hyperparameters", hyperparameters(material.answer, material.published)),
-        ("peeking", peeking_table(material.answer)),
-        ("costs", costs(material.answer)),
-    )
-    return [_table(material, table, name) for name, table in tables if table.rows]
+def _details(material: Material) -> Iterator[PageTable | None]:
+    yield _table_if_any(material, hyperparameters(material.answer, material.published), "hyperparameters")
+    yield _table_if_any(material, peeking_table(material.answer), "peeking")
+    yield _table_if_any(material, costs(material.answer), "costs")
 
 
 def _published(material: Material) -> list[ComparedTable]:
@@ -142,10 +138,6 @@ def _published(material: Material) -> list[ComparedTable]:
         if concerns(table, material.name, material.measured.summary)
     ]
     return [table for table in tables if table.notes]
-
-
-def _with_runs(compared: ComparedTable) -> ComparedTable:
-    return replace(compared, rows=tuple(row for row in compared.rows if row.was_run))
 
 
 def _environments(material: Material) -> tuple[list[Provenance], dict[str, int]]:

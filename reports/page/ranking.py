@@ -1,14 +1,71 @@
-"""The ranking: methods in the order of the answer, intervals drawn in the rows, and what the comparison shows."""
+"""The ranking and the matrix of a page: methods with their intervals, and what each pair shows, drawn as signs."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.page.material import Material
-from reports.page.pairs import PairMark, pair_mark
+from reports.tables.differences import open_words, size_words, wider_over_classes
+from results.answer.answers import Answer
 from results.answer.intervals import Interval
-from results.answer.values import MethodValues
-from results.wording import counted, place_words, plural
+from results.answer.values import MethodValues, Pair
+from results.wording import counted, percent, place_words, plural
+
+
+@dataclass(frozen=True)
+class PairMark:
+    """What a pair shows of its first method, drawn as a sign.
+
+    Attributes:
+        sign: ▲ if it is better, ▼ if it is worse, filled if by more than the margin, = within the margin, · if it
+            cannot be told, – without a test.
+        kind: `better`, `worse`, `equal`, or `open`, by which a style sheet colours it.
+        words: The methods, their difference with its interval, and the verdict, in a few lines.
+        short: The difference in points.
+    """
+
+    sign: str
+    kind: str
+    words: str
+    short: str
+
+
+def pair_mark(found: Answer, pair: Pair) -> PairMark:
+    """Say what a pair shows of its method a."""
+    margin, title = found.question.margin, found.titles[pair.a]
+    if pair.better:
+        kind = "better" if pair.better == pair.a else "worse"
+        verdict, sign = f"{title} is {kind}", ("▲▼" if pair.size == "beyond" else "△▽")[kind == "worse"]
+    elif pair.size == "within":
+        kind, sign, verdict = "equal", "=", "equal"
+    else:
+        kind, sign, verdict = "open", "–" if pair.untested else "·", open_words(found, pair)
+    if pair.size != "cannot tell":
+        verdict += f", {size_words(pair, margin)} points"
+    difference = f"{percent(pair.difference, pair.half_width, '+z.2f')} points{wider_over_classes(pair)}"
+    words = f"{title} − {found.titles[pair.b]}\n{difference}\n{verdict}"
+    return PairMark(sign, kind, words, percent(pair.difference, form="+z.2f"))
+
+
+def matrix(found: Answer) -> list[tuple[str, list[PairMark | None]]]:
+    """Return a row for each method: its title and a mark against each one, None for itself.
+
+    Without all pairs there are no rows.
+    """
+    if found.question.compare != "all" or not found.pairs:
+        return []
+    marks = {(pair.a, pair.b): pair_mark(found, pair) for one in found.pairs for pair in (one, one.turned())}
+    return [(found.titles[key], [marks.get((key, other)) for other in found.order]) for key in found.order]
+
+
+def reading_of_marks(found: Answer) -> str:
+    """Say what the signs mean."""
+    margin = f"{100 * found.question.margin:g} points"
+    untested = "; – not tested" if any(pair.untested for pair in found.pairs) else ""
+    return ("Interim. " if found.interim else "") + (
+        f"▲ the method of the row is better, ▼ worse; filled: by more than {margin}; = equal within {margin}; · cannot "
+        f"tell{untested}. Each sign has its difference with the 95 % interval: point at it or tap it."
+    )
 
 
 @dataclass(frozen=True)
@@ -79,8 +136,7 @@ def ranking(material: Material) -> Ranking | None:
     intervals = found.intervals
     if not intervals:
         return None
-    points = {key: found.values[key].units for key in intervals}
-    axis = _axis(list(intervals.values()), [value for own in points.values() for value in own])
+    axis = _axis(list(intervals.values()), [value for key in intervals for value in found.values[key].units])
     ranks, missing, asked = found.final_ranks, found.missing, found.reference
     rows = [
         RankedRow(
@@ -88,7 +144,7 @@ def ranking(material: Material) -> Ranking | None:
             mean=f"{100 * intervals[key].mean:.2f}",
             spread="" if (half := intervals[key].half_width) is None else f"± {100 * half:.2f}",
             count=missing[key].rpartition(" ")[0] if key in missing else _count(material, key),
-            drawn=_drawn(intervals[key], points[key], axis) if math.isfinite(intervals[key].mean) else None,
+            drawn=_drawn(intervals[key], found.values[key].units, axis) if math.isfinite(intervals[key].mean) else None,
             rank=place_words(ranks[key]) if key in ranks else "",
             mark=pair_mark(found, pair) if asked and (pair := found.pair(key, asked)) else None,
             asked=key == asked,
@@ -114,25 +170,30 @@ def _count(material: Material, key: str) -> str:
 
 def _axis(intervals: Sequence[Interval], values: Sequence[float]) -> tuple[float, float]:
     """The ends of the axis. It holds all values, and intervals up to one range of the values beyond them."""
-    intervals = [interval for interval in intervals if math.isfinite(interval.mean)]
+    ends = [_ends(interval) for interval in intervals if math.isfinite(interval.mean)]
     values = [value for value in (*values, *(interval.mean for interval in intervals)) if math.isfinite(value)]
     if not values:
         return (0.0, 1.0)
     low, high = min(values), max(values)
     room = (high - low) or 0.01
-    left = max(min(low, *(interval.mean - (interval.half_width or 0) for interval in intervals)), low - room)
-    right = min(max(high, *(interval.mean + (interval.half_width or 0) for interval in intervals)), high + room)
+    left = max(min(low, *(first for first, _ in ends)), low - room)
+    right = min(max(high, *(last for _, last in ends)), high + room)
     if low >= 0 and high <= 1:
         left, right = max(left, 0.0), min(right, 1.0)
     return (left, right) if right > left else (left - room, right + room)
+
+
+def _ends(interval: Interval) -> tuple[float, float]:
+    half = interval.half_width or 0.0
+    return interval.mean - half, interval.mean + half
 
 
 def _drawn(interval: Interval, values: Sequence[float], axis: tuple[float, float]) -> DrawnInterval:
     def place(value: float) -> float:
         return round(min(max(100 * (value - axis[0]) / (axis[1] - axis[0]), 0.0), 100.0), 2)
 
-    low, high = (interval.mean - (interval.half_width or 0), interval.mean + (interval.half_width or 0))
-    points = tuple(place(value) for value in values)
+    low, high = _ends(interval)
+    points = tuple(map(place, values))
     return DrawnInterval(place(interval.mean), place(low), place(high), points, low < axis[0], high > axis[1])
 
 

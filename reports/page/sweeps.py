@@ -1,4 +1,4 @@
-"""Scores against a number in which the rows of an experiment, or the panels of its file, differ.
+"""Scores against a number in which the rows of an experiment, or the panels of its file, differ, and their figure.
 
 A row of the frame is a point: panel (the dataset), line, x, mean, half_width (of the 95 % interval; empty for one
 value), n, unit (run or search), values (of the runs, or means of the searches) and published (empty if it is not
@@ -7,19 +7,104 @@ known). Scores are fractions of 1.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from reports.figures.dependence import dependence_plot, over
-from reports.figures.style import FigureError
+from reports.figures.style import GREY, WIDTH, FigureError, Look, legend_keys, new_figure, sign, styled
 from reports.page.material import Material
 from results.answer.answer_question import answer_on
 from results.published.tables import FigureValue, figure_values
 from results.spec.conditions import Conditions
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.values import Record, flat
+from results.wording import plural, span
+
+_COLUMNS, _FEW_VALUES = 3, 5
+_FEW_TICKS = 12
+
+
+@styled
+def dependence_plot(frame: pd.DataFrame, label: str, metric: str) -> Figure:
+    """Draw mean and 95 % interval of each number, with a panel for each of the frame and a line for each of its lines.
+
+    The numbers stand at equal distances, in their order. Lines are shifted a little sideways so that their intervals do
+    not cover each other. The small points are single searches or runs; they are drawn for at most five. Hollow markers
+    are published scores. Each panel has its own axes.
+
+    Args:
+        frame: A row for each point: panel, line, x, mean, half_width, n, unit, values, published.
+        label: Name of the number on its axis.
+    """
+    panels = list(frame.groupby("panel", sort=False))
+    if not panels or not all((own["n"] > 0).any() for _, own in panels):
+        raise FigureError("the figure of a score against a number needs at least one run in every panel")
+    columns = min(len(panels), _COLUMNS)
+    rows, most = ceil(len(panels) / columns), max(own["x"].nunique() for _, own in panels)
+    figure = new_figure(3.5 * rows, width=max(WIDTH if most > _FEW_TICKS else 4.8, 3.5 * columns))
+    grid = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    names = list(dict.fromkeys(frame["line"]))
+    for axes, (title, own) in zip(grid, panels, strict=False):
+        _draw_panel(axes, own, names)
+        axes.set_title(str(title), loc="left")
+        axes.set_xlabel(label)
+        axes.grid()
+    for empty in grid[len(panels) :]:
+        empty.set_axis_off()
+    grid[0].set_ylabel(f"{metric}, %")
+    single = (frame.loc[frame["n"] > 0, "n"] == 1).all()
+    note = f"one {frame['unit'].dropna().iloc[0]} per point" if single else f"mean and 95 % interval, {over(frame)}"
+    figure.supxlabel(note, fontsize=8.5)
+    _legend(figure, grid, published=bool(frame["published"].notna().any()))
+    return figure
+
+
+def over(frame: pd.DataFrame) -> str:
+    """Return what the intervals of some points are over, such as `n = 3 searches` or `n = 1 to 3 runs`."""
+    measured = frame[frame["n"] > 0]
+    counts, unit = measured["values"].map(len), measured["unit"].iloc[-1]
+    return f"n = {span(counts, 'd', 1)} {unit if counts.max() == 1 else plural(unit)}"
+
+
+def _draw_panel(axes: Axes, frame: pd.DataFrame, names: Sequence[str]) -> None:
+    numbers = sorted(set(frame["x"]))
+    lines = list(frame.groupby("line", sort=False))
+    for place, (name, own) in enumerate(lines):
+        shift = 0.06 * (place - (len(lines) - 1) / 2)
+        placed = own.assign(at=[numbers.index(number) + shift for number in own["x"]]).sort_values("x")
+        _draw_line(axes, str(name), placed, sign(names.index(str(name))))
+    labels = [f"{number:g}" for number in numbers]
+    axes.set_xticks(range(len(numbers)), labels, rotation=90 if sum(map(len, labels)) > 40 else 0)
+
+
+def _draw_line(axes: Axes, name: str, frame: pd.DataFrame, look: Look) -> None:
+    measured, printed = frame[frame["n"] > 0], frame[frame["published"].notna()]
+    halves = 100 * measured["half_width"].astype(float)
+    means = 100 * measured["mean"].astype(float)
+    axes.errorbar(measured["at"], means, yerr=halves, label=name, capsize=3, elinewidth=0.9, capthick=0.9, **look)
+    dots: Look = {"color": look["color"], "marker": ".", "markersize": 4.5, "alpha": 0.7, "linestyle": ""}
+    for at, values in zip(measured["at"], measured["values"], strict=True):
+        if 1 < len(values) <= _FEW_VALUES:
+            axes.plot([at] * len(values), 100 * np.asarray(values), **dots)
+    if len(printed):
+        hollow: Look = {**look, "linestyle": ":", "linewidth": 0.8, "markerfacecolor": "white", "alpha": 0.8}
+        axes.plot(printed["at"], 100 * printed["published"].astype(float), label="_published", **hollow)
+
+
+def _legend(figure: Figure, grid: Sequence[Axes], *, published: bool) -> None:
+    handles, names = legend_keys(*grid)
+    if published:
+        handles.append(Line2D([], [], color=GREY, linestyle=":", marker="o", markerfacecolor="white"))
+        names.append("published")
+    if len(names) > 1:
+        columns = max(1, min(4, len(names), int(figure.get_figwidth() * 13 / max(map(len, names)))))
+        figure.legend(handles, names, loc="outside upper right", ncols=columns, handlelength=2.8)
+
 
 _CHOICES = {
     "standard": "The epoch of every run is chosen on validation classes, not on the test classes.",
@@ -77,18 +162,11 @@ class ScoreSweep:
             place = (value.dataset, line, value.x)
             points.setdefault(place, {"panel": value.dataset, "line": line, "x": value.x, **_NO_RUNS})
             points[place]["published"] = value.score
-        panels, lines = (
-            [*dict.fromkeys(panel for panel, _, _ in points)],
-            [*dict.fromkeys(line for _, line, _ in points)],
-        )
+        panels, lines = (list(dict.fromkeys(place[of] for place in points)) for of in (0, 1))
         if self.line:
             lines.sort(key=lambda line: float(str(line).rpartition(" ")[2]))
         ordered = sorted(points, key=lambda place: (panels.index(place[0]), lines.index(place[1]), place[2]))
         return pd.DataFrame([points[place] for place in ordered])
-
-    def draw(self, frame: pd.DataFrame) -> Figure:
-        """Draw the points."""
-        return dependence_plot(frame, self.parameter, HEADLINE_METRICS[self.metric])
 
     def note(self, frame: pd.DataFrame) -> str:
         """Say what a point is, how many searches or runs it has, and how their epochs were chosen."""

@@ -11,7 +11,7 @@ ImageNet weights; dimensions of what was tested; one model, or four as separated
 import re
 from dataclasses import dataclass
 
-from results.answer.values import Answer
+from results.answer.answers import Answer
 from results.published.tables import PublishedCell, PublishedRow, PublishedTable
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import RunRecord
@@ -28,9 +28,6 @@ _TRUNKS = {
     **dict.fromkeys(("R50", "ResNet-50"), "resnet50"),
     "ResNet-101": "resnet101",
 }
-# The row below PA + NIR in each part of NIR's Table 2, whose name is lost, is the same method with average and maximum
-# pooling: every command of the authors' script is followed by one with double pooling.
-_LOST_NAME = "(method name lost in the text; row directly below PA + NIR"
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class StoredExperiment:
 
     def runs(self, method: str) -> list[RunRecord]:
         """The method's runs."""
-        return [record for record in self.measured.records if record.method == method]
+        return self.measured.runs.get(method, [])
 
 
 def concerns(table: PublishedTable, name: str, summary: ExperimentSummary) -> bool:
@@ -80,29 +77,26 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, st
     dimensions = experiment.conditions.embedding_size or 0
     for run in stored.runs(row.key or "")[:1]:
         models, dimensions = len(run.fold_fingerprints), run.dimensions
-    reasons = list(stored.deviations)
-    if row.key not in (*experiment.methods, *(variant.key for variant in experiment.variants)):
-        reasons.append("a method card of its own")
-    if stored.measured.code_of(row.key or ""):
-        reasons.append("a loss or miner of its own")
-    if experiment.dataset.subset:
-        reasons.append("a subset of the dataset")
-    if row.trunk and trunk.name != _TRUNKS[row.trunk]:
-        reasons.append(f"trunk {trunk.name}, published for {row.trunk}")
-    if trunk.frozen:
-        reasons.append("a frozen trunk")
-    if trunk.weights != "imagenet":
-        reasons.append(f"trunk started from {trunk.weights.partition(':')[0]} weights, not the published ones")
-    if table.name == "nir_table2" and trunk.pooling != _published_pooling(row):
-        reasons.append(f"{trunk.pooling} pooling")
-    if models != (asked := 1 if cell.column.kind == "single" else FOLDS):
-        reasons.append(f"{models} model(s) a run, published for {asked}")
     tested = dimensions * (models if cell.column.kind == "concatenated" else 1)
-    if cell.dimensions is not None and tested != cell.dimensions:
-        reasons.append(f"{tested} dimensions, published for {cell.dimensions}")
-    if (crop := experiment.conditions.images.crop) != (size := published_image_size(row, cell)):
-        reasons.append(f"images of {crop} pixels, published for {size}")
-    return reasons
+    asked, size = 1 if cell.column.kind == "single" else FOLDS, published_image_size(row, cell)
+    crop, weights = experiment.conditions.images.crop, trunk.weights.partition(":")[0]
+    # The row below PA + NIR in each part of NIR's Table 2, whose name is lost, is the same method with average and
+    # maximum pooling: every command of the authors' script is followed by one with double pooling.
+    pooling = "average_max" if row.label.startswith("(method name lost in the text") else "average"
+    keys = (*experiment.methods, *(variant.key for variant in experiment.variants))
+    reasons = {
+        "a method card of its own": row.key not in keys,
+        "a loss or miner of its own": bool(stored.measured.code_of(row.key or "")),
+        "a subset of the dataset": experiment.dataset.subset,
+        f"trunk {trunk.name}, published for {row.trunk}": bool(row.trunk) and trunk.name != _TRUNKS[row.trunk],
+        "a frozen trunk": trunk.frozen,
+        f"trunk started from {weights} weights, not the published ones": trunk.weights != "imagenet",
+        f"{trunk.pooling} pooling": table.name == "nir_table2" and trunk.pooling != pooling,
+        f"{models} model(s) a run, published for {asked}": models != asked,
+        f"{tested} dimensions, published for {cell.dimensions}": cell.dimensions not in (None, tested),
+        f"images of {crop} pixels, published for {size}": crop != size,
+    }
+    return [*stored.deviations, *(reason for reason, holds in reasons.items() if holds)]
 
 
 def objections_to_runs(
@@ -119,8 +113,3 @@ def published_image_size(row: PublishedRow, cell: PublishedCell) -> int:
     if said:
         return int(said[1])
     return 224 if cell.column.kind == "single" else ImageSettings().crop
-
-
-def _published_pooling(row: PublishedRow) -> str:
-    """Pooling of a row of NIR's Table 2."""
-    return "average_max" if row.label.startswith(_LOST_NAME) else "average"

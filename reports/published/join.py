@@ -88,8 +88,8 @@ class ComparedTable:
         return tuple(row.cells[column] for row in self.rows for column in self.published.columns)
 
 
-_CellRuns = tuple[StoredExperiment, Mapping[int, list[float]]]
-"""The experiment that fills a cell, with the values of its runs."""
+_CellRuns = tuple[StoredExperiment, list[list[float]]]
+"""The experiment that fills a cell, with the values of its runs by search."""
 
 
 def join(table: PublishedTable, stored: Sequence[StoredExperiment]) -> ComparedTable:
@@ -119,26 +119,14 @@ def _compared(row: PublishedRow, cell: PublishedCell, runs: _CellRuns | None) ->
         without = "cannot be determined" if cell.origin.not_determined else "method not in the suite"
     if runs is None:
         return ComparedCell(cell, None, None, without or published_verdict(None, cell.mean))
-    experiment, values = runs
-    searches = _complete_searches(experiment, values)
-    verdict = without or published_verdict(searches, cell.mean)
-    return ComparedCell(cell, _interval(experiment, row, cell, searches), experiment.name, verdict)
-
-
-def _complete_searches(one: StoredExperiment, values: Mapping[int, list[float]]) -> list[list[float]]:
-    """The values by search: of the complete ones if searches are repeated and any is complete."""
-    searches = list(values.values())
-    complete = [runs for runs in searches if len(runs) >= one.measured.summary.reproductions]
-    return complete if complete and one.answer.question.unit == "search" else searches
-
-
-def _interval(
-    one: StoredExperiment, row: PublishedRow, cell: PublishedCell, searches: Sequence[Sequence[float]]
-) -> Interval:
-    """Our mean with the interval of the experiment's own table, or its own if the table does not have the method."""
+    one, searches = runs
+    complete = [values for values in searches if len(values) >= one.measured.summary.reproductions]
+    searches = complete if complete and one.answer.question.unit == "search" else searches
     if row.key in one.answer.titles:
-        return answer_on(one.answer, cell.column.metric, _kind(cell.column)).intervals[row.key]
-    return student_t_interval([float(np.mean(runs)) for runs in searches] if len(searches) > 1 else searches[0])
+        ours = answer_on(one.answer, cell.column.metric, _kind(cell.column)).intervals[row.key]
+    else:  # The experiment's own table does not have the method.
+        ours = student_t_interval([float(np.mean(values)) for values in searches] if searches[1:] else searches[0])
+    return ComparedCell(cell, ours, one.name, without or published_verdict(searches, cell.mean))
 
 
 def _most_runs(
@@ -147,18 +135,13 @@ def _most_runs(
     """The runs that fill a cell; None for a row that the paper did not measure itself."""
     if cell.origin.kind != "measured":
         return None
-    fitting = [one for one in stored if objections_to_runs(table, row, cell, one) == []]
-    candidates = [(one, values) for one in fitting if (values := _values(one, cell.column, row.key or ""))]
-    return max(candidates, key=lambda known: sum(map(len, known[1].values())), default=None)
-
-
-def _values(one: StoredExperiment, column: PublishedColumn, key: str) -> Mapping[int, list[float]]:
-    """A method's values in a column by search.
-
-    Empty if any run was not evaluated with the metric, since a part of the runs is another number.
-    """
-    values = answer_on(one.answer, column.metric, _kind(column)).runs.get(key, {})
-    return values if sum(map(len, values.values())) == len(one.runs(key)) else {}
+    key, candidates = row.key or "", list[_CellRuns]()
+    for one in (one for one in stored if objections_to_runs(table, row, cell, one) == []):
+        values = answer_on(one.answer, cell.column.metric, _kind(cell.column)).runs.get(key, {})
+        # If a run was not evaluated with the metric, the others are another number.
+        if values and sum(map(len, values.values())) == len(one.runs(key)):
+            candidates.append((one, list(values.values())))
+    return max(candidates, key=lambda runs: sum(map(len, runs[1])), default=None)
 
 
 def _kind(column: PublishedColumn) -> str:

@@ -8,10 +8,12 @@ Two things stand apart: which method is better, and whether the difference is be
 from collections.abc import Mapping, Sequence
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
+from results.answer.answers import Answer
 from results.answer.compare import find_pair
 from results.answer.intervals import Interval
 from results.answer.pair_tests import power_words
-from results.answer.values import Answer, Pair
+from results.answer.values import Pair
+from results.wording import span
 
 _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
@@ -27,15 +29,17 @@ P_VALUE = NumberFormat(digits=3, smallest=0.001)
 
 def differences(found: Answer) -> Table:
     """Build the table that compares pairs of methods on the asked score."""
-    titles, title = found.titles, f"{found.title}: is the difference real?"
+    titles, title = found.titles, f"{found.question.title}: is the difference real?"
     if not found.pairs and not found.gains:
         return Table(title, "Fewer than two methods are compared.", (), (), Sheet(_HEADER, ()), first="Methods")
     shown = [one for one in found.findings if one.where in ("comparison", "origin") and one.level != "note"]
+    asked = [asked_pairs(found)] if found.pairs else []
+    asked += ["each method with its card's own setting"] if found.gains else []
     pairs = [(pair, find_pair(found.settings, pair.a, pair.b)) for pair in (*found.shown_pairs, *found.gains)]
     return Table(
         title=title,
         caption=f"{'Interim. ' if found.interim else ''}Differences of {found.question.score_name}, the primary score, "
-        f"in percentage points: {_asked(found)}, over {_UNITS[found.question.unit]}.",
+        f"in percentage points: {' and '.join(asked)}, over {_UNITS[found.question.unit]}.",
         columns=_columns(found),
         rows=tuple(Row(f"{titles[pair.a]} − {titles[pair.b]}", _cells(found, pair, own)) for pair, own in pairs),
         own_sheet=Sheet(_HEADER, tuple(_values(found, pair, own) for pair, own in pairs)),
@@ -65,12 +69,6 @@ def settings_words(pair: Pair, titles: Mapping[str, str]) -> str:
     return f"{titles[pair.better]}'s setting better" if pair.better else pair.untested or pair.direction
 
 
-def _asked(found: Answer) -> str:
-    """What is compared, with the gains."""
-    asked = [asked_pairs(found)] if found.pairs else []
-    return " and ".join([*asked, "each method with its card's own setting"] if found.gains else asked)
-
-
 def size_words(pair: Pair, margin: float) -> str:
     """Write the size of a difference against the margin: `beyond 0.5`, `within 0.5`, `cannot tell`, or nothing."""
     if pair.untested or pair.p_equal is None:
@@ -95,11 +93,8 @@ def wider_over_classes(pair: Pair) -> str:
 
 def seen_words(pairs: Sequence[Pair]) -> str:
     """Say which difference could have been seen where nothing was: the range over pairs."""
-    seen = [100 * pair.smallest for pair in pairs if pair.smallest is not None]
-    if not seen:
-        return "nothing was tested"
-    bounds = " to ".join(dict.fromkeys(f"{bound:.1f}" for bound in (min(seen), max(seen))))
-    return f"could have seen {bounds}"
+    seen = [pair.smallest for pair in pairs if pair.smallest is not None]
+    return f"could have seen {span(seen)}" if seen else "nothing was tested"
 
 
 def _reading(found: Answer) -> list[str]:
@@ -114,14 +109,13 @@ def _reading(found: Answer) -> list[str]:
             f"The probability of any wrong claim in these two columns is at most {100 * question.alpha:g} % "
             "(exceptions: docs, How methods are compared); p is adjusted for all these pairs.",
             "The 95 % intervals hold for one pair alone.",
-            *(
-                ["± over classes: half its 95 % interval if other test classes were drawn."]
-                if _has_classes(found)
-                else []
-            ),
-            "Could have seen: the smallest true difference that would be called better with a probability of "
-            f"{power_words(question.compare)}, by the deviations found for the two; another experiment finds others.",
         ]
+        if _has_classes(found):
+            sentences.append("± over classes: half its 95 % interval if other test classes were drawn.")
+        sentences.append(
+            "Could have seen: the smallest true difference that would be called better with a probability of "
+            f"{power_words(question.compare)}, by the deviations found for the two; another experiment finds others."
+        )
     if found.tested and question.unit == "run":
         sentences.append(
             "Break-even: these verdicts are about the given settings. One about the methods would be gone if their "
@@ -159,18 +153,12 @@ def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:
     titles = found.titles
     units_a, units_b = len(pair.of_a.units), len(pair.of_b.units)
     count = Cell(units_a, written="" if units_a == units_b else f"{units_a}, {units_b}")
-    cells = [
-        Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
-        *([Cell(pair.over_classes, form=DISTANCE)] if _has_classes(found) else []),
-        Cell(f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction),
-    ]
+    cells = [Cell(pair.difference, pair.half_width, form=POINTS, kind="measured")]
+    cells += [Cell(pair.over_classes, form=DISTANCE)] if _has_classes(found) else []
+    cells += [Cell(f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction)]
     if found.tested or found.gains:
-        cells += [
-            Cell(size_words(pair, found.question.margin)),
-            Cell(pair.p_better, form=P_VALUE),
-            count,
-            Cell(pair.smallest, form=DISTANCE),
-        ]
+        cells += [Cell(size_words(pair, found.question.margin)), Cell(pair.p_better, form=P_VALUE)]
+        cells += [count, Cell(pair.smallest, form=DISTANCE)]
         if found.question.unit == "run":
             cells.append(Cell(pair.break_even if pair.better else None, form=DISTANCE))
     else:

@@ -1,19 +1,12 @@
 """Tables with rows for each method: what its search found, what it cost, and what peeking would gain."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
-from reports.tables.table import (
-    PERCENT,
-    Cell,
-    Column,
-    NumberFormat,
-    Row,
-    Table,
-    measured_cell,
-)
+from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Table, measured_cell
+from results.answer.answers import Answer
 from results.answer.intervals import Interval, student_t_interval
 from results.answer.peeking import peeking
-from results.answer.values import Answer
 from results.findings.origin import origin_findings
 from results.findings.search import validation_scores
 from results.records.records import RunRecord
@@ -29,27 +22,21 @@ _STEPS = NumberFormat(digits=0, thousands=True)
 _SECONDS = NumberFormat(digits=1, thousands=True)
 
 
-def _by_method(measured: MeasuredExperiment) -> dict[str, list[RunRecord]]:
-    runs = {key: [run for run in measured.records if run.method == key] for key in measured.summary.methods}
-    return {key: own for key, own in runs.items() if own}
-
-
 def hyperparameters(found: Answer, published: PublishedSettings | None = None) -> Table:
     """Build the table of the settings found beside published ones: a row per hyperparameter of a method and search."""
     measured, titles = found.of_experiment, found.titles
     rows: list[Row] = []
-    for key, all_runs in _by_method(measured).items():
+    for key in (key for key in titles if key in measured.runs):
         theirs = (published or {}).get(key, {})
-        for search in sorted({run.search for run in all_runs}):
-            runs = [run for run in all_runs if run.search == search]
+        for search, of_search in groupby(sorted(measured.runs[key], key=_search), _search):
+            runs = list(of_search)
             title = f"{titles[key]}, search {search + 1}" if measured.repeats_searches else titles[key]
             means = validation_scores(measured, runs)
             score = student_t_interval(means) if means else None
-            for index, (name, setting) in enumerate(runs[0].hyperparameters.items()):
-                of_search = score if index == 0 else None  # The scores stand in the first row of a search alone.
-                scores = [measured_cell(of_search, PERCENT), Cell(of_search.n if of_search else None)]
-                cells = [_setting_cell(setting), _setting_cell(theirs.get(name)), *scores]
-                rows.append(Row(f"{title}: {name}", cells))
+            for name, setting in runs[0].hyperparameters.items():
+                scores = [measured_cell(score, PERCENT), Cell(score.n if score else None)]
+                rows.append(Row(f"{title}: {name}", [_setting_cell(setting), _setting_cell(theirs.get(name)), *scores]))
+                score = None  # It stands in the first row of a search alone.
     ours_is = "the setting of the best trial" if measured.summary.trials else "the given setting"
     return Table(
         title=f"{measured.summary.title}: hyperparameters found",
@@ -60,6 +47,10 @@ def hyperparameters(found: Answer, published: PublishedSettings | None = None) -
         first="Method: hyperparameter",
         notes=tuple(finding.sentences for finding in found.findings if finding.where == "search"),
     )
+
+
+def _search(run: RunRecord) -> int:
+    return run.search
 
 
 def _setting_cell(setting: object) -> Cell:
@@ -87,14 +78,15 @@ def recipes(found: Answer) -> Table:
 def costs(found: Answer) -> Table:
     """Build the table of costs: training steps up to the checkpoint, and time."""
     measured = found.of_experiment
-    titles, runs = measured.summary.methods, _by_method(measured)
     rows: list[Row] = []
-    for key, own in runs.items():
+    without: list[str] = []
+    for key, title in ((key, title) for key, title in measured.summary.methods.items() if key in measured.runs):
+        own = measured.runs[key]
         steps, seconds = _steps(own), student_t_interval([run.wall_time for run in own])
         devices = ", ".join(sorted({run.provenance.device for run in own}))
         models, times = len(own[0].fold_fingerprints), (measured_cell(steps, _STEPS), measured_cell(seconds, _SECONDS))
-        rows.append(Row(titles[key], (Cell(len(own)), Cell(models), *times, Cell(devices)), key))
-    without = [titles[key] for key, own in runs.items() if _steps(own) is None]
+        rows.append(Row(title, (Cell(len(own)), Cell(models), *times, Cell(devices)), key))
+        without += [title] if steps is None else []
     columns = [Column(name) for name in ("n", "models", "steps a model", "seconds a run")]
     return Table(
         title=f"{measured.summary.title}: cost of the methods",

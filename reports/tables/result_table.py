@@ -4,29 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from reports.tables.differences import asked_pairs
-from reports.tables.table import (
-    PERCENT,
-    Cell,
-    Column,
-    NumberFormat,
-    Row,
-    Sheet,
-    Table,
-    Value,
-    measured_cell,
-)
+from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell
 from results.answer.answer_question import answer_on
+from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.question import Question
-from results.answer.values import Answer
-from results.findings.readings import readings_of, span
+from results.findings.experiment import readings_of
 from results.records.experiment_summary import LeftOut
 from results.records.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.spec.source_names import SourceName
+from results.spec.training_spec import SourceName
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, joined, place_words
+from results.wording import counted, joined, place_words, span
 
 ResultColumn = tuple[EmbeddingKind, str]
 """Kind of embeddings, and metric."""
@@ -37,17 +27,8 @@ RESULT_COLUMNS: tuple[ResultColumn, ...] = tuple(
 """The columns of results in the order of the table. The number of runs is in a column before them."""
 
 _HEADER = (
-    "method",
-    "variant",
-    "metric",
-    "dimensions",
-    "mean",
-    "ci95_half_width",
-    "n",
-    "unit",
-    "runs",
-    "rank_low",
-    "rank_high",
+    *("method", "variant", "metric", "dimensions", "mean", "ci95_half_width", "n", "unit", "runs"),
+    *("rank_low", "rank_high"),
 )
 _TITLES = {
     **HEADLINE_METRICS,
@@ -86,8 +67,8 @@ def table_of(found: Answer) -> Table:
     after the last epoch or of further metrics, the last columns show them. The sheet has one row per cell, with
     fractions of 1.
     """
-    records, titles, findings = found.measured.records if found.measured else (), found.titles, found.findings
-    further = _further_titles(records)
+    measured, titles, findings = found.measured, found.titles, found.findings
+    further = _further_titles(measured.records if measured else ())
     scores = list(_scores(found, further))
     ranks = found.final_ranks
     last_epoch = any(one.variant == "last_epoch" for one in scores)
@@ -95,7 +76,7 @@ def table_of(found: Answer) -> Table:
     left_out: dict[LeftOut, list[str]] = {}
     values: list[tuple[Value, ...]] = []
     for key, planned in found.question.methods.items():
-        own = [record for record in records if record.method == key]
+        own = measured.runs.get(key, []) if measured else []
         if not own and key not in found.intervals:
             continue
         usual = not own or own[0].dimensions == found.of_experiment.dimensions
@@ -110,7 +91,7 @@ def table_of(found: Answer) -> Table:
         values += _values(found, key, own, scores, ranks.get(key, (None, None)))
     count = "searches × runs" if found.question.unit == "search" else "n"
     return Table(
-        title=found.title,
+        title=found.question.title,
         caption=_caption(found),
         columns=(Column(count), *(one.column for one in scores)),
         rows=tuple(rows),

@@ -65,11 +65,6 @@ class Cell:
     written: str = ""
 
     @property
-    def empty(self) -> bool:
-        """Whether there is no value to show."""
-        return self.value in (None, "") and not self.written
-
-    @property
     def sort_key(self) -> Value:
         """The key for sorting: the value; None for an empty cell."""
         return self.value or None if isinstance(self.value, str) else self.value

@@ -13,7 +13,7 @@ from reproduce.commands.options import Format
 from reproduce.terminal import output_console, print_table, say
 
 if TYPE_CHECKING:
-    from results.answer.values import Answer
+    from results.answer.answers import Answer
 
 ScoresFile = Annotated[
     str,
@@ -94,7 +94,7 @@ def _show(title: str, found: Answer) -> None:
     from reports.tables.differences import differences
     from reports.tables.result_table import table_of
     from reports.tables.table import with_notes
-    from results.answer.table_caveats import unit_sentence
+    from results.answer.caveats import unit_sentence
 
     console, unit = output_console(), unit_sentence(found)
     for line in filter(None, (f"\n{title}" if title else "", unit, headline(found))):

@@ -163,8 +163,7 @@ def claims(
     contradicted under the claim's conditions; under others seen here too, not seen here or the other way here; else
     cannot tell, not compared or not run.
     """
-    from reports.published.claim_answers import answer_claims
-    from reports.published.claims_table import claims_table
+    from reports.published.claims import answer_claims, claims_table
     from reproduce.outputs.tables import kept_experiments, stored_experiments
 
     read = _read_claims(file)

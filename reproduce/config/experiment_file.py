@@ -26,7 +26,7 @@ from reproduce.errors import InputError
 from results.records.experiment_summary import ExperimentSummary
 from results.spec.conditions import trained_trunk_defaults
 from results.spec.experiment_spec import CARD_FILES, FREE_SETTINGS, Experiment, is_among
-from results.spec.source_names import relative_name
+from results.spec.training_spec import relative_name
 from results.spec.trunk_spec import WEIGHT_FILES
 from results.values import Record
 

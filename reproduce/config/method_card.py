@@ -15,8 +15,7 @@ from reproduce.config.strict_yaml import METHODS, named_file, names_in, read_map
 from reproduce.errors import InputError
 from results.spec.experiment_spec import Metric, Title
 from results.spec.search_settings import Bounds, Scale, check_bounds
-from results.spec.source_names import relative_name
-from results.spec.training_spec import Component, WeightedComponent
+from results.spec.training_spec import Component, WeightedComponent, relative_name
 from results.spec.trunk_spec import EmbedderSpec
 from results.values import Record
 

@@ -21,15 +21,14 @@ from reproduce.errors import InputError, as_input_errors
 from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import SEEN, write_json, write_portable
 from reproduce.run.open_data import OpenedData
-from results.answer.answer_question import answer_frame, answer_on
+from results.answer.answer_question import answer, answer_on
+from results.answer.answers import Answer
 from results.answer.question import question_of
-from results.answer.values import Answer
 from results.records.artifacts import contents_path, read_contents, weights_path
 from results.records.frame import EmbeddingKind
 from results.records.records import FoldResult
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.spec.source_names import sources_of_training
-from results.spec.training_spec import FoldSpec
+from results.spec.training_spec import FoldSpec, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
 from results.wording import counted
@@ -82,7 +81,7 @@ def expected_score(store: Store, run: StoredRun, kind: EmbeddingKind) -> str:
     question = question_of(measured)
     compare = method if method in question.compared else "all"
     asked = replace(question.on(question.score, kind), compare=compare, alpha=question.alpha)
-    return " ".join(_said(answer_frame(measured.frame, asked), method, kind))
+    return " ".join(_said(answer(measured.frame, asked), method, kind))
 
 
 def _said(found: Answer, method: str, kind: EmbeddingKind) -> Iterator[str]:

@@ -19,13 +19,13 @@ from reproduce.config.strict_yaml import yaml_of
 from reproduce.errors import writing_to
 from reproduce.outputs.tables import published_settings
 from reproduce.storage import latest_name, link_latest, own_name
-from results.answer.values import Answer
+from results.answer.answers import Answer
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
 from results.records.artifacts import FigureData, figure_data_path
 from results.spec.data_choice import EMBEDDED
 from results.spec.experiment_spec import CARD_FILES, Experiment
-from results.spec.source_names import SourceName, sources_of_training
+from results.spec.training_spec import SourceName, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 from results.store.searches import StoredStudy
 from results.store.store import Start, Store
@@ -33,7 +33,7 @@ from results.values import fingerprint_of
 from results.wording import first_line
 
 if TYPE_CHECKING:
-    from reports.figures.search import SearchHistory
+    from reports.figures.score_figures import SearchHistory
     from reports.page.figures import Drawn
     from reports.page.material import Command, Material
 
@@ -178,7 +178,7 @@ def histories(
     studies: Mapping[tuple[str, int], StoredStudy], methods: Mapping[str, str], budget: int
 ) -> dict[str, SearchHistory]:
     """Return the first search of each method that has finished trials, with the importances over all its searches."""
-    from reports.figures.search import SearchHistory
+    from reports.figures.score_figures import SearchHistory
     from reproduce.outputs.export_studies import importances  # Imports Optuna.
 
     return {

@@ -15,9 +15,8 @@ from reproduce.errors import InputError
 from reproduce.storage import StoragePaths, open_store, storage_paths
 from results.atomic_files import BAD_ZIP, atomic_file, is_sound, write_atomically
 from results.records.artifacts import figure_data_path, last_epoch_path, weights_path
-from results.store.check import CheckedRecords, StoreFault, check_records
+from results.store.check import CheckedRecords, StoreFault, add_rows, check_records, conflicts
 from results.store.database import Database
-from results.store.exchange import add_rows, conflicts
 from results.wording import counted
 
 STORE, ARTIFACTS = "store.sqlite", "artifacts"

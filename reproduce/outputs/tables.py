@@ -20,7 +20,7 @@ from reproduce.config.experiment_file import deviations
 from reproduce.config.method_card import suite_cards
 from reproduce.errors import InputError, writing_to
 from reproduce.outputs.find_runs import find_experiments
-from results.answer.values import Answer
+from results.answer.answers import Answer
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
 from results.published.tables import PublishedTable

@@ -23,8 +23,7 @@ from results.atomic_files import BAD_ZIP
 from results.records.artifacts import weights_path
 from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES, Provenance
 from results.records.records import FoldResult
-from results.spec.source_names import sources_of_training
-from results.spec.training_spec import TRAINING_VERSION, FoldSpec
+from results.spec.training_spec import TRAINING_VERSION, FoldSpec, sources_of_training
 from results.store.store import Start, Store
 from results.wording import first_line
 

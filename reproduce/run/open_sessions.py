@@ -28,10 +28,9 @@ from reproduce.run.progress import Bars
 from reproduce.run.session import Session, open_session
 from reproduce.storage import StoragePaths, existing_store
 from reproduce.terminal import say
-from results.findings.handicaps import handicaps
+from results.findings.experiment import handicaps
 from results.spec.experiment_spec import Experiment
-from results.spec.source_names import sources_of
-from results.spec.training_spec import FoldSpec
+from results.spec.training_spec import FoldSpec, sources_of
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.versions import versions
 from results.wording import counted

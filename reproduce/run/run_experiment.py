@@ -24,8 +24,8 @@ from reproduce.run.session import Session, data_of
 from reproduce.run.tasks import Executor
 from reproduce.storage import link_latest, only_run_of, own_name
 from reproduce.terminal import show_interim
+from results.answer.answers import Answer
 from results.answer.question import planned_question
-from results.answer.values import Answer
 from results.atomic_files import try_out, write_atomically
 from results.findings.experiment import answer_of, data_findings
 from results.records.artifacts import contents_path

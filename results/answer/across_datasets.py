@@ -7,7 +7,7 @@ estimate of the heterogeneity. With two datasets t is 12.7, so there is no mean,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass
 from itertools import combinations
 from typing import Any, Literal
 
@@ -122,16 +122,13 @@ def pair_over_datasets(on: Sequence[Pair]) -> PairOverDatasets:
     mean = None
     if len(errors) == len(on) >= FEWEST_FOR_A_MEAN:
         found = over_datasets(np.array([pair.difference for pair in on]), np.array(errors))
-        mean = OverDatasets(*(float(getattr(found, field.name)) for field in fields(found)))
+        mean = OverDatasets(*map(float, astuple(found)))
     return PairOverDatasets(on[0].a, on[0].b, tuple(on), mean)
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Compute Spearman's rank correlation; equal values have their mean rank."""
-    ranks = [mean_ranks(first), mean_ranks(second)]
-    if any(np.ptp(of_one) == 0 for of_one in ranks):
-        return float("nan")
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+    """Compute Spearman's rank correlation; equal values have their mean rank. NaN where all of one are equal."""
+    return float(pd.DataFrame([first, second]).T.corr("spearman").to_numpy()[0, 1])
 
 
 def mean_ranks(values: Sequence[float]) -> Numbers:

@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from results.answer.compare import compare, compare_at_looks
-from results.answer.gains import gains_over
+from results.answer.answers import Answer
+from results.answer.caveats import findings_of_scores
+from results.answer.compare import compare, compare_at_looks, gains_over
 from results.answer.question import Planned, Question, Unit
-from results.answer.table_caveats import findings_of_scores
 from results.answer.typical import intervals_of, method_values
-from results.answer.values import Answer, Runs
+from results.answer.values import Runs
+from results.records.frame import EMBEDDING_KINDS
 from results.records.read_scores import Reading, read_scores
+from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.wording import some
 
 
 def answer(frame: pd.DataFrame, question: Question) -> Answer:
@@ -22,28 +25,20 @@ def answer(frame: pd.DataFrame, question: Question) -> Answer:
     Without methods the question is about all that the frame has, each with all that it has: methods are compared by
     their searches where one has several, else by the runs of its only search, else, without searches, by their runs.
     Several datasets are several questions; `audit` answers all of a table.
+
+    The probability that the family makes any wrong claim, "better", "beyond" or "within", is at most the question's
+    `alpha`; `make calibrate` measures it, and docs/comparisons.md lists where it does not hold. Only complete methods
+    are tested. Methods that are not complete count in the correction.
     """
     if not {"metric", "embeddings", "search", "value"} <= {*frame.columns}:
         read = read_scores(frame, Reading(score=question.score))
         frame, question = read.frame, replace(question, score=read.metric, embeddings=read.embeddings)
         if len(several := frame["dataset"].unique()) > 1:
             raise ValueError(f"there are {len(several)} datasets; ask about the rows of one of them")
-    return answer_frame(frame, question)
-
-
-def answer_frame(frame: pd.DataFrame, question: Question) -> Answer:
-    """Answer a question about the scores of a frame.
-
-    The probability that the family makes any wrong claim, "better", "beyond" or "within", is at most the question's
-    `alpha`; `make calibrate` measures it, and docs/comparisons.md lists where it does not hold. Only complete methods
-    are tested. Methods that are not complete count in the correction.
-    """
     runs = _runs(frame, question)
     question = question if question.methods else _of_found(question, runs)
     if question.compare not in ("all", "best", *question.compared):
-        more = f" and {len(question.compared) - 8} more" if len(question.compared) > 8 else ""
-        names = f"{', '.join(question.compared[:8])}{more}"
-        raise ValueError(f"compare {question.compare!r}: use all, best, or one of {names}")
+        raise ValueError(f"compare {question.compare!r}: use all, best, or one of {some(question.compared)}")
     if question.assumed and question.assumed.given and question.unit != "single search":
         raise ValueError("a deviation is assumed only where no method was searched twice; leave it out")
     values = method_values(question, runs)
@@ -64,14 +59,28 @@ def answer_frame(frame: pd.DataFrame, question: Question) -> Answer:
     )
 
 
-def answer_on(found: Answer, metric: str, embeddings: str) -> Answer:
-    """Answer the same question about another score of the frame, once."""
-    question = found.question.on(metric, embeddings)
+def answer_on(found: Answer, metric: str, embeddings: str, alpha: float | None = None) -> Answer:
+    """Answer the same question about another score of the frame, once; `alpha` as in `Question.on`."""
+    question = found.question.on(metric, embeddings, alpha)
     if question is found.question:
         return found
-    if (metric, embeddings) not in found.others:
-        found.others[metric, embeddings] = replace(answer_frame(found.frame, question), measured=found.measured)
-    return found.others[metric, embeddings]
+    key = metric, embeddings, question.alpha
+    if key not in found.others:
+        found.others[key] = replace(answer(found.frame, question), measured=found.measured)
+    return found.others[key]
+
+
+def other_models(found: Answer) -> Answer | None:
+    """Answer the same at the same level about single models where joined ones are asked for, or the other way round.
+
+    None where a run has one model, or where there is no verdict.
+    """
+    question, records = found.question, found.measured.records if found.measured else ()
+    models = max((len(run.fold_scores) for run in records), default=1)
+    if models == 1 or found.interim or not found.tested or question.score not in HEADLINE_METRICS:
+        return None
+    (kind,) = set(EMBEDDING_KINDS) - {question.embeddings}
+    return answer_on(found, question.score, kind, question.alpha)
 
 
 def _runs(frame: pd.DataFrame, question: Question) -> Runs:

@@ -1,18 +1,27 @@
-"""Findings that follow from the scores alone: what is missing, what could have been seen, what failed."""
+"""Findings that follow from the scores alone: what is missing, what could have been seen, what failed.
 
-from collections.abc import Iterator
+About a table of scores that nobody planned more is said: what it takes to tell, and what in it does not hold.
+"""
 
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from results.answer.answers import Answer
 from results.answer.compare import fragile_claims
 from results.answer.deviations import kept_range, search_deviation
-from results.answer.finding import Finding
-from results.answer.pair_tests import power_words
+from results.answer.pair_tests import MOST_DEGREES, SHARE_OF_BETTER, break_even, family, power_words
 from results.answer.planning import MOST_UNITS, Detectable, detectable, units_for
 from results.answer.question import Question
-from results.answer.values import Answer
-from results.wording import capitalized, counted, first_of, listed, plural
+from results.answer.values import Finding, Pair
+from results.wording import capitalized, counted, few, first_of, joined, listed, percent, plural, some, span
 
 NAMED = 3
-"""Largest number of fragile claims that are named. More are counted."""
+"""Largest number of claims, pairs and rows that are named. More are counted."""
+
+COARSE = 0.001
+"""A score that is rounded to a tenth of a point or more is named."""
 
 
 def caveats(found: Answer) -> Iterator[Finding]:
@@ -49,7 +58,7 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
     if budget.smallest is None:
         text = f"{capitalized(given)} can show no difference."
     else:
-        bounds = " to ".join(dict.fromkeys(f"{100 * bound:.1f}" for bound in seen or (budget.smallest,)))
+        bounds = span(seen or (budget.smallest,))
         text = f"Differences below {bounds} points can stay unseen."
     detail = []
     if budget.smallest is not None:
@@ -60,9 +69,8 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
         detail.append(f"One {unit} more of each would show {100 * budget.one_more:.1f} points.")
     needed = f"more than {MOST_UNITS:,} {plural(unit)}" if budget.needed is None else counted(budget.needed, unit)
     detail.append(f"A difference of {100 * budget.wanted:g} points takes {needed} of each.")
-    asked = {"all": "all pairs", "best": "each method with the best"}.get(
-        question.compare, f"each with {question.compare}"
-    )
+    known = {"all": "all pairs", "best": "each method with the best"}
+    asked = known.get(question.compare, f"each with {question.compare}")
     source = f" in {budget.source}" if budget.source else ", as given"
     doubled = ", doubled for one search each" if budget.unit == "single search" and budget.source else ""
     detail.append(
@@ -75,12 +83,8 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
 def of_constants(found: Answer) -> Iterator[Finding]:
     """Name the methods of one run that stands for all."""
     if constant := [planned.title for planned in found.question.methods.values() if planned.constant]:
-        yield Finding(
-            "note",
-            f"{listed(constant)}: one run, because every further run would be equal.",
-            "comparison",
-            "The tests take its value without an error of its own.",
-        )
+        text = f"{listed(constant)}: one run, because every further run would be equal."
+        yield Finding("note", text, "comparison", "The tests take its value without an error of its own.")
 
 
 def of_single_searches(found: Answer) -> Iterator[Finding]:
@@ -108,22 +112,18 @@ def _single_search(found: Answer) -> str:
 
 def of_failed(found: Answer) -> Iterator[Finding]:
     """Name the searches or runs that failed, which are set aside."""
-    unit = "run" if found.question.unit == "run" else "search"
+    what = "found no good setting"
+    detail = (
+        "Nothing crashed. Such a search is set aside: means, intervals and tests are about a search that does not "
+        "fail. More trials or a narrower range make failures rarer, and more searches tell how rare."
+    )
+    if (unit := _unit(found)) == "run":
+        what = "lies far below the others"
+        detail = "Such a run is set aside: means, intervals and tests are about the others."
     for key, failed in found.failed.items():
-        own = found.values[key]
-        reached = listed([f"{100 * value:.1f}" for value in sorted(failed)])
-        others = " to ".join(dict.fromkeys(f"{100 * value:.1f}" for value in (min(own.units), max(own.units))))
-        number = f"{len(failed)} of {counted(own.count, unit)}"
-        if unit == "run":
-            text = f"{found.titles[key]}: {number} lies far below the others ({reached}; the others {others})."
-            detail = "Such a run is set aside: means, intervals and tests are about the others."
-        else:
-            text = f"{found.titles[key]}: {number} found no good setting ({reached}; the others {others})."
-            detail = (
-                "Nothing crashed. Such a search is set aside: means, intervals and tests are about a search that does "
-                "not fail. More trials or a narrower range make failures rarer, and more searches tell how rare."
-            )
-        yield Finding("limit", text, "search", detail)
+        own, reached = found.values[key], listed([percent(value) for value in sorted(failed)])
+        text = f"{found.titles[key]}: {len(failed)} of {counted(own.count, unit)} {what} ({reached}; the others "
+        yield Finding("limit", f"{text}{span(own.units)}).", "search", detail)
 
 
 def of_fragile(found: Answer) -> Iterator[Finding]:
@@ -148,11 +148,10 @@ def of_settings(found: Answer) -> Iterator[Finding]:
         return
     weakest = min(claims, key=lambda pair: pair.break_even or 0.0)
     better, worse = (found.titles[key or ""] for key in (weakest.better, weakest.worse))
-    width = "" if weakest.half_width is None else f" ± {100 * weakest.half_width:.1f}"
     room = f"by more than {100 * weakest.break_even:.2g} points" if weakest.break_even else "at all"
     detail = (
-        f"{better} is {100 * abs(weakest.difference):.1f}{width} above {worse}; this would be gone if searches of the "
-        f"two varied {room}."
+        f"{better} is {percent(abs(weakest.difference), weakest.half_width)} above {worse}; this would be gone if "
+        f"searches of the two varied {room}."
     )
     yield Finding("limit", text, "comparison", f"{detail}{in_records(found)}")
 
@@ -185,3 +184,130 @@ def of_looks(found: Answer) -> Iterator[Finding]:
             f"probability of {power_words(question.compare)} takes {needed} searches of each."
         )
     yield Finding("note", f"{outcome} after {question.units} searches of each method; {planned}.", "search", detail)
+
+
+def findings_of_scores(found: Answer, missing: Mapping[str, list[int]] | None = None) -> Iterator[Finding]:
+    """Say what a reader of scores without an experiment must know; `missing` are rows without a score, by method."""
+    yield from caveats(found)
+    yield from _needed(found)
+    yield from _single(found)
+    yield from _left_out(found, missing or {})
+    for kind in (_unequal, _equal, _rounded):
+        yield from kind(found)
+
+
+def unit_sentence(found: Answer) -> str:
+    """Say what the answer is about: methods, or the settings that the runs are of."""
+    if found.question.unit == "search":
+        counts = [own.count for own in found.values.values()]
+        return f"Methods are compared by the means of their searches, {span(counts, 'd', 1)} of each."
+    return " ".join(one.sentences for one in (*of_settings(found), *of_single_searches(found)))
+
+
+def _unit(found: Answer) -> str:
+    return "run" if found.question.unit == "run" else "search"
+
+
+def _needed(found: Answer) -> Iterator[Finding]:
+    """The searches or runs that would show the open differences, of the pairs with the highest means."""
+    methods, pairs = len(found.question.compared), [pair for pair in found.shown_pairs if pair.untested is None]
+    open_ones = [pair for pair in pairs if not pair.better and pair.size != "within" and pair.difference]
+    if len(open_ones) > NAMED:
+        open_ones.sort(key=lambda pair: -abs(pair.difference))
+    budget = detectable(found.question, methods, found) if open_ones else None
+    if budget is None or not budget.deviation:
+        return
+    parts = []
+    for pair in open_ones[:NAMED]:
+        # A pair that varies more than the others sees less.
+        wider = max(1.0, pair.smallest / budget.smallest) if pair.smallest and budget.smallest else 1.0
+        needed = units_for(methods, abs(pair.difference) / (wider * budget.deviation), found.question.compare)
+        takes = f"more than {MOST_UNITS:,}" if needed is None else f"{needed:,}"
+        parts.append(f"{_ahead(found, pair)} takes {takes}")
+    more = f"; {len(open_ones) - NAMED:,} more pairs are open" if len(open_ones) > NAMED else ""
+    text = f"{plural(_unit(found)).capitalize()} of each that would show a difference of the size seen here: "
+    detail = f"With a probability of {power_words(found.question.compare)}, if the true difference is as large."
+    yield Finding("note", f"{text}{joined(parts)}{more}.", "comparison", detail)
+
+
+def _ahead(found: Answer, pair: Pair) -> str:
+    pair = pair if pair.difference >= 0 else pair.turned()
+    return f"{found.titles[pair.a]} over {found.titles[pair.b]} ({percent(pair.difference)})"
+
+
+def _single(found: Answer) -> Iterator[Finding]:
+    """Name methods of one run or search, and the deviation that would give a verdict about them."""
+    assumed = found.question.assumed
+    names = [found.titles[key] for key in found.compared if len(found.values[key].units) == 1]
+    if not names or (assumed is not None and assumed.given):
+        return
+    unit = "search" if found.question.unit == "search" else "run"
+    text = f"One {unit} each, so there is no verdict about {few(names, most=8)}."
+    detail = f"Three {plural(unit)} of each would give one."
+    limits = _largest_deviations(found) if found.question.unit != "search" else {}
+    if limits:
+        largest = max(limits, key=lambda pair: limits[pair])
+        named = dict.fromkeys([next(iter(limits)), largest])
+        cases = joined([f"{_ahead(found, pair)} below {_down(limits[pair])} points" for pair in named])
+        detail = (
+            f"If you know by how much searches of one method vary (their standard deviation), --assume-deviation gives "
+            f"verdicts: {cases}, as with --assume-deviation {_down(limits[largest])}. {detail}{in_records(found)}"
+        )
+    yield Finding("limit", text, "comparison", detail)
+
+
+def _largest_deviations(found: Answer) -> dict[Pair, float]:
+    """In points, how much searches may vary for a claim about two single runs; without pairs that can have none."""
+    level = SHARE_OF_BETTER * found.question.alpha / family(found.question.compare, len(found.question.compared))
+    rounding = np.array(found.question.step / np.sqrt(6))  # The error of a difference of two rounded scores.
+    limits = {
+        pair: 100 * float(break_even(np.array(pair.difference), rounding, np.array(MOST_DEGREES), level))
+        for pair in found.shown_pairs
+        if len(found.values[pair.a].units) == len(found.values[pair.b].units) == 1
+    }
+    return {pair: limit for pair, limit in limits.items() if limit > 0}
+
+
+def _down(number: float) -> str:
+    """Two digits of a number, rounded down."""
+    step = 10.0 ** (np.floor(np.log10(number)) - 1) if number > 0 else 1.0
+    return f"{np.floor(number / step * (1 + 1e-12)) * step:.4g}"
+
+
+def _left_out(found: Answer, missing: Mapping[str, list[int]]) -> Iterator[Finding]:
+    for key, rows in missing.items():
+        shown = f"{'row' if len(rows) == 1 else 'rows'} {some([str(row) for row in rows], NAMED)}"
+        text = f"{found.titles.get(key, key)}: {counted(len(rows), 'run')} without a score, left out ({shown})."
+        yield Finding("warning", text, "data", "If they failed, the mean of the others is too high.")
+
+
+def _unequal(found: Answer) -> Iterator[Finding]:
+    counts = {found.titles[key]: found.values[key].count for key in found.compared}
+    if len(set(counts.values())) > 1:
+        named = [f"{title} {count}" for title, count in counts.items()]
+        spread = joined(named) if len(named) <= 8 else f"{min(counts.values())} to {max(counts.values())}"
+        text = f"Unequal numbers of {plural(_unit(found))}: {spread}."
+        yield Finding("note", text, "data", "Tests and intervals count them.")
+
+
+def _equal(found: Answer) -> Iterator[Finding]:
+    """Name scores that are equal too often to be measured: a copied row, or a seed without effect."""
+    seen: dict[tuple[float, ...], list[str]] = {}
+    for key in found.compared:
+        values = [value for own in found.runs[key].values() for value in own]
+        seen.setdefault(tuple(values), []).append(found.titles[key])
+        ((_, most),) = Counter(values).most_common(1)
+        if most > 2 and 2 * most > len(values) and found.question.step < COARSE:
+            text = f"{found.titles[key]}: {most} of {len(values)} runs have the same score."
+            yield Finding("warning", text, "data", "A copied row, or a seed without effect, counts as no new run.")
+    for scores, titles in seen.items():
+        if len(scores) > 1 and len(titles) > 1:
+            text = f"{listed(titles)} have the same {len(scores)} scores."
+            yield Finding("warning", text, "data", "One may be a copy of the other.")
+
+
+def _rounded(found: Answer) -> Iterator[Finding]:
+    if (step := found.question.step) >= COARSE and not found.question.tested:
+        text = f"The scores are rounded to {100 * step:g} {'point' if step == 0.01 else 'points'}."
+        detail = "Nothing smaller can be seen, and no deviation is taken to be smaller than that of rounding."
+        yield Finding("limit", text, "data", detail)

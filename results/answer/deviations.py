@@ -21,6 +21,7 @@ from results.spec.conditions import Conditions
 from results.spec.data_choice import OWN_DATA
 from results.spec.experiment_spec import Experiment
 from results.spec.trunk_spec import NO_TRUNK
+from results.wording import span
 
 WIDENING = 2.0
 """Factor of an assumed deviation in tests."""
@@ -81,8 +82,7 @@ class SearchDeviation:
 
 def run_deviation(settings: Iterable[Sequence[float]]) -> SearchDeviation | None:
     """Return the deviation between runs of one setting, pooled over settings; None if no runs differ."""
-    variance, degrees = pooled_variance(runs for runs in settings if len(runs) > 1 and np.ptp(runs) > 0)
-    return SearchDeviation(float(np.sqrt(variance)), degrees) if degrees else None
+    return search_deviation(runs for runs in settings if len(runs) > 1 and np.ptp(runs) > 0)
 
 
 def search_deviation(searches: Iterable[Sequence[float]]) -> SearchDeviation | None:
@@ -130,8 +130,8 @@ def kept_range(metric: str, embeddings: str) -> str:
     of_score = kept[(kept["metric"] == metric) & (kept["embeddings"] == (embeddings or "concatenated"))]
     if of_score.empty:
         return f"{kept_range('map_at_r', 'concatenated')} points of MAP@R"
-    ranges = of_score.assign(points=100 * of_score["deviation"].astype(float)).groupby("training")["points"]
-    return ", ".join(f"{own.min():.1f} to {own.max():.1f} ({training})" for training, own in ranges)
+    ranges = of_score.astype({"deviation": float}).groupby("training")["deviation"]
+    return ", ".join(f"{span(own)} ({training})" for training, own in ranges)
 
 
 def training_kind(conditions: Conditions) -> str:

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from results.answer.finding import Finding
+from results.answer.answers import Answer
 from results.answer.intervals import t_quantile
 from results.answer.pair_tests import Numbers
-from results.answer.values import Answer
+from results.answer.values import Finding
 from results.records.frame import EMBEDDING_KINDS
 from results.records.records import ClassScores, RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import counted, first_of
+from results.wording import counted, first_of, percent
 
 RESAMPLES = 2000
 NAMED = 3
@@ -81,8 +81,8 @@ def of_classes(found: Answer) -> Iterator[Finding]:
     claims = [pair for pair in tested if pair.better]
     open_ones = [pair for pair in claims if (pair.over_classes or 0) >= abs(pair.difference)]
     named = [
-        f"{found.titles[pair.better or '']} over {found.titles[pair.worse or '']} {100 * abs(pair.difference):.1f} ± "
-        f"{100 * (pair.over_classes or 0):.1f}"
+        f"{found.titles[pair.better or '']} over {found.titles[pair.worse or '']} "
+        f"{percent(abs(pair.difference), pair.over_classes)}"
         for pair in open_ones
     ]
     text = f"The {found.question.tested.classes} test classes are the smaller sample for {len(wider)} of "
@@ -100,7 +100,7 @@ def of_classes(found: Answer) -> Iterator[Finding]:
 def _typical_runs(found: Answer, method: str) -> list[RunRecord]:
     """The runs of a method, without those of searches that failed, or without runs that failed."""
     own, means = found.values[method], {key: float(np.mean(runs)) for key, runs in found.runs[method].items()}
-    records = [run for run in found.measured.records if run.method == method] if found.measured else []
+    records = found.measured.runs.get(method, []) if found.measured else []
     by_search = own.planned.searches > 0
     return [run for run in records if (means[run.search] if by_search else _score(found, run)) not in own.failed]
 

@@ -4,15 +4,14 @@ The released code of some papers keeps the epoch with the best test score (speci
 is the test score at the checkpoint that validation chose. The peeked score is the best test score of the same training.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.typical import intervals_of, method_values
-from results.answer.values import Answer
-from results.records.records import Scores
+from results.records.records import RunRecord, Scores
 from results.store.experiment_results import MeasuredExperiment
 
 
@@ -56,31 +55,22 @@ def peeking(found: Answer, metric: str = "map_at_r") -> list[Peeking]:
     measured, question = found.measured, replace(found.question, step=0.0)
     if measured is None:
         return []
-    pairs: dict[str, dict[int, list[tuple[float, float]]]] = {}
-    cut_off: dict[str, bool] = {}
+    scores: tuple[dict[str, dict[int, list[float]]], ...] = ({}, {}, {})  # Honest, peeked, gain.
+    used: dict[str, list[RunRecord]] = {}
     for record in measured.records:
         folds = [_fold(measured, fingerprint, metric) for fingerprint in record.fold_fingerprints]
         usable = [fold for fold in folds if fold is not None]
-        if len(usable) < len(folds):
-            continue
-        means = float(np.mean([honest for honest, _ in usable])), float(np.mean([best for _, best in usable]))
-        pairs.setdefault(record.method, {}).setdefault(record.search, []).append(means)
-        all_of_run = measured.cut_off_trainings(record) == len(folds)
-        cut_off[record.method] = cut_off.get(record.method, True) and all_of_run
-
-    def over_runs(part: Callable[[float, float], float]) -> dict[str, Interval]:
-        values = {
-            method: {search: [part(*pair) for pair in runs] for search, runs in own.items()}
-            for method, own in pairs.items()
-        }
-        return intervals_of(question, values, method_values(question, values))
-
-    honest, peeked = over_runs(lambda honest, _: honest), over_runs(lambda _, best: best)
-    gain, rows = over_runs(lambda honest, best: best - honest), []
-    for method, own in pairs.items():
-        used = sum(map(len, own.values()))
-        left_out = sum(record.method == method for record in measured.records) - used
-        rows.append(Peeking(method, honest[method], peeked[method], gain[method], used, left_out, cut_off[method]))
+        if len(usable) == len(folds):
+            honest, best = np.mean(usable, axis=0).tolist()
+            for values, value in zip(scores, (honest, best, best - honest), strict=True):
+                values.setdefault(record.method, {}).setdefault(record.search, []).append(value)
+            used.setdefault(record.method, []).append(record)
+    honest, peeked, gain = (intervals_of(question, own, method_values(question, own)) for own in scores)
+    rows = []
+    for method, runs in used.items():
+        cut_off = all(measured.cut_off_trainings(run) == len(run.specs) for run in runs)
+        left_out = len(measured.runs[method]) - len(runs)
+        rows.append(Peeking(method, honest[method], peeked[method], gain[method], len(runs), left_out, cut_off))
     return rows
 
 

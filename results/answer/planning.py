@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 from scipy import special
 
+from results.answer.answers import Answer
 from results.answer.deviations import (
     SearchDeviation,
     nearest_search_deviation,
@@ -14,7 +15,6 @@ from results.answer.deviations import (
 )
 from results.answer.pair_tests import POWER, corrected_level, pairs_of, pool_or_own, smallest_detectable
 from results.answer.question import ALPHA, Question, Unit
-from results.answer.values import Answer
 
 MOST_UNITS = 1000
 """Largest number of searches or runs that is looked for."""

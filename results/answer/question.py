@@ -121,15 +121,15 @@ class Question:
         """The methods that are tested against each other."""
         return tuple(key for key, planned in self.methods.items() if planned.left_out is None)
 
-    def on(self, metric: str, embeddings: str) -> Self:
-        """Ask the same of another score. All further scores share a second level, since nobody chose them."""
+    def on(self, metric: str, embeddings: str, alpha: float | None = None) -> Self:
+        """Ask the same of another score. Without `alpha` all further scores share one level: nobody chose them."""
         if (metric, embeddings) == (self.score, self.embeddings):
             return self
         return replace(
             self,
             score=metric,
             embeddings=embeddings,
-            alpha=self.alpha / FURTHER_SCORES,
+            alpha=self.alpha / FURTHER_SCORES if alpha is None else alpha,
             step=self.tested.step(metric, embeddings) if self.tested else 0.0,
             assumed=_assumed(self.experiment, self.unit, metric, embeddings),
         )

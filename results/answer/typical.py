@@ -50,10 +50,10 @@ def _all_values(planned: Planned, runs: Mapping[int, list[float]]) -> MethodValu
     if planned.searches:
         complete = [values for values in runs.values() if len(values) >= planned.runs]
         units, count = [float(np.mean(values)) for values in complete], sum(map(len, complete))
-        missing = _missing("searches missing", len(units) < planned.searches)
+        missing: Missing | None = "searches missing" if len(units) < planned.searches else None
     else:
         units = [value for values in runs.values() for value in values]
-        count, missing = len(units), _missing("runs missing", len(units) < planned.runs)
+        count, missing = len(units), "runs missing" if len(units) < planned.runs else None
     return MethodValues(tuple(units), count, planned, "older evaluation" if planned.older else missing)
 
 
@@ -95,10 +95,6 @@ def failed(values: Numbers, step: float = 0.0) -> npt.NDArray[np.bool_]:
     return np.asarray(low & (2 * low.sum(axis=-1, keepdims=True) < counts))
 
 
-def _missing(what: Missing, some: bool) -> Missing | None:
-    return what if some else None
-
-
 def intervals_of(question: Question, runs: Runs, values: Mapping[str, MethodValues]) -> dict[str, Interval]:
     """Return mean and 95 % interval of every method with runs: those of the comparison (`mean_half_widths`).
 
@@ -127,7 +123,8 @@ def mean_errors(values: Mapping[str, MethodValues], names: Sequence[str], resolu
     means = np.array([values[name].mean for name in names])
     squares, degrees = np.full(len(names), floor), np.full(len(names), MOST_DEGREES)
     # A constant method has no error but that of rounding.
-    pool = np.array([_pool(values[name].planned) for name in names], dtype=np.intp)
+    kinds = (values[name].planned for name in names)
+    pool = np.array([0 if one.constant else 1 + 2 * one.searched + one.trained for one in kinds], dtype=np.intp)
     for number in range(1, 5):
         own = np.flatnonzero(pool == number)
         if own.size:
@@ -136,10 +133,6 @@ def mean_errors(values: Mapping[str, MethodValues], names: Sequence[str], resolu
             pooled = pool_or_own(means[own], variances, [len(of_method) for of_method in units], resolution)
             squares[own], degrees[own] = np.maximum(pooled.squares, np.finfo(float).tiny), pooled.degrees
     return MeanErrors(means, squares, degrees, pool)
-
-
-def _pool(planned: Planned) -> int:
-    return 0 if planned.constant else 1 + 2 * planned.searched + planned.trained
 
 
 def mean_half_widths(values: Mapping[str, MethodValues], resolution: float = 0.0) -> dict[str, float]:

@@ -3,28 +3,27 @@
 A finding is a sentence with a level and a place. Who shows findings chooses among them and does not reword them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import PurePath
 
-from results.answer.answer_question import answer_frame
+from results.answer.answer_question import answer
+from results.answer.answers import Answer
 from results.answer.caveats import caveats
-from results.answer.finding import Finding
 from results.answer.over_classes import of_classes, with_class_intervals
 from results.answer.question import question_of
-from results.answer.values import Answer
-from results.findings.handicaps import handicaps
+from results.answer.values import Finding
 from results.findings.origin import origin_findings
-from results.findings.readings import reading_findings
 from results.findings.search import search_findings, training_findings
 from results.records.experiment_summary import ExperimentData, ExperimentSummary
-from results.records.frame import EMBEDDING_KINDS
 from results.spec import mlrc_constants
 from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import Experiment
 from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.spec.recipe import BATCHES, LOSS_LR, Recipe
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import listed
+from results.wording import counted, joined, listed, span
 
 
 def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answer:
@@ -34,19 +33,8 @@ def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answe
         compare: Other comparisons than its file asks for: `all` pairs, each with the `best`, or with this method.
     """
     question = question_of(measured)
-    found = answer_frame(measured.frame, question if compare is None else replace(question, compare=compare))
-    whole = replace(found, measured=measured, find=_findings, find_other_models=_other_models)
-    return with_class_intervals(whole)
-
-
-def _other_models(found: Answer) -> Answer | None:
-    """Answer the same at the same level about single models where joined ones are asked for, or the other way round."""
-    question, records = found.question, found.of_experiment.records
-    models = max((len(run.fold_scores) for run in records), default=1)
-    if models == 1 or found.interim or not found.tested or question.score not in HEADLINE_METRICS:
-        return None
-    (kind,) = set(EMBEDDING_KINDS) - {question.embeddings}
-    return answer_frame(found.frame, replace(question.on(question.score, kind), alpha=question.alpha))
+    found = answer(measured.frame, question if compare is None else replace(question, compare=compare))
+    return with_class_intervals(replace(found, measured=measured, find=_findings))
 
 
 def _findings(found: Answer) -> Iterator[Finding]:
@@ -54,6 +42,7 @@ def _findings(found: Answer) -> Iterator[Finding]:
     if measured is None or not measured.records:
         return
     summary = measured.summary
+    split_file = any(result.spec.split == "mlrc_conventional" for result in measured.trainings.values())
     yield from caveats(found)
     yield from of_classes(found)
     yield from _part_of_the_budget(summary)
@@ -61,7 +50,7 @@ def _findings(found: Answer) -> Iterator[Finding]:
     yield from reading_findings(found)
     yield from _looked_before(summary)
     yield from _printed(summary)
-    yield from data_findings(summary.experiment, summary.data, split_file=_has_split_file(measured))
+    yield from data_findings(summary.experiment, summary.data, split_file=split_file)
     yield from handicaps(summary)
     yield from search_findings(found, measured)
     yield from training_findings(measured)
@@ -70,12 +59,9 @@ def _findings(found: Answer) -> Iterator[Finding]:
 
 def _looked_before(summary: ExperimentSummary) -> Iterator[Finding]:
     if summary.interim_looks:
-        yield Finding(
-            "warning",
-            f"Searches or runs were added after results were known ({listed(summary.interim_looks)}).",
-            "comparison",
-            "Adding after a look makes wrong claims more likely than the tests say.",
-        )
+        text = f"Searches or runs were added after results were known ({listed(summary.interim_looks)})."
+        detail = "Adding after a look makes wrong claims more likely than the tests say."
+        yield Finding("warning", text, "comparison", detail)
 
 
 def _part_of_the_budget(summary: ExperimentSummary) -> Iterator[Finding]:
@@ -131,5 +117,90 @@ def data_findings(experiment: Experiment, data: ExperimentData | None, *, split_
         yield Finding("note", text, "data")
 
 
-def _has_split_file(measured: MeasuredExperiment) -> bool:
-    return any(result.spec.split == "mlrc_conventional" for result in measured.trainings.values())
+_Rows = Mapping[str, Recipe]
+"""Recipes of the methods that are compared, by title."""
+
+
+def handicaps(summary: ExperimentSummary) -> Iterator[Finding]:
+    """Say which of the compared methods are trained or searched worse than the others by their cards alone.
+
+    Nothing is said of methods without a recipe, as in experiments that an earlier release recorded.
+    """
+    rows = {title: summary.recipes[key] for key, title in summary.compared.items() if key in summary.recipes}
+    if any(recipe.searched for recipe in rows.values()):
+        yield from _rates(rows)
+        yield from _arguments(rows)
+    yield from _batches(rows)
+    if stuck := [title for title, recipe in rows.items() if recipe.falls is False]:
+        text = f"Losses that do not fall while random embeddings are trained with them: {joined(stuck)}."
+        detail = "What their cards fix, such as a rate or a scale, may not suit them."
+        yield Finding("warning", text, "training", detail)
+
+
+def _rates(rows: _Rows) -> Iterator[Finding]:
+    searched = sum(LOSS_LR in recipe.searched for recipe in rows.values())
+    fixed = [
+        f"{title} {'that of the network' if recipe.loss_lr is None else f'{recipe.loss_lr:g}'}"
+        for title, recipe in rows.items()
+        if recipe.parameters and LOSS_LR not in recipe.searched
+    ]
+    if fixed and searched:
+        text = f"Learning rates of a loss's own parameters that are not searched: {joined(fixed)}."
+        detail = f"Those of {counted(searched, 'other method')} are searched ({LOSS_LR})."
+        yield Finding("warning", text, "search", detail)
+
+
+def _batches(rows: _Rows) -> Iterator[Finding]:
+    proxies = {title: one for title, one in rows.items() if one.parameters == "proxies" and BATCHES not in one.searched}
+    single = sum(recipe.samples_per_class == 1 for recipe in proxies.values())
+    several = [f"{title} {one.samples_per_class}" for title, one in proxies.items() if one.samples_per_class > 1]
+    if several and single >= len(several):
+        text = f"Losses with proxies whose batches hold several images of a class: {joined(several)}."
+        detail = f"Those of {counted(single, 'other method')} hold one, and so more classes ({BATCHES})."
+        yield Finding("warning", text, "training", detail)
+
+
+def _arguments(rows: _Rows) -> Iterator[Finding]:
+    fixed = [
+        f"{title} {', '.join(f'{name} {value:g}' for name, value in recipe.fixed.items())}"
+        for title, recipe in rows.items()
+        if recipe.fixed
+    ]
+    if fixed:
+        yield Finding("note", f"Arguments of losses that are not searched: {joined(fixed)}.", "search")
+
+
+def readings_of(found: Answer) -> dict[str, dict[str, float]]:
+    """Return the families of two readings or more by card: the means of the rows that have one."""
+    families: dict[str, dict[str, float]] = {}
+    for variant in found.measured.summary.experiment.variants if found.measured else ():
+        if variant.reading and variant.key in found.intervals:
+            family = families.setdefault(PurePath(variant.of).stem, {})
+            family[variant.key] = found.intervals[variant.key].mean
+    return {card: rows for card, rows in families.items() if len(rows) > 1}
+
+
+def reading_findings(found: Answer) -> Iterator[Finding]:
+    """Say how much the reading of each recipe decides, beside the range of the other rows."""
+    for card, rows in readings_of(found).items():
+        others = [interval.mean for row, interval in found.intervals.items() if row not in rows]
+        decided = 100 * (max(rows.values()) - min(rows.values()))
+        text = f"The reading of {card} decides {decided:.1f} points: its {len(rows)} readings have "
+        text += f"{span(rows.values())} %"
+        text += f", {counted(len(others), 'other row')} {span(others)} %." if others else "."
+        yield Finding("limit", text, "comparison", " ".join(_verdicts(rows, found)))
+
+
+def _verdicts(rows: Mapping[str, float], found: Answer) -> Iterator[str]:
+    within = [pair for pair in found.pairs if pair.a in rows and pair.b in rows]
+    if within:
+        yield f"Of {counted(len(within), 'pair')} of readings {sum(pair.better is not None for pair in within)} differ."
+    verdicts: dict[str, set[str]] = {}
+    for pair in found.pairs:
+        if (pair.a in rows) != (pair.b in rows):
+            of_reading = pair if pair.a in rows else pair.turned()
+            verdicts.setdefault(of_reading.b, set()).add(of_reading.direction)
+    if depending := [found.titles[other] for other, directions in verdicts.items() if len(directions) > 1]:
+        yield f"The verdict against {listed(depending)} depends on the reading."
+    elif verdicts:
+        yield "No verdict against another row depends on the reading."

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from results.answer.finding import Finding
+from results.answer.values import Finding
 from results.records.provenance import CUDA_GRAPHS, DECIDING_PACKAGES, Provenance
 from results.records.records import EVALUATION_VERSION, RunRecord
 from results.store.experiment_results import MeasuredExperiment

@@ -6,21 +6,19 @@ end of the range that was searched could be better in a wider range.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
-from results.answer.finding import Finding
-from results.answer.values import Answer
+from results.answer.answers import Answer
+from results.answer.values import Finding
 from results.records.experiment_summary import ExperimentSummary
 from results.records.records import Event, RunRecord
 from results.spec.experiment_spec import Experiment
 from results.spec.search_settings import SamplerSettings
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import joined, listed
-
-NAMED = 8
-"""Largest number of methods whose trainings were all cut off that are named. More are counted."""
+from results.wording import few, joined, listed
 
 CARRIED_CHOICE = "Hyperparameters printed by a paper whose code selects on test classes carry that choice."
 
@@ -32,27 +30,21 @@ def carried_choice(summary: ExperimentSummary) -> tuple[str, ...]:
 
 def search_findings(found: Answer, measured: MeasuredExperiment) -> Iterator[Finding]:
     """Say how far the searches can be trusted, and how they searched."""
-    summary, titles = measured.summary, measured.summary.methods
-    unit, search = found.question.unit, summary.experiment.search
-    yield from (Finding("note", text, "search") for text in carried_choice(summary))
-    if unit == "run" or not measured.searched_methods:
+    search = measured.summary.experiment.search
+    yield from (Finding("note", text, "search") for text in carried_choice(measured.summary))
+    if found.question.unit == "run" or not measured.searched_methods:
         return
     if search.sampler.name != SamplerSettings().name:
         arguments = ", ".join(f"{name}={value}" for name, value in search.sampler.arguments.items())
-        yield Finding(
-            "note", f"Optuna's {search.sampler.name}({arguments}) proposed the trials.", "search",
-            f"It began with {search.sampler.startup_trials} settings spread over the ranges.",
-        )  # fmt: skip
+        text = f"Optuna's {search.sampler.name}({arguments}) proposed the trials."
+        detail = f"It began with {search.sampler.startup_trials} settings spread over the ranges."
+        yield Finding("note", text, "search", detail)
     if search.racing:
-        yield Finding(
-            "note",
-            "The trials were raced: one that was clearly behind on the same folds got no more folds.",
-            "search",
-            "MLRC trains every trial on all folds.",
-        )
+        text = "The trials were raced: one that was clearly behind on the same folds got no more folds."
+        yield Finding("note", text, "search", "MLRC trains every trial on all folds.")
     yield from equal_searches(measured)
     yield from _tuning(found)
-    yield from _range_ends(measured, titles)
+    yield from _range_ends(measured)
 
 
 def _tuning(found: Answer) -> Iterator[Finding]:
@@ -74,15 +66,12 @@ def equal_searches(measured: MeasuredExperiment) -> Iterator[Finding]:
         yield Finding("limit", text, "search", "Such searches differ by the seeds of their trainings alone.")
 
 
-def _range_ends(measured: MeasuredExperiment, titles: Mapping[str, str]) -> Iterator[Finding]:
+def _range_ends(measured: MeasuredExperiment) -> Iterator[Finding]:
     ends = list(range_ends(measured))
-    in_most: dict[str, list[str]] = {}
-    for one in ends:
-        if one.in_most:
-            in_most.setdefault(titles[one.method], []).append(one.text)
-    few = len(ends) - sum(map(len, in_most.values()))
-    cases = [f"{title}: {', '.join(own)}" for title, own in in_most.items()]
-    cases += [f"{few} {'more ' if cases else ''}in no more than half of the searches"] if few else []
+    of_most = groupby((one for one in ends if one.in_most), lambda one: measured.summary.methods[one.method])
+    cases = [f"{title}: {', '.join(one.text for one in own)}" for title, own in of_most]
+    others = sum(not one.in_most for one in ends)
+    cases += [f"{others} {'more ' if cases else ''}in no more than half of the searches"] if others else []
     if cases:
         text = f"Settings at an end of their range: {'; '.join(cases)}."
         yield Finding("warning", text, "search", "A wider range could hold better ones.")
@@ -94,24 +83,20 @@ def training_findings(measured: MeasuredExperiment) -> Iterator[Finding]:
     cut, trained = (sum(numbers) for numbers in zip((0, 0), *counts.values(), strict=True))
     if cut:
         share, by_method = (f"all {cut}", "") if cut == trained else (f"{cut} of {trained}", _shares(titles, counts))
-        yield Finding(
-            "limit",
-            f"Cut off while the validation score still rose: {share} trainings.",
-            "training",
-            f"{by_method}More epochs could raise these scores, so the speed of learning is compared as well.",
-        )
+        text = f"Cut off while the validation score still rose: {share} trainings."
+        detail = f"{by_method}More epochs could raise these scores, so the speed of learning is compared as well."
+        yield Finding("limit", text, "training", detail)
     for key, title in titles.items():
-        runs = [run for run in measured.records if run.method == key]
-        trainings = sum(len(run.fold_fingerprints) for run in runs)
-        yield from _flagged(title, [event for run in runs for event in run.events], trainings)
+        runs = measured.runs.get(key, [])
+        events = [event for run in runs for event in run.events]
+        yield from _flagged(title, events, sum(len(run.specs) for run in runs))
     yield from _of_what_was_trained(measured.summary.experiment)
 
 
 def _shares(titles: Mapping[str, str], counts: Mapping[str, tuple[int, int]]) -> str:
     whole = [titles[method] for method, (cut, trained) in counts.items() if cut == trained]
     parts = [f"{titles[method]} {cut} of {trained}" for method, (cut, trained) in counts.items() if 0 < cut < trained]
-    all_of = [f"all of {listed(whole) if len(whole) <= NAMED else f'{len(whole)} methods'}"] if whole else []
-    return f"{joined([*parts, *all_of])}. "
+    return f"{joined([*parts, *([f'all of {few(whole, most=8)}'] if whole else [])])}. "
 
 
 _EVENTS = {
@@ -159,12 +144,13 @@ def cut_offs(measured: MeasuredExperiment) -> dict[str, tuple[int, int]]:
     Runs of which neither the trainings nor their count were read are not counted.
     """
     counts: dict[str, tuple[int, int]] = {}
-    for run in measured.records:
-        count = measured.cut_off_trainings(run)
-        if run.specs[0].method.loss is not None and count is not None:
-            cut, trained = counts.get(run.method, (0, 0))
-            counts[run.method] = cut + count, trained + len(run.specs)
-    return {method: counts[method] for method in measured.summary.methods if method in counts}
+    for method in measured.summary.methods:
+        runs = [run for run in measured.runs.get(method, ()) if run.specs[0].method.loss is not None]
+        known = [(cut, len(run.specs)) for run in runs if (cut := measured.cut_off_trainings(run)) is not None]
+        if known:
+            cut, trained = map(sum, zip(*known, strict=True))
+            counts[method] = cut, trained
+    return counts
 
 
 class RangeEnd(NamedTuple):
@@ -181,7 +167,7 @@ class RangeEnd(NamedTuple):
 def range_ends(measured: MeasuredExperiment) -> Iterator[RangeEnd]:
     """Find the hyperparameters whose best value lies at an end of the range that was searched."""
     for method in measured.summary.methods:
-        settings = {run.search: run.hyperparameters for run in measured.records if run.method == method}
+        settings = {run.search: run.hyperparameters for run in measured.runs.get(method, ())}
         for target, searched in measured.summary.ranges.get(method, {}).items():
             values = [setting.get(target) for setting in settings.values()]
             ends = [searched.end_at(value) for value in values if isinstance(value, int | float)]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import cache
 from importlib import resources
+from itertools import product
 from typing import Annotated, Self, get_args
 
 from pydantic import (
@@ -24,7 +25,16 @@ from pydantic import (
     model_validator,
 )
 
-from results.published.tables import DATASETS, Kind, SpreadKind
+from results.published.tables import (
+    DATASETS,
+    Kind,
+    PublishedCell,
+    PublishedColumn,
+    PublishedRow,
+    SpreadKind,
+    published_table,
+    published_tables,
+)
 
 _METRICS = {
     # Recall@1 is precision@1: whether the nearest image is of the query's class.
@@ -174,3 +184,35 @@ def _kind_and_metric(score: str) -> tuple[Kind, str]:
         f"score {score!r} is unknown; use R@1, R@K for another K, P@1, RP, MAP@R, mAP@1000 or NMI, then "
         f"{', '.join(kinds)} or nothing"
     )
+
+
+def claimed_cells(claim: Claim) -> tuple[tuple[PublishedRow, PublishedCell], tuple[PublishedRow, PublishedCell]] | None:
+    """Return the row and cell of a's and of b's value in the published table that the claim names; None without."""
+    if claim.setting not in published_tables():
+        return None
+    table, column = published_table(claim.setting), PublishedColumn(claim.dataset, claim.metric, claim.kind)
+    a, b = (
+        [
+            (row, cell)
+            for row in table.rows
+            if row.key == method and value is not None
+            if (cell := row.cells.get(column)) and cell.value == float(value)
+        ]
+        for method, value in ((claim.a, claim.value_a), (claim.b, claim.value_b))
+    )
+    # Rows of other networks may have equal values by chance.
+    pairs = sorted(product(a, b), key=lambda pair: _likeness(pair[0][0], pair[1][0]), reverse=True)
+    return pairs[0] if pairs else None
+
+
+def _likeness(a: PublishedRow, b: PublishedRow) -> int:
+    return (a.trunk == b.trunk) + (a.dimensions == b.dimensions) + (a.setting == b.setting)
+
+
+def quoted_values(claim: Claim) -> dict[str, str]:
+    """Return the sources of values that the claim's own source did not measure, by method."""
+    return {
+        row.key or "": cell.origin.quoted_from or "an unclear source"
+        for row, cell in claimed_cells(claim) or ()
+        if cell.origin.kind != "measured"
+    }

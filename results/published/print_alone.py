@@ -91,24 +91,22 @@ class PrintAnswer:
 
 def print_answer(claim: Claim, kind: SpreadKind = "not stated") -> PrintAnswer:
     """Judge a claim by its printed numbers; `kind` says what a ± is that does not say it, as in `Spread.read`."""
-    own = _own_spreads(claim)
     printed = printed_spreads(PublishedColumn(claim.dataset, claim.metric, claim.kind))
-    for source in (own, printed):
+    for source, own in ((_own_spreads(claim), True), (printed, False)):
         readings = []
         for unstated in READINGS:
             if (pooled := pooled_spread(source, unstated, kind)) is not None:
                 # A value without a ± and a stated number of runs is that of one run.
                 assumed = [1 if plus_minus is None else unstated for plus_minus in claim.plus_minus]
                 runs_a, runs_b = (stated or runs for stated, runs in zip(claim.runs, assumed, strict=True))
-                noise = noise_of(*pooled, runs_a, runs_b)
-                readings.append((noise, *pooled))
+                readings.append((noise_of(*pooled, runs_a, runs_b), *pooled))
         if readings:
             noise, deviation, degrees = max(readings)
             if claim.points <= noise:
-                return PrintAnswer("within noise", deviation, noise, source=source, own=source is own)
+                return PrintAnswer("within noise", deviation, noise, source=source, own=own)
             error = noise / t_quantile(0.975, degrees)
             gone = float(break_even(np.array(claim.points), np.array(error), np.array(degrees), 0.05))
-            return PrintAnswer("beyond noise", deviation, noise, gone, source, own=source is own)
+            return PrintAnswer("beyond noise", deviation, noise, gone, source, own=own)
     return PrintAnswer("no fitting deviation")
 
 
@@ -135,14 +133,11 @@ def printed_spreads(column: PublishedColumn) -> tuple[Spread, ...]:
     paper prints twice counts once.
     """
     found: dict[tuple[str, str, float], Spread] = {}
-    for name in published_tables():
-        table = published_table(name)
-        for row in table.rows:
-            cell = row.cells.get(column)
-            if cell is None or cell.plus_minus is None or cell.spread is None or cell.origin.kind != "measured":
-                continue
-            spread = Spread(cell.plus_minus, cell.runs, cell.spread, name)
-            found.setdefault((table.paper, cell.as_published, cell.plus_minus), spread)
+    for table in map(published_table, published_tables()):
+        for cell in (row.cells[column] for row in table.rows if column in row.cells):
+            if cell.plus_minus is not None and cell.spread is not None and cell.origin.kind == "measured":
+                spread = Spread(cell.plus_minus, cell.runs, cell.spread, table.name)
+                found.setdefault((table.paper, cell.as_published, cell.plus_minus), spread)
     return tuple(found.values())
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from results.records.records import FoldResult, RunRecord, Scores, TestCurve
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.spec.source_names import SourceName, sources_of_training
+from results.spec.training_spec import SourceName, sources_of_training
 
 EmbeddingKind = Literal["separated", "concatenated"]
 """`separated` is the mean over the folds' models, `concatenated` their ensemble."""
@@ -118,16 +118,10 @@ def class_scores_table(records: Iterable[RunRecord]) -> pd.DataFrame:
 def folds_table(results: Iterable[FoldResult]) -> pd.DataFrame:
     """Return one row per training."""
     measured = ("status", "best_map_at_r", "iterations", "wall_time")
-    rows = [
-        (
-            one.fingerprint,
-            one.spec.dataset,
-            one.spec.method.name,
-            one.spec.fold,
-            *(getattr(one, key) for key in measured),
-        )
-        for one in results
-    ]
+    rows = []
+    for one in results:
+        place = (one.fingerprint, one.spec.dataset, one.spec.method.name, one.spec.fold)
+        rows.append((*place, *(getattr(one, key) for key in measured)))
     frame = pd.DataFrame(rows, columns=["fingerprint", "dataset", "method", "fold", *measured])
     return frame.sort_values(["dataset", "method", "fold"], ignore_index=True)
 

@@ -1,6 +1,6 @@
 """What a method's card decides about its training and its search, and with it about how fair a comparison is."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -53,10 +53,6 @@ class Recipe(Record):
             "trained beside the network": own,
             "learning rate of these": rate if self.parameters else "-",
             "searched hyperparameters": f"{len(names)}: {', '.join(names)}" if names else "-",
-            "fixed": _or_dash(f"{name} {value:g}" for name, value in self.fixed.items()),
+            "fixed": ", ".join(f"{name} {value:g}" for name, value in self.fixed.items()) or "-",
             "warm-up": frozen if self.warmup_steps or self.warmup_passes else "-",
         }
-
-
-def _or_dash(words: Iterable[str]) -> str:
-    return ", ".join(words) or "-"

@@ -1,4 +1,7 @@
-"""Checks the rows of a store: each can be read, its hash is right, and what it names exists."""
+"""Checks the rows of a store (each can be read, its hash is right, what it names exists), and adds those of another.
+
+Rows of one name must have the same outcome in both, else nothing is added.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -6,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from results.records.experiment_summary import ExperimentSummary
-from results.records.records import FoldResult, RunRecord, TestCurve
+from results.records.records import CIRCUMSTANCES, FoldResult, RunRecord, TestCurve
 from results.records.trials import Trial
 from results.spec.training_spec import FoldSpec
 from results.store.database import TABLES, Database, content_of, why_unreadable
@@ -76,7 +79,8 @@ def check_records(database: Database, progress: Callable[[int, int], None] | Non
                 if "fingerprint" in row:
                     known.add((table, row["fingerprint"]))
                 try:
-                    record = _read(table, row) if "content" in row else None
+                    read = _RECORDS[table].model_validate_json if table in _RECORDS else json.loads
+                    record: Any = read(content_of(row)) if "content" in row else None
                 except ValueError as error:
                     checked.faults.append(StoreFault("damaged", name, why_unreadable(error)))
                 else:
@@ -101,11 +105,6 @@ def _name(table: str, row: _Row) -> str:
     return f"row {row.get('fingerprint') or ' '.join(map(str, [*row.values()][:4]))} of {table}"
 
 
-def _read(table: str, row: _Row) -> Any:
-    content = content_of(row)
-    return _RECORDS[table].model_validate_json(content) if table in _RECORDS else json.loads(content)
-
-
 def _references(table: str, row: _Row, record: Any) -> Iterator[_Reference]:
     """Yield the rows that a row names."""
     columns = {"study": "studies", "run_fingerprint": "runs", "experiment": "experiments"}
@@ -118,3 +117,58 @@ def _references(table: str, row: _Row, record: Any) -> Iterator[_Reference]:
         yield from (("trainings", fingerprint) for fingerprint in (*record.fold_fingerprints, *record.chosen_by))
         if record.study is not None:
             yield "studies", record.study
+
+
+_COMPARED: dict[str, tuple[str, str, type[Record] | None]] = {
+    "trainings": ("fingerprint", "content", FoldResult),
+    "runs": ("fingerprint", "content", RunRecord),
+    "trials": ("study, number", "content", Trial),
+    "experiment_studies": ("experiment, method, search", "study", None),
+    "experiment_runs": ("experiment, method, search, run", "run_fingerprint", None),
+}
+"""What names a row, and what two rows of one name must agree in. Of other tables either row will do."""
+
+_REPLACED = {
+    "trials": "WHERE json_extract(trials.content, '$.state') = 'running' "
+    "AND json_extract(excluded.content, '$.state') != 'running'",
+    "experiments": ", name = excluded.name, last_started = excluded.last_started "
+    "WHERE excluded.last_started > experiments.last_started",
+}
+"""Where a row takes the place of a stored one: the end of a trial, a later start."""
+
+
+def conflicts(into: Database, other: Database) -> list[str]:
+    """Return the names of the rows that two stores have with different outcomes."""
+    found = []
+    with into.writing(other) as connection:
+        for table, (key, value, kind) in _COMPARED.items():
+            both = f"main.{table} AS mine JOIN other.{table} AS theirs USING ({key})"
+            differing = f"SELECT {key}, mine.{value}, theirs.{value} FROM {both} WHERE mine.{value} != theirs.{value}"
+            for *name, first, second in connection.execute(differing):
+                if kind is None or _outcomes_differ(kind, first, second):
+                    found.append(f"{' '.join(map(str, name))} of {table}")
+    return found
+
+
+def _outcomes_differ(kind: type[Record], *contents: str) -> bool:
+    records: list[Any] = [kind.model_validate_json(content) for content in contents]
+    if any(getattr(record, "state", None) == "running" for record in records):
+        return False  # This trial has no outcome yet.
+    first, second = (record.model_dump(exclude=CIRCUMSTANCES) for record in records)
+    return bool(first != second)
+
+
+def add_rows(into: Database, other: Database) -> dict[str, int]:
+    """Add what a store lacks, in one transaction: all of it or nothing. Return the number of added rows by table."""
+    with into.writing(other) as connection:
+        return {table: connection.execute(_addition(table)).rowcount for table in TABLES}
+
+
+def _addition(table: str) -> str:
+    if table == "failures":  # Numbered by each store.
+        rows = "SELECT training, reason, at FROM"
+        return f"INSERT INTO failures (training, reason, at) {rows} other.failures EXCEPT {rows} main.failures"
+    add = f"INSERT INTO main.{table} SELECT * FROM other.{table} WHERE true ON CONFLICT DO"
+    if table not in _REPLACED:
+        return f"{add} NOTHING"
+    return f"{add} UPDATE SET sha256 = excluded.sha256, content = excluded.content {_REPLACED[table]}"

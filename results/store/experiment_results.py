@@ -13,7 +13,7 @@ from results.records.experiment_summary import ExperimentSummary
 from results.records.frame import scores
 from results.records.records import FoldResult, RunRecord, TestCurve
 from results.records.trials import Trial, repeated_settings
-from results.spec.source_names import sources_of
+from results.spec.training_spec import sources_of
 from results.store.store import Start, Store
 from results.values import Record
 
@@ -68,10 +68,17 @@ class MeasuredExperiment:
         """The scores of the runs (`results.records.frame`)."""
         return scores(self.records)
 
+    @cached_property
+    def runs(self) -> dict[str, list[RunRecord]]:
+        """The runs by method; methods without runs are left out."""
+        by_method: dict[str, list[RunRecord]] = {}
+        for record in self.records:
+            by_method.setdefault(record.method, []).append(record)
+        return by_method
+
     def code_of(self, method: str) -> frozenset[str]:
         """The user's classes that a method's runs were trained with, named with the hashes of their files."""
-        methods = (record.specs[0].method for record in self.records if record.method == method)
-        return frozenset(name for one in methods for name in sources_of(one))
+        return frozenset(name for run in self.runs.get(method, ()) for name in sources_of(run.specs[0].method))
 
     @property
     def dimensions(self) -> int:

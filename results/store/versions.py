@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from results.spec.source_names import sources_of
-from results.spec.training_spec import MethodSpec
+from results.spec.training_spec import MethodSpec, sources_of
 from results.store.database import Database
 from results.values import identity_of
 

@@ -18,8 +18,8 @@ import numpy as np
 from scipy import special
 
 from results.answer.across_datasets import mean_ranks, over_datasets
+from results.answer.compare import gains_over
 from results.answer.deviations import WIDENING
-from results.answer.gains import gains_over
 from results.answer.pair_tests import (
     SHARE_OF_BETTER,
     MeanErrors,

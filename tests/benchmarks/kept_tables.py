@@ -13,8 +13,7 @@ from pathlib import Path
 
 from reports.board.board_table import pairs_table, ranking_table
 from reports.board.boards import Board, Source, boards_of
-from reports.published.claim_answers import AnsweredClaim, ExperimentAnswer, answer_claims
-from reports.published.claims_table import verdict_counts
+from reports.published.claims import AnsweredClaim, ExperimentAnswer, answer_claims, verdict_counts
 from reports.published.eligibility import StoredExperiment
 from reports.tables.differences import size_words
 from reports.tables.formats import to_markdown
@@ -22,7 +21,7 @@ from reports.tables.result_table import table_of
 from reports.tables.table import POINTS, Cell, cell_text, with_notes
 from reproduce.config.experiment_file import deviations
 from results.answer.answer_question import answer_on
-from results.answer.values import Answer
+from results.answer.answers import Answer
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
 from results.findings.search import range_ends

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from results.answer.answer_question import answer_on
+from results.answer.answers import Answer
 from results.answer.deviations import (
     FEWEST_DEGREES,
     FEWEST_TRIALS,
@@ -26,7 +27,6 @@ from results.answer.deviations import (
     setting_phrase,
     training_kind,
 )
-from results.answer.values import Answer
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
 from results.records.frame import EMBEDDING_KINDS

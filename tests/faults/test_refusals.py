@@ -20,8 +20,7 @@ from reproduce.run.open_sessions import check_settings
 from reproduce.run.session import Session, open_session
 from reproduce.storage import storage_paths
 from results.spec.search_settings import SamplerSettings
-from results.spec.source_names import SourceName
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.training_spec import Component, MethodSpec, SourceName
 from results.store.searches import StoredStudy
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import some_features, write_features

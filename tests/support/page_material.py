@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from reports.figures.search import SearchHistory
+from reports.figures.score_figures import SearchHistory
 from reports.page.material import Material
 from results.findings.experiment import answer_of
 from results.records.artifacts import FigureData

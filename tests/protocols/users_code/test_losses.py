@@ -9,8 +9,7 @@ from protocols.training.build_method import MethodError, RefusedError, build_met
 from protocols.training.check_method import check_method, with_versions
 from protocols.training.first_step import try_first_step
 from results.spec.conditions import TrainingSettings
-from results.spec.source_names import sources_of
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.training_spec import Component, MethodSpec, sources_of
 from tests.support.toys import pattern_dataset, settings, toy_fold
 
 pytestmark = pytest.mark.usefixtures("forked_processes")

@@ -11,8 +11,7 @@ from protocols.training.check_method import check_method, with_versions
 from protocols.users_code import sources
 from protocols.users_code.kept import is_whole, keep_sources, remember_kept_sources
 from protocols.users_code.sources import SourceError, hashed_name, known_sources, load_source
-from results.spec.source_names import SourceName
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.training_spec import Component, MethodSpec, SourceName
 
 forked = pytest.mark.usefixtures("forked_processes")
 

@@ -35,6 +35,7 @@ def test_datasets_under_the_same_conditions_stand_together():
         ({"trunk": {"name": "small_conv", "weights": "random", "pooling": "average_max"}}, "trunk.pooling average_max"),
         ({"embedding_size": 64}, "embedding_size 64"),
         ({"training": {"max_epochs": 7}}, "training.max_epochs 7"),
+        ({"training": {"schedule": {"milestones": [2], "factor": 0.1}}}, "training.schedule.factor 0.1"),
         ({"embedder": {"init": "pca"}}, "embedder.init pca"),
         ({"normalization": "ball"}, "normalization ball"),
         ({"protocol": "standard"}, "protocol standard"),

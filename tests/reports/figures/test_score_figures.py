@@ -1,22 +1,22 @@
-"""Figures of scores: intervals, curves, scores against a number, spectra, searches; and the look that all share."""
+"""Figures of scores: intervals, curves, scores against a number, searches; and the look that all share."""
 
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.container import ErrorbarContainer
 
-from reports.figures.curves import FoldCurve, score_curves
-from reports.figures.dependence import dependence_plot
-from reports.figures.intervals import caption, interval_plot
-from reports.figures.search import (
+from reports.figures.score_figures import (
+    FoldCurve,
     SearchHistory,
+    caption_of_intervals,
+    caption_of_search,
+    interval_plot,
+    score_curves,
     search_history,
 )
-from reports.figures.search import caption as caption_of_search
-from reports.figures.spectrum import singular_value_spectrum
 from reports.figures.style import FigureError, files_of
+from reports.page.sweeps import dependence_plot
 from results.answer.intervals import Interval
 from results.records.trials import Trial
 from tests.support.drawn import HALF, RUNS, legend_texts, lines_labelled, method_runs, points
@@ -46,7 +46,7 @@ def test_an_interval_over_searches_is_the_given_one():
     (ends,) = bars_of(figure.axes[0])[0].lines[2][0].get_segments()
     assert ends[:, 0] == pytest.approx([20.5, 40.5])
     assert "single search" in legend_texts(figure)
-    assert "means of the searches" in caption("search")
+    assert "means of the searches" in caption_of_intervals("search")
 
 
 def fold(values, best):
@@ -115,18 +115,6 @@ def test_published_scores_are_hollow_markers_beside_the_runs():
 def test_a_panel_without_runs_is_refused():
     with pytest.raises(FigureError, match="needs at least one run in every panel"):
         against(points("none", {}, {1: 0.5}))
-
-
-def test_spectra_are_shares_from_the_largest():
-    figure = singular_value_spectrum({"PA": np.array([1.0, 4.0, 0.0, 5.0]), "NIR": np.array([2.0, 2.0])})
-    first, second, *flat = figure.axes[0].lines
-    assert first.get_ydata() == pytest.approx([0.5, 0.4, 0.1])
-    assert list(first.get_xdata()) == [1, 2, 3]
-    assert second.get_ydata() == pytest.approx([0.5, 0.5])
-    assert [line.get_ydata()[0] for line in flat] == pytest.approx([1 / 2, 1 / 4])
-    for values in ((), (0.0, 0.0), (1.0, -1.0)):
-        with pytest.raises(FigureError, match="'PA'"):
-            singular_value_spectrum({"PA": np.array(values)})
 
 
 def trial(number, score, state="complete", reason=None):

@@ -71,6 +71,6 @@ def test_an_error_in_a_figure_that_is_no_lack_of_data_is_not_hidden(monkeypatch)
     def broken(*_):
         raise KeyError("x")
 
-    monkeypatch.setattr(figures.intervals, "interval_plot", broken)
+    monkeypatch.setattr(figures.score_figures, "interval_plot", broken)
     with pytest.raises(KeyError):
         list(page_figures(material(values(a=A))))

@@ -12,12 +12,10 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from reports.published.claim_answers import answer_claims
-from reports.published.claims_table import claims_table
+from reports.published.claims import answer_claims, claims_table
 from reports.published.join import join, published_layout
 from reports.tables.differences import differences
-from reports.tables.formats import WRITERS, to_csv, to_html, to_json, to_markdown
-from reports.tables.latex import escape_latex, to_latex
+from reports.tables.formats import WRITERS, escape_latex, to_csv, to_html, to_json, to_latex, to_markdown
 from reports.tables.method_tables import costs, hyperparameters, peeking_table
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table, cell_text, chosen
 from results.findings.experiment import answer_of
@@ -127,7 +125,6 @@ DOCUMENT = r"""\documentclass{article}
 def test_latex_documents_compile(tmp_path):
     """All tables in one document, with their labels referred to."""
     tables = [*map(layout, [*published_tables(), *MADE]), *(made() for made in ALL.values())]
-    tables.append(claims_table(answer_claims(shipped_claims(), []), "Main claims"))
     texts = list(map(to_latex, tables))
     labels = [re.search(r"\\label{(.*)}", text)[1] for text in texts]
     refers = " ".join(f"\\ref{{{label}}}" for label in labels)
@@ -194,6 +191,7 @@ def test_leaders_are_bold_in_all_formats():
 
 
 ALL = {
+    "claims": lambda: claims_table(answer_claims(shipped_claims(), []), "Main claims"),
     "differences": lambda: differences(answer_of(measured())),
     "peeking": lambda: peeking_table(answer_of(with_trainings())),
     "hyperparameters": lambda: hyperparameters(answer_of(with_trainings())),

@@ -6,8 +6,7 @@ import math
 import pandas as pd
 import pytest
 
-from reports.tables.formats import to_csv, to_markdown
-from reports.tables.latex import to_latex
+from reports.tables.formats import to_csv, to_latex, to_markdown
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import cell_text, with_notes
 from results.findings.experiment import answer_of
@@ -142,6 +141,8 @@ def test_nothing_is_bold_while_nothing_is_claimed():
     named = table(given=given, **PAIR, settings={"primary": {"compare": "cosface"}})
     assert leaders_of(named) == set()
     assert "each method with CosFace." in named.caption
+    best = table(given=given, **PAIR, settings={"primary": {"compare": "best"}})
+    assert leaders_of(best) == {("triplet", "concatenated", "map_at_r")}
 
 
 def repeated(last_epoch=False, searches=3, runs=2):
@@ -254,6 +255,6 @@ def test_further_metrics_are_columns_under_short_names():
 
 
 def test_a_method_without_a_metric_has_empty_cells_and_a_table_without_metrics_no_columns():
-    assert all(cell.empty for cell in cells_beside(row(with_metrics("nmi", without=2), "cosface")))
+    assert all(cell.value is None for cell in cells_beside(row(with_metrics("nmi", without=2), "cosface")))
     assert len(with_metrics().columns) == 7
     assert not any("percentages:" in note for note in with_metrics().remarks)

@@ -5,8 +5,7 @@ import io
 
 import pytest
 
-from reports.published.claim_answers import answer_claims
-from reports.published.claims_table import claims_table
+from reports.published.claims import answer_claims, claims_table
 from results.published.claims import shipped_claims
 from results.store.store import Store
 from tests.support.documentation import ROOT, between

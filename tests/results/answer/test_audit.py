@@ -12,8 +12,7 @@ from results.answer.audit import audit, with_questions
 from results.answer.deviations import SearchDeviation
 from results.findings.experiment import answer_of
 from results.records.frame import ExportedRun, runs_table
-from results.records.read_scores import Reading, read_scores
-from results.records.score_columns import ScoresError
+from results.records.read_scores import Reading, ScoresError, read_scores
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 from tests.support import typical_search
 

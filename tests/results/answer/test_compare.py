@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from results.answer.answer_question import answer_on
+from results.answer.compare import fragile_claims
 from results.answer.deviations import SearchDeviation
 from results.answer.pair_tests import adjusted as adjusted_of
 from results.answer.pair_tests import adjusted_in_one_step, least_factor, power_words
@@ -320,6 +322,16 @@ def test_a_claim_that_hangs_on_another_method_is_named():
         rest = asked({other: own for other, own in values.items() if other != key}, step=found.question.step)
         hangs = ("soft_triple", "triplet") not in rest.claims
         assert (found.titles[key] in finding.detail.partition(" without ")[2]) == hangs
+
+
+def test_fragile_claims_stand_in_the_order_of_the_pairs():
+    found = answer_on(answer_of(MeasuredExperiment.kept("reality_check_handwriting")), "precision_at_1", "separated")
+    fragile = fragile_claims(found)
+    first = next(iter(fragile.values()))[0]
+    alike = [claim for claim, without in fragile.items() if without[0] == first]
+    pairs = [(pair.better, pair.worse) for pair in found.pairs]
+    assert len(alike) > 2
+    assert alike == sorted(alike, key=pairs.index), "a set would change their order from run to run"
 
 
 def test_a_claim_about_settings_is_gone_when_searches_vary_by_the_break_even_deviation():

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from results.answer.gains import gains_over
+from results.answer.compare import gains_over
 from results.findings.experiment import answer_of
 from results.findings.search import (
     cut_offs,
     equal_searches,
     range_ends,
-    validation_scores,
 )
 from results.records.records import CurvePoint
 from results.spec.search_settings import SearchedRange
@@ -126,6 +125,7 @@ def test_ends_are_found_once_for_all_runs_of_a_setting():
         ("triplet", "optimizer.lr 0.001 (highest)", True)
     ]
     assert list(range_ends(experiment({"loss.margin": 0.5, "optimizer.lr": 1e-4}))) == []
+    assert list(range_ends(experiment({"loss.alpha": 32}))) == [], "a value that was set has no ends"
 
 
 def test_searches_that_find_an_end_are_counted():
@@ -134,19 +134,6 @@ def test_searches_that_find_an_end_are_counted():
         ("triplet", "loss.margin 0 (lowest in 2 of 4 searches)", False),
         ("triplet", "loss.margin 1 (highest in 1 of 4 searches)", False),
     ]
-
-
-def test_values_that_were_set_have_no_ends():
-    assert list(range_ends(experiment({"loss.alpha": 32}))) == []
-
-
-def test_runs_without_validation_scores_are_left_out():
-    world = with_trainings()
-    trainings = dict(world.trainings)
-    del trainings[specs_of(world, "triplet", 1)[3].fingerprint]
-    runs = [run for run in world.records if run.method == "triplet"]
-    assert len(validation_scores(world, runs)) == 3
-    assert len(validation_scores(replace(world, trainings=trainings), runs)) == 2
 
 
 @pytest.mark.parametrize(("good", "outcome"), [(0.2, "Decided"), (0.11, "Not decided")])

@@ -2,8 +2,7 @@
 
 import pytest
 
-from reports.published.claim_answers import claimed_cells
-from results.published.claims import COLUMNS, ClaimsFileError, read_claims, shipped_claims
+from results.published.claims import COLUMNS, ClaimsFileError, claimed_cells, read_claims, shipped_claims
 from results.published.tables import published_table, published_tables
 
 HEADER = "source,place,a,b,dataset,score,value_a,value_b,difference,runs,plus_minus,plus_minus_kind\n"

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from results.spec.source_names import SourceName, relative_name, sources_of
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.training_spec import Component, MethodSpec, SourceName, relative_name, sources_of
 
 DIGEST = "0123456789abcdef"
 

@@ -1,10 +1,12 @@
-"""A method that its card leaves at a disadvantage beside the others is named, and no other."""
+"""Methods that their cards leave at a disadvantage, and readings of an open recipe, with what depends on them."""
 
 import pytest
 
-from results.findings.handicaps import handicaps
+from reports.tables.result_table import table_of
+from results.findings.experiment import answer_of, handicaps
 from results.spec.recipe import BATCHES, LOSS_LR, Recipe
 from results.spec.search_settings import SearchedRange
+from tests.support.page_material import MLRC, searched
 from tests.support.sample_records import some_summary
 
 PROXIES = Recipe(samples_per_class=1, parameters="proxies", loss_lr=0.01, searched=(LOSS_LR, "loss.scale"))
@@ -60,3 +62,46 @@ def test_a_recipe_in_words_says_what_is_searched_and_what_is_fixed() -> None:
     assert PROXIES.words(ranges)["learning rate of these"] == "searched, 1e-06 to 1"
     drawn = Recipe(samples_per_class=0, parameters="others", loss_lr=0.5, warmup_steps=7).words()
     assert list(drawn.values()) == ["drawn at random", "parameters", "0.5", "-", "-", "7 steps"]
+
+
+SETTINGS = {**MLRC, "dataset": {"name": "glyphs"}}
+
+
+def world(**means):
+    """Two readings of pfml, a variant that is none, and other methods."""
+    card = "cards/pfml.yaml"
+    variants = [
+        *(
+            {"of": card, "key": f"by_{how}", "title": how, "set": {"loss.reduction": how}, "reading": True}
+            for how in ("sum", "mean")
+        ),
+        {"of": card, "key": "ablated", "title": "Ablated", "set": {"loss.alpha": 0.0}},
+    ]
+    return searched(settings={**SETTINGS, "variants": variants}, **means).measured
+
+
+def sentences(measured):
+    return [one.sentences for one in answer_of(measured).findings if one.text.startswith("The reading")]
+
+
+def test_the_reading_decides_and_verdicts_depend_on_it():
+    measured = world(by_sum=(30, 31, 32), by_mean=(10, 11, 12), ablated=(5, 6, 7), a=(20, 21, 22), b=(40, 41, 42))
+    assert sentences(measured) == [
+        "The reading of pfml decides 20.0 points: its 2 readings have 11.0 to 31.0 %, 3 other rows 6.0 to 41.0 %. "
+        "Of 1 pair of readings 1 differ. The verdict against A depends on the reading."
+    ]
+    notes = {row.key: row.cells[6].note for row in table_of(answer_of(measured)).rows}
+    assert notes["by_sum"] == "rank 2, readings 11.0 to 31.0"
+    assert notes["by_mean"] == "rank 4, readings 11.0 to 31.0"
+    assert notes["ablated"] == "rank 5"
+
+
+def test_readings_that_agree_and_readings_alone():
+    measured = world(by_sum=(30, 31, 32), by_mean=(30.1, 31.1, 32.1), a=(10, 11, 12))
+    assert sentences(measured) == [
+        "The reading of pfml decides 0.1 points: its 2 readings have 31.0 to 31.1 %, 1 other row 11.0 %. "
+        "Of 1 pair of readings 0 differ. No verdict against another row depends on the reading."
+    ]
+    assert sentences(world(by_sum=(30, 31, 32), a=(10, 11, 12))) == [], "one reading is no family"
+    (alone,) = sentences(world(by_sum=(30, 31, 32), by_mean=(10, 11, 12)))
+    assert alone.endswith("its 2 readings have 11.0 to 31.0 %. Of 1 pair of readings 1 differ.")

@@ -1,13 +1,13 @@
-"""Which experiment answers a claim, under which conditions, and what is said without runs."""
+"""Which experiment answers a claim, under which conditions, what is said without runs; and the table of claims."""
 
 from dataclasses import replace
 
 import pytest
 
-from reports.published.claim_answers import answer_claims, claimed_cells
+from reports.published.claims import answer_claims, claims_table
 from reports.tables.differences import differences
 from results.findings.experiment import answer_of
-from results.published.claims import read_claims, shipped_claims
+from results.published.claims import claimed_cells, read_claims, shipped_claims
 from tests.support.measured_experiment import read
 from tests.support.published_world import MLRC, PAPER, changed, experiment, runs_of, single_runs
 from tests.support.sample_records import changed_run, with_own_loss
@@ -44,7 +44,11 @@ def answered(*stored, any_dataset=False, **fields):
 
 def test_runs_of_the_papers_experiment_answer_under_its_conditions():
     answer = answered(of_paper())
-    assert (answer.verdict, answer.runs.experiment, answer.runs.differences) == ("holds", "proxy_isa_table1/cub200", ())
+    assert (answer.verdict, answer.runs.stored.name, answer.runs.differences) == (
+        "holds",
+        "proxy_isa_table1/cub200",
+        (),
+    )
     assert answer.runs.pair.difference == pytest.approx(0.1)
     assert answered(of_paper(LOW, HIGH)).verdict == "contradicted"
     assert answered(of_paper([0.6], [0.61])).verdict == "cannot tell"
@@ -97,11 +101,11 @@ def test_under_other_conditions_no_claim_holds_or_is_contradicted():
 
 def test_the_experiment_is_chosen_by_conditions_then_runs_and_never_by_scores():
     other = of_paper(LOW * 2, HIGH * 2, name="mine")
-    assert answered(other, of_paper()).runs.experiment == "proxy_isa_table1/cub200"
+    assert answered(other, of_paper()).runs.stored.name == "proxy_isa_table1/cub200"
     fewer, more = of_paper(LOW, HIGH, name="fewer"), of_paper([*HIGH, 0.7], [*LOW, 0.6], name="more")
-    assert answered(fewer, more).runs.experiment == "more"
+    assert answered(fewer, more).runs.stored.name == "more"
     latest, earlier = of_paper(LOW, HIGH, name="latest"), of_paper(name="earlier")
-    assert answered(latest, earlier).runs.experiment == "latest"
+    assert answered(latest, earlier).runs.stored.name == "latest"
 
 
 def test_rows_under_different_conditions_are_not_compared():
@@ -148,7 +152,7 @@ def test_repeated_searches_answer_before_many_runs():
     )
     once = of_paper(HIGH * 3, LOW * 3, name="once", search={"trials": 20})
     answer = answered(once, repeated, setting="").runs
-    assert (answer.experiment, len(answer.pair.of_a.units), answer.pair.of_a.runs) == ("mine", 2, 6)
+    assert (answer.stored.name, len(answer.pair.of_a.units), answer.pair.of_a.runs) == ("mine", 2, 6)
 
 
 @pytest.mark.parametrize(
@@ -165,9 +169,9 @@ def test_without_runs_of_both_methods_a_claim_is_not_run(stored):
 
 def test_other_datasets_answer_only_if_asked_and_after_the_claims_own():
     answer = answered(on_glyphs(), any_dataset=True)
-    assert (answer.verdict, answer.runs.dataset) == ("the other way here", "glyphs")
+    assert (answer.verdict, answer.runs.stored.dataset) == ("the other way here", "glyphs")
     assert "dataset glyphs" in answer.runs.differences
-    assert answered(on_glyphs(), of_paper([0.7], [0.6]), any_dataset=True).runs.dataset == "cub200"
+    assert answered(on_glyphs(), of_paper([0.7], [0.6]), any_dataset=True).runs.stored.dataset == "cub200"
 
 
 def test_equal_values_of_other_networks_are_not_taken():
@@ -175,3 +179,67 @@ def test_equal_values_of_other_networks_are_not_taken():
     (row_a, _), (row_b, _) = claimed_cells(nir)
     assert (row_a.dimensions, row_b.dimensions) == (512, 512)
     assert claimed_cells(claim(values="68.2,66.6")[0]) is None
+
+
+OF_TABLE = "source,place,a,b,dataset,score,value_a,value_b,runs,plus_minus,plus_minus_kind,setting\n"
+ISA = "Proxy-ISA,Table 1,proxy_isa,proxy_anchor,cub200,R@1,68.1,66.6,,,,proxy_isa_table1\n"
+
+
+def table_of(lines, *stored):
+    return claims_table(answer_claims(read_claims(OF_TABLE + lines, "my.csv"), stored), "Claims")
+
+
+def words(table, column):
+    index = [known.name for known in table.columns].index(column)
+    return [row.cells[index].value for row in table.rows]
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "source"),
+    [
+        (ISA, "within noise", "28 printed ± for R@1 on cub200: s = 0.65 points, from proxy_isa_table2, nir_"),
+        (ISA.replace("66.6", "56.6"), "beyond noise", "28 printed ±"),
+        (ISA.replace("66.6,,", "66.6,10,0.3"), "beyond noise", ""),
+        (ISA.replace("cub200", "inshop"), "no fitting deviation", ""),
+    ],
+)
+def test_print_alone_and_the_source_of_its_deviation(line, said, source):
+    table = table_of(line)
+    assert words(table, "print alone") == [said]
+    assert source in " ".join(table.remarks)
+
+
+def test_an_empty_store_leaves_out_the_columns_about_runs():
+    table = table_of(ISA)
+    assert "ours" not in [column.name for column in table.columns]
+    assert words(table, "runs") == ["not run"]
+    assert table.notes == (
+        "1 claim. Print alone: 1 within noise (if a ± of unstated meaning is a deviation, 1 beyond noise). "
+        "Runs: 1 claim not run.",
+    )
+
+
+def test_runs_have_numbers_size_and_conditions():
+    table = table_of(ISA, of_paper())
+    expected = {"runs": "holds", "experiment": "proxy_isa_table1/cub200", "size": "beyond 0.5"}
+    assert {column: words(table, column)[0] for column in expected} == expected
+    assert words(table, "ours") == [pytest.approx(0.1)]
+    assert (words(table, "claimed size"), words(table, "n")) == (["excluded"], [3])
+    assert "its own 95 % interval, which is not corrected" in table.caption
+    assert len(table.notes) == 1, "under the claim's conditions there is nothing to say"
+
+
+def test_undecided_claims_say_what_it_would_take():
+    table = table_of(ISA, of_paper([0.68, 0.70, 0.72], [0.67, 0.70, 0.715]))
+    assert (words(table, "runs"), words(table, "size")) == (["cannot tell"], ["cannot tell"])
+    assert words(table, "could have seen")[0] > 0.01
+    single = table_of(ISA, of_paper([0.68], [0.67]))
+    assert (words(single, "size"), words(single, "p")) == (["single runs"], [None])
+
+
+def test_quoted_values_are_marked():
+    table = claims_table(answer_claims(shipped_claims(), []), "Main claims")
+    signs = {(row.head, row.sign) for row in table.rows}
+    assert ("Proxy-ISA, Table 1: proxy_isa > proxy_anchor", "") in signs
+    assert ("Proxy-ISA, Table 1: proxy_isa > proxy_gml", "†") in signs
+    assert "It quotes " in table.remarks[-1]

@@ -1,1 +1,0 @@
-"""Boards: several experiments on several datasets, as a table and as a page."""

@@ -1,1 +1,0 @@
-"""Figures: functions that take plain values and return a matplotlib `Figure`. `style` has their common look."""

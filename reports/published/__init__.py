@@ -1,1 +1,0 @@
-"""Published tables beside our own runs."""

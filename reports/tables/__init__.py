@@ -1,1 +1,0 @@
-"""Tables of an experiment, and their file formats."""

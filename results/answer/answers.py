@@ -1,0 +1,246 @@
+"""An answer: the values of the methods, a verdict for every pair that was asked for, and the ranks that follow."""
+
+import html
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+
+import pandas as pd
+
+from results.answer.intervals import Interval
+from results.answer.question import Question
+from results.answer.values import Finding, MethodValues, Pair, Runs
+from results.records.experiment_summary import LeftOut
+from results.store.experiment_results import MeasuredExperiment
+from results.wording import counted, percent, place_words
+
+_MOST_ROWS = 30
+"""Of more methods or pairs a notebook shows the first and the last ones."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a question about scores: all that is said of methods is said from here.
+
+    Attributes:
+        frame: The scores (`results.records.frame`).
+        runs: The values of the asked score.
+        values: The values of every method, also of those that are not tested.
+        intervals: Mean and 95 % interval of every method with runs.
+        pairs: For `all` each method with every later one, else the reference with each other one.
+        settings: The settings that the only searches found compared by their runs. It says nothing about methods.
+        gains: Methods whose searches are repeated compared with the runs of their default settings (`gains_over`).
+        look_level: The level of the last look, if looks were planned.
+        find: Finds what a reader must know beside the numbers.
+        measured: The experiment that the scores are of, if they are of one.
+    """
+
+    question: Question
+    frame: pd.DataFrame
+    runs: Runs
+    values: Mapping[str, MethodValues]
+    intervals: Mapping[str, Interval]
+    pairs: tuple[Pair, ...]
+    settings: tuple[Pair, ...] = ()
+    gains: tuple[Pair, ...] = ()
+    look_level: float | None = None
+    find: Callable[["Answer"], Iterable[Finding]] = lambda _: ()
+    measured: MeasuredExperiment | None = None
+    others: dict[tuple[str, str, float], "Answer"] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """Titles of the methods by key."""
+        return self.question.titles
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What a reader must know beside the numbers."""
+        return tuple(self.find(self))
+
+    @property
+    def of_experiment(self) -> MeasuredExperiment:
+        """The experiment that it is about; raises ValueError if the scores are those of a user."""
+        if self.measured is None:
+            raise ValueError("the scores are of no experiment")
+        return self.measured
+
+    @property
+    def left_out(self) -> dict[str, LeftOut]:
+        """Why methods are not tested against the others, by method."""
+        return {key: planned.left_out for key, planned in self.question.methods.items() if planned.left_out}
+
+    @cached_property
+    def compared(self) -> tuple[str, ...]:
+        """The compared methods with values, in the order of the question."""
+        return tuple(key for key in self.question.compared if self.values[key].units)
+
+    @cached_property
+    def _by_names(self) -> dict[frozenset[str], Pair]:
+        return {frozenset((pair.a, pair.b)): pair for pair in self.pairs}
+
+    def pair(self, one: str, other: str) -> Pair | None:
+        """Return a pair with `one` as its a; None if it was not asked for."""
+        found = self._by_names.get(frozenset((one, other)))
+        return found.turned() if found is not None and found.a != one else found
+
+    @property
+    def tested(self) -> int:
+        """Number of pairs with a test."""
+        return sum(pair.p is not None for pair in self.pairs)
+
+    @property
+    def order(self) -> list[str]:
+        """The methods as they are shown: the one that others are compared with, then from the highest mean."""
+        means = {key: self.values[key].mean for key in self.compared}
+        return sorted(means, key=lambda key: (key != self.question.compare, math.isnan(means[key]), -means[key]))
+
+    @property
+    def highest(self) -> str:
+        """The method with the highest mean, the first of equal ones."""
+        return max(self.compared, key=lambda key: -math.inf if math.isnan(mean := self.values[key].mean) else mean)
+
+    @property
+    def shown_pairs(self) -> list[Pair]:
+        """The pairs in the order of their methods, those with a claim first, then those shown to be equal."""
+        pairs = [pair for a, b in combinations(self.order, 2) if (pair := self.pair(a, b))]
+        return sorted(pairs, key=lambda pair: (not pair.better, pair.size != "within", pair.untested is not None))
+
+    @property
+    def reference(self) -> str | None:
+        """The method that each other one is compared with; None if all pairs are compared."""
+        compare = self.question.compare
+        return None if compare == "all" else self.highest if compare == "best" else compare
+
+    @property
+    def interim(self) -> bool:
+        """Whether searches or runs of any method are missing. Verdicts can change when they are there."""
+        return any(self.values[key].missing for key in self.question.compared)
+
+    @property
+    def decided(self) -> bool:
+        """Whether every comparison that was asked for has an answer: better, or within the margin."""
+        return not self.interim and all(pair.better or pair.size == "within" for pair in self.pairs)
+
+    @property
+    def claims(self) -> set[tuple[str, str]]:
+        """The pairs of a better and a worse method that are claimed."""
+        return {(pair.better, pair.worse) for pair in self.pairs if pair.better and pair.worse}
+
+    @cached_property
+    def leading(self) -> frozenset[str]:
+        """The tested methods that none is shown to be better than, if any claim is made."""
+        if self.interim or self.question.compare not in ("all", "best") or not self.claims:
+            return frozenset()
+        tested = {key for pair in self.pairs if pair.untested is None for key in (pair.a, pair.b)}
+        return frozenset(tested - {worse for _, worse in self.claims})
+
+    @cached_property
+    def missing(self) -> dict[str, str]:
+        """Which searches or runs of a method are there, such as `1 of 3 searches`, where some are missing."""
+        found = {}
+        for key, own in self.values.items():
+            planned = self.question.methods[key]
+            if own.missing == "searches missing":
+                found[key] = f"{own.count} of {planned.searches} searches"
+            elif own.missing == "older evaluation":
+                found[key] = "runs of an older evaluation"
+            elif own.missing:
+                found[key] = f"{own.runs} of {counted(planned.runs, 'run')}"
+        return found
+
+    @property
+    def searches(self) -> tuple[tuple[float, ...], ...]:
+        """The searches of every method that trains."""
+        return tuple(own.units for own in self.values.values() if own.planned.searched and own.planned.trained)
+
+    @property
+    def could_have_seen(self) -> tuple[float, float] | None:
+        """The smallest and the largest of the differences that the pairs could have seen; None without a test."""
+        seen = [pair.smallest for pair in self.pairs if pair.smallest is not None]
+        return (min(seen), max(seen)) if seen else None
+
+    @property
+    def span(self) -> float:
+        """How far the means of the compared methods lie apart."""
+        means = [self.values[key].mean for key in self.compared]
+        return max(means) - min(means)
+
+    @property
+    def failed(self) -> dict[str, tuple[float, ...]]:
+        """The searches or runs that failed, by compared method; methods without one are left out."""
+        return {key: failed for key in self.compared if (failed := self.values[key].failed)}
+
+    @cached_property
+    def rank_intervals(self) -> dict[str, tuple[int, int]]:
+        """The places that each method can have by the claims: at 95 %, all of them at once hold the true ranks.
+
+        Empty unless all pairs are compared and some were tested. While searches are missing, they can change.
+        """
+        if self.question.compare != "all" or not self.tested:
+            return {}
+        worse = Counter(pair.worse for pair in self.pairs)
+        better = Counter(pair.better for pair in self.pairs)
+        return {key: (1 + worse[key], len(self.question.compared) - better[key]) for key in self.compared}
+
+    @property
+    def final_ranks(self) -> dict[str, tuple[int, int]]:
+        """The rank intervals, or nothing while searches or runs are missing."""
+        return {} if self.interim else self.rank_intervals
+
+    @cached_property
+    def methods(self) -> pd.DataFrame:
+        """A row per method: mean and half width as fractions of 1, counts, and the places that it can have."""
+        rows = []
+        for key in [*self.order, *(key for key in self.intervals if key not in self.compared)]:
+            own, interval, places = self.values[key], self.intervals[key], self.final_ranks.get(key)
+            left_out = self.left_out[key].note if key in self.left_out else self.missing.get(key, "")
+            numbers = (interval.mean, interval.half_width, len(own.units), len(own.failed), own.runs)
+            rows.append((key, self.titles[key], *numbers, *(places or (None, None)), left_out))
+        columns = ("method", "title", "mean", "half_width", "n", "failed", "runs", "rank_low", "rank_high", "why_not")
+        frame = pd.DataFrame(rows, columns=list(columns)).astype({"rank_low": "Int64", "rank_high": "Int64"})
+        return frame.set_index("method")
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """A row per pair that was asked for: difference and half width as fractions of 1, p values and verdicts."""
+        tests = ("half_width", "p", "p_better", "smallest", "break_even", "size", "untested")
+        rows = [
+            (pair.a, pair.b, pair.difference, pair.better, *(getattr(pair, name) for name in tests))
+            for pair in self.shown_pairs
+        ]
+        return pd.DataFrame(rows, columns=["a", "b", "difference", "better", *tests])
+
+    def _repr_html_(self) -> str:
+        """Return methods, pairs and findings as HTML, with numbers in percent or points."""
+        unit = "%" if self.question.scale == "percent" else "points"
+        methods, titles, pairs, ranks = self.methods, self.titles, self.shown_pairs, self.final_ranks
+        shown = pd.DataFrame(
+            {
+                "": methods["title"],
+                f"{self.question.score_name}, {unit}": list(map(_number, methods["mean"], methods["half_width"])),
+                "rank": [place_words(ranks[key]) if key in ranks else "" for key in methods.index],
+                "n": [f"{n} ({failed} failed)" if failed else n for n, failed in methods[["n", "failed"]].values],
+            }
+        )
+        compared = pd.DataFrame(
+            {
+                "": [f"{titles[pair.a]} − {titles[pair.b]}" for pair in pairs],
+                "difference": [_number(pair.difference, pair.half_width, "+.2f") for pair in pairs],
+                "verdict": [
+                    f"{titles[one.better]} better" if one.better else one.untested or one.direction for one in pairs
+                ],
+                "could have seen": [_number(pair.smallest) for pair in pairs],
+            }
+        )
+        tables = [one.to_html(index=False, border=0, max_rows=_MOST_ROWS) for one in (shown, compared) if len(one)]
+        said = "".join(f"<li>{html.escape(finding.sentences)}</li>" for finding in self.findings)
+        title = f"<p><strong>{html.escape(self.question.title)}</strong></p>" if self.question.title else ""
+        return f"{title}{''.join(tables)}<ul>{said}</ul>"
+
+
+def _number(value: float | None, width: float | None = None, form: str = ".2f") -> str:
+    return "" if value is None or pd.isna(value) else percent(value, None if pd.isna(width) else width, form)

@@ -1,1 +1,0 @@
-"""Findings about an experiment: what a reader must know beside its answer."""

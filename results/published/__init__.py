@@ -1,1 +1,0 @@
-"""The published numbers: CSV files and their readers side by side."""
