@@ -107,7 +107,7 @@ def _faults(
     if oddities:
         say(console, f"the data have {oddities}")
     unlike = (
-        f"{choice.name}: the number of {', '.join(differing)} differs from the published one; complete the download, "
+        f"{choice.name}: not the published number of {', '.join(differing)}; complete the download, "
         "or use --subset if the folder holds only a part on purpose"
     )
     faults = [*([unlike] if differing and not choice.subset else []), *found]
@@ -146,14 +146,18 @@ def _say_what_they_are_enough_for(dataset: str, components: int, console: Consol
     """Say which experiments of the suite want more principal components than there can be."""
     from reproduce.config.experiment_file import experiment_names, load_experiments
 
-    enough, panels = [], (panel for name in experiment_names() for panel in load_experiments(name, {}).items())
-    for name, one in (panel for panel in panels if panel[1].dataset.name == dataset):
-        size = one.conditions.embedding_size
-        if one.conditions.embedder.init != "pca" or size is None or size <= components:
-            enough.append(name)
-        else:
-            needed = f"starts from {size} principal components, and these data have {components:,}"
-            say(console, f"not for {name}, which {needed}; give it --set embedding_size={components} or less")
+    enough: list[str] = []
+    for file in experiment_names():
+        panels = {name: one for name, one in load_experiments(file, {}).items() if one.dataset.name == dataset}
+        fitting = []
+        for name, one in panels.items():
+            size = one.conditions.embedding_size
+            if one.conditions.embedder.init != "pca" or size is None or size <= components:
+                fitting.append(name)
+            else:
+                needed = f"starts from {size} principal components, and these data have {components:,}"
+                say(console, f"not for {name}, which {needed}; give it --set embedding_size={components} or less")
+        enough += [file] if len(fitting) == len(panels) > 1 else fitting
     if enough:
         say(console, f"enough for the experiments {', '.join(enough)}")
 

@@ -4,8 +4,11 @@ import re
 import shutil
 from dataclasses import replace
 
+from rich.console import Console
+
 from protocols.datasets.dataset_registry import DATASETS
 from protocols.datasets.published import Publication
+from reproduce.commands import data
 from tests.support import image_folders, published_layouts
 from tests.support.command_line import refused
 from tests.support.feature_files import some_features, write_features
@@ -22,7 +25,7 @@ def row(answer, what):
 def test_counts_are_shown_beside_the_published_counts(say, tmp_path, monkeypatch):
     image_folders.make_cub(tmp_path / "birds")
     answer = say("data", "check", "cub200", "--data", "birds")
-    refused(answer, "the number of classes, images, ", "differs from the published one", "--subset")
+    refused(answer, "not the published number of classes, images, ", "--subset")
     assert row(answer, "images") == [16, 11_788]
     assert row(answer, "classes") == [8, 200]
     assert row(answer, "images of the first 100 classes") == [16, 5_864]
@@ -124,3 +127,12 @@ def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, tmp_path
     assert "8 queries are searched for among 24 others" in say("data", "check", "features", "--data", "asked").out
     write_features(tmp_path / "few", some_features(), [number // 8 for number in range(64)])
     refused(say("data", "check", "features", "--data", "few"), "8 classes: the MLRC split needs at least 16")
+
+
+def test_a_file_that_the_data_are_enough_for_is_named_once(capsys):
+    data._say_what_they_are_enough_for("cub200", 100, Console(width=10_000))
+    *others, enough = capsys.readouterr().out.splitlines()
+    assert " ccp_figure4, " in enough
+    assert "/cub200_16" not in enough, "not with all its panels"
+    assert "vit_cub200/" not in enough
+    assert [line.partition(",")[0] for line in others if "vit_cub200" in line]
