@@ -135,4 +135,5 @@ def test_a_file_that_the_data_are_enough_for_is_named_once(capsys):
     assert " ccp_figure4, " in enough
     assert "/cub200_16" not in enough, "not with all its panels"
     assert "vit_cub200/" not in enough
-    assert [line.partition(",")[0] for line in others if "vit_cub200" in line]
+    assert "not for mlrc_frozen_cub200/pca_start" in [line.partition(",")[0] for line in others]
+    assert " mlrc_frozen_cub200/random_start" in enough
