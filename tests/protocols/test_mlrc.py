@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from protocols.datasets.splits import from_ranges, mlrc_split
+from protocols.datasets.splits import from_ranges
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.mlrc import mlrc
 from protocols.protocol_registry import PROTOCOLS
 from protocols.search.space import MethodTemplate, SearchParameter
-from protocols.setup import Setup
 from protocols.study import Budget, Study
 from results.records.records import Event
 from results.spec.search_settings import SamplerSettings
@@ -21,9 +20,7 @@ from tests.support.toys import (
     CONTRASTIVE,
     PRETRAINED_PCA,
     UNTRAINED,
-    conditions,
     made_up_result,
-    pattern_dataset,
 )
 
 SPACE = (
@@ -34,13 +31,6 @@ OPEN = MethodTemplate(method=CONTRASTIVE, space=SPACE)
 BUDGET = Budget(trials=4, reproductions=3)
 SAMPLER = SamplerSettings(startup_trials=4)
 IMAGENET = TrunkSpec(name="efficientnet_lite0", weights="imagenet")
-
-
-@pytest.fixture
-def setup(tmp_path):
-    dataset = pattern_dataset(tmp_path)
-    trunk = TrunkSpec(name="small_conv", weights="random")
-    return Setup(dataset, mlrc_split(16), 4, conditions(trunk), seed=5)
 
 
 def _hump(spec):

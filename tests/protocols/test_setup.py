@@ -5,22 +5,11 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from protocols.datasets.splits import SplitError, as_ranges, classes_of, mlrc_split, named_split
+from protocols.datasets.splits import SplitError, as_ranges, classes_of, named_split
 from protocols.evaluation.evaluate_run import test_data as data_for_testing
-from protocols.setup import Setup
-from results.spec.conditions import Conditions
 from results.spec.training_spec import FoldSpec
-from results.spec.trunk_spec import TrunkSpec
 from results.values import derive_seed
-from tests.support.toys import CONTRASTIVE, IMAGES, PROXIES, pattern_dataset, settings
-
-
-@pytest.fixture
-def setup(tmp_path):
-    dataset = pattern_dataset(tmp_path)
-    trunk = TrunkSpec(name="small_conv", weights="random")
-    conditions = Conditions(images=IMAGES, trunk=trunk, embedding_size=8, training=settings())
-    return Setup(dataset, mlrc_split(16), 4, conditions, seed=5)
+from tests.support.toys import CONTRASTIVE, PROXIES
 
 
 def test_a_setting_makes_one_training_per_fold(setup):

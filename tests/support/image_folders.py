@@ -1,5 +1,7 @@
 """Folders of small images, plain and in the layout of CUB-200-2011, and what is said about malformed ones."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from PIL import Image
 
 from protocols.datasets.dataset import DataRequest
+from protocols.datasets.listing import DataError
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
 
@@ -51,7 +54,11 @@ def data_request(root: Path | None, cache: Path, name: str = "folder", **changes
     return DataRequest(DataChoice(**{"name": name, "root": root, "subset": True, **changes}), images, cache)
 
 
-def assert_said(caught: pytest.ExceptionInfo[Exception], *words: str) -> None:
+@contextmanager
+def refused(*words: str, error: type[Exception] = DataError) -> Iterator[pytest.ExceptionInfo[Exception]]:
+    """What happens inside ends in one line with all the words."""
+    with pytest.raises(error) as caught:
+        yield caught
     message = str(caught.value)
     assert "\n" not in message
     for word in words:

@@ -9,31 +9,28 @@ import pytest
 from protocols.datasets.dataset_registry import DATASETS, open_dataset
 from protocols.datasets.listing import DataError
 from results.spec.conditions import ImageSettings
-from tests.support.image_folders import assert_said, data_request, make_folder, paint
+from tests.support.image_folders import data_request, make_folder, paint, refused
 
 
 def test_a_single_class(tmp_path):
-    with pytest.raises(DataError) as caught:
+    with refused("folder", "only one class found; check that --data names the folder that holds all"):
         open_dataset(data_request(make_folder(tmp_path / "data", 1), tmp_path / "cache"))
-    assert_said(caught, "folder", "only one class found; check that --data names the folder that holds all")
 
 
 @pytest.mark.parametrize(("left", "message"), [(0, "has no image"), (1, "has only one image")])
 def test_a_class_that_cannot_be_scored(folder, tmp_path, left, message):
     for i in range(left, 2):
         (folder / "class_5" / f"{i}.png").unlink()
-    with pytest.raises(DataError) as caught:
+    with refused("folder: class 'class_5'", message, "give it at least two, or remove the class"):
         open_dataset(data_request(folder, tmp_path / "cache"))
-    assert_said(caught, "folder: class 'class_5'", message, "give it at least two, or remove the class")
     assert not (tmp_path / "cache").exists(), "decoded before the classes were checked"
 
 
 def test_a_name_with_control_characters_is_refused(folder, tmp_path):
     """In a terminal and on pages they are commands."""
     (folder / "class_5").rename(folder / "class_\x1b[31m5")
-    with pytest.raises(DataError) as caught:
+    with refused(r"folder: the name 'class_\x1b[31m5' is not UTF-8 or has control characters; rename it"):
         open_dataset(data_request(folder, tmp_path / "cache"))
-    assert_said(caught, r"folder: the name 'class_\x1b[31m5' is not UTF-8 or has control characters; rename it")
 
 
 # Fingerprints
@@ -135,15 +132,13 @@ def test_a_run_names_the_first_fault_and_counts_the_others(tmp_path):
 
 @pytest.mark.parametrize("name", ["folder", "cub200", "features"])
 def test_a_dataset_without_a_place(name, tmp_path):
-    with pytest.raises(DataError) as caught:
+    with refused(name, "--data"):
         open_dataset(data_request(None, tmp_path, name))
-    assert_said(caught, name, "--data")
 
 
 def test_an_unknown_name(tmp_path):
-    with pytest.raises(DataError) as caught:
+    with refused("unknown dataset 'cub'", *DATASETS):
         open_dataset(data_request(tmp_path, tmp_path, "cub"))
-    assert_said(caught, "unknown dataset 'cub'", *DATASETS)
 
 
 def test_published_counts_add_up():

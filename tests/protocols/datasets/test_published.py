@@ -1,17 +1,36 @@
 """The layouts of publishers: the order of classes and images, and what is said about malformed lists."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 from protocols.datasets.dataset import note_on_queries
-from protocols.datasets.dataset_registry import open_dataset
-from protocols.datasets.listing import DataError
-from protocols.datasets.published import list_cub200, list_inshop, list_sop
-from tests.support.image_folders import BIRDS, assert_said, data_request, paint
+from protocols.datasets.dataset_registry import DATASETS, open_dataset
+from protocols.datasets.listing import DataError, ImageListing
+from protocols.datasets.published import (
+    CAR_NAMES,
+    Publication,
+    check_counts,
+    list_cars196,
+    list_cub200,
+    list_inshop,
+    list_sop,
+)
+from tests.support.image_folders import BIRDS, data_request, make_cub, paint, refused
 from tests.support.packs import decode
-from tests.support.published_layouts import inshop, sop
+from tests.support.published_layouts import (
+    CARS,
+    annotations,
+    cars_annotated,
+    cars_devkit,
+    cars_folders,
+    inshop,
+    sop,
+)
 
 # CUB-200-2011
 
@@ -50,9 +69,8 @@ def test_malformed_lists_of_birds(cub, file, old, new, said):
     content = (cub / file).read_text()
     assert old in content
     (cub / file).write_text(content.replace(old, new))
-    with pytest.raises(DataError) as caught:
+    with refused(str(cub), said, "unpack the publisher's files again"):
         list_cub200(cub)
-    assert_said(caught, str(cub), said, "unpack the publisher's files again")
 
 
 # Stanford Online Products
@@ -171,3 +189,208 @@ def test_a_class_of_both_parts_is_refused(tmp_path, make):
         paint(root / "chair_final" / "other.JPG", 0)
     with pytest.raises(DataError, match=r"class \w+ is in training and in test"):
         (list_inshop if make is inshop else list_sop)(root)
+
+
+def test_the_official_names():
+    """The publisher's own order, in places where the alphabet's differs; ids from 1."""
+    assert len(set(CAR_NAMES)) == len(CAR_NAMES) == 196
+    known = {
+        1: "AM General Hummer SUV 2000",
+        2: "Acura RL Sedan 2012",
+        6: "Acura Integra Type R 2001",
+        14: "Audi TTS Coupe 2012",
+        174: "Ram C/V Cargo Van Minivan 2012",
+        196: "smart fortwo Convertible 2012",
+    }
+    assert {number: CAR_NAMES[number - 1] for number in known} == known
+    assert list(CAR_NAMES) != sorted(CAR_NAMES)
+
+
+def test_annotations_say_the_class(tmp_path):
+    listing = list_cars196(cars_annotated(tmp_path))
+    assert listing.names[:4] == tuple(f"car_ims/{n:06d}.jpg" for n in (1, 2, 3, 4))
+    assert listing.labels.tolist() == np.repeat(np.arange(CARS), 3).tolist()
+
+
+@pytest.mark.parametrize("options", [{}, {"labels_at_root": True}, {"nested": True}])
+def test_the_devkit_pools_train_and_test(tmp_path, options):
+    listing = list_cars196(cars_devkit(tmp_path, **options))
+    rank_of = dict(zip(listing.names, listing.labels.tolist(), strict=True))
+    inner = {part: f"cars_{part}/" * (2 if options.get("nested") else 1) for part in ("train", "test")}
+    assert rank_of[f"{inner['train']}00001.jpg"] == rank_of[f"{inner['train']}00002.jpg"] == CARS - 1
+    assert rank_of[f"{inner['train']}00003.jpg"] == CARS - 2
+    assert rank_of[f"{inner['test']}00001.jpg"] == CARS - 1
+    assert rank_of[f"{inner['test']}00010.jpg"] == 0
+
+
+@pytest.mark.parametrize("below", ["", "car_data", "car_data/car_data"])
+def test_class_folders_go_by_name_not_by_alphabet(tmp_path, below):
+    listing = list_cars196(cars_folders(tmp_path, below))
+    for name, label in zip(listing.names, listing.labels, strict=True):
+        assert Path(name).parent.name == CAR_NAMES[label]
+    assert [Path(name).parts[-3] for name in listing.names].count("train") == 2 * CARS
+
+
+@pytest.mark.parametrize("written", ["Ram C-V Cargo Van Minivan 2012", "Ram C_V Cargo Van Minivan 2012"])
+def test_a_slash_cannot_stand_in_a_folders_name(tmp_path, written):
+    cars_folders(tmp_path, "", (written, *CAR_NAMES[:8]))
+    listing = list_cars196(tmp_path)
+    assert listing.class_names == (*CAR_NAMES[:8], "Ram C/V Cargo Van Minivan 2012")
+
+
+def test_an_unknown_class_folder(tmp_path):
+    cars_folders(tmp_path, "")
+    paint(tmp_path / "train" / "Trabant 601 1964" / "1.jpg", 0)
+    with refused(str(tmp_path / "train" / "Trabant 601 1964"), "no class of Cars196"):
+        list_cars196(tmp_path)
+
+
+ROWS = [("car_ims/000001.jpg", 1, 0), ("car_ims/000002.jpg", 197, 0)]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "cars_annos.mat: cannot be read"),
+        (b"no MATLAB file at all, and a long one at that" * 9, "cars_annos.mat: cannot be read"),
+        ({}, "'annotations'"),
+        ({"annotations": annotations(ROWS, "fname", flag=True)}, "no field of name relative_im_path"),
+        ({"annotations": annotations(ROWS, "relative_im_path", flag=True)}, "cannot be read"),
+        ({"annotations": annotations(ROWS[:1] * 2, "relative_im_path", flag=True)}, "000001.jpg is named twice"),
+    ],
+)
+def test_bad_annotations(tmp_path, content, words):
+    cars_annotated(tmp_path)
+    file = tmp_path / "cars_annos.mat"
+    file.write_bytes(content) if isinstance(content, bytes) else savemat(file, content)
+    with refused(words):
+        list_cars196(tmp_path)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A small dataset: how it is made and listed, its counts, the files that it needs, and a line of its image list."""
+
+    name: str
+    make: Callable[[Path], Path]
+    lister: Callable[[Path], ImageListing]
+    counts: Publication
+    needs: tuple[str, ...]
+    lists: tuple[str, ...] = ()
+
+
+CAR_COUNTS = Publication("", "", 10, 30, 5, 15)
+LAYOUTS = {
+    "cub200": Layout(
+        *("cub200", make_cub, list_cub200, Publication("", "", 8, 16, 4, 8)),
+        ("images.txt", "classes.txt", "image_class_labels.txt", "images"),
+        ("images.txt", "classes.txt", "image_class_labels.txt"),
+    ),
+    "cars196, annotated": Layout("cars196", cars_annotated, list_cars196, CAR_COUNTS, ("cars_annos.mat", "car_ims")),
+    "cars196, devkit": Layout(
+        *("cars196", cars_devkit, list_cars196, CAR_COUNTS),
+        ("cars_train", "cars_test", "devkit/cars_train_annos.mat", "devkit/cars_test_annos_withlabels.mat"),
+    ),
+    "cars196, folders": Layout(
+        *("cars196", cars_folders, list_cars196, CAR_COUNTS), ("car_data/car_data/test", "car_data/car_data/train")
+    ),
+    "sop": Layout(
+        *("sop", sop, list_sop, Publication("", "", 9, 18, 5, 10)),
+        ("Ebay_train.txt", "Ebay_test.txt"),
+        ("Ebay_train.txt", "Ebay_test.txt"),
+    ),
+    "inshop": Layout(
+        *("inshop", inshop, list_inshop, Publication("", "", 9, 22, 5, 10, queries=4, gallery=8)),
+        ("Eval/list_eval_partition.txt", "Img"),
+        ("Eval/list_eval_partition.txt",),
+    ),
+}
+
+
+@pytest.fixture(params=LAYOUTS.values(), ids=LAYOUTS)
+def layout(request):
+    return request.param
+
+
+@pytest.fixture
+def root(layout, tmp_path):
+    (tmp_path / "data").mkdir()
+    return layout.make(tmp_path / "data")
+
+
+def assert_refused(layout, root, *words):
+    with refused(*words):
+        layout.lister(root)
+
+
+def test_a_dataset_opens(layout, root, tmp_path):
+    dataset = open_dataset(data_request(root, tmp_path / "cache", layout.name))
+    counts = layout.counts
+    assert (dataset.n_classes, len(dataset.images), dataset.trainval_classes) == (
+        *(counts.classes, counts.images, counts.trainval_classes),
+    )
+    assert (dataset.is_query is None) == (counts.queries is None)
+    assert np.bincount(dataset.images.labels)[: counts.trainval_classes].sum() == counts.trainval_images
+
+
+def test_the_counts_are_checked(layout, root, tmp_path):
+    listing, counts = layout.lister(root), layout.counts
+    check_counts(listing, counts)
+    wrong = [{"classes": counts.classes + 1}, {"images": counts.images + 1}, {"trainval_images": 3}]
+    if counts.queries is not None:
+        wrong += [{"queries": 5}, {"gallery": 7}]
+    for changed in wrong:
+        with pytest.raises(DataError, match=r" instead of .*; complete the download, or use --subset"):
+            check_counts(listing, replace(counts, **changed))
+    publication = DATASETS[layout.name].publication
+    with refused(f"{counts.images} images of {counts.classes} classes", str(publication.images), "--subset"):
+        open_dataset(data_request(root, tmp_path / "cache", layout.name, subset=False))
+
+
+def test_what_is_missing_is_named(layout, root, tmp_path):
+    for gone in layout.needs:
+        (root / gone).rename(tmp_path / "elsewhere")
+        assert_refused(layout, root, str(root), Path(gone).name)
+        (tmp_path / "elsewhere").rename(root / gone)
+    assert_refused(layout, tmp_path / "empty", str(tmp_path / "empty"))
+
+
+def test_missing_images_are_named(layout, root):
+    if layout.make is cars_folders:
+        pytest.skip("has no list")
+    listing = layout.lister(root)
+    for name in listing.names[-2:]:
+        (listing.root / name).unlink()
+    missing = str(listing.root / listing.names[-2])
+    with refused(missing, "named by the publisher but missing; unpack the archive again") as caught:
+        layout.lister(root)
+    assert len(caught.value.faults) == 2
+
+
+def test_lists_in_another_encoding_are_refused(layout, root):
+    for file in layout.lists:
+        content = (root / file).read_bytes()
+        (root / file).write_bytes(b"\xff\xfe" + content)
+        assert_refused(layout, root, str(root / file), "UnicodeDecodeError")
+        (root / file).write_bytes(content)
+
+
+def test_lines_of_another_form_are_refused(layout, root):
+    for file in layout.lists:
+        content = (root / file).read_text()
+        (root / file).write_text(content + "\nwhat\n")
+        assert_refused(layout, root, str(root / file), "what")
+        (root / file).write_text(content)
+
+
+def test_an_image_named_twice_is_refused(layout, root):
+    if layout.name == "cub200":
+        with (root / "image_class_labels.txt").open("a") as labels, (root / "images.txt").open("a") as images:
+            labels.write("17 1\n")
+            images.write("17 001.Bird_0/Bird_0_0000.jpg\n")
+    elif layout.lists:
+        path = root / layout.lists[-1]
+        path.write_text(path.read_text() + path.read_text().splitlines()[-1] + "\n")
+    else:
+        pytest.skip("has no list")
+    assert_refused(layout, root, "is named twice")

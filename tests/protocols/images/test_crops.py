@@ -19,8 +19,6 @@ from protocols.machine.torch_state import use_precision
 from results.spec.conditions import ImageSettings
 from tests.support.packs import pack_arrays, training_batch
 
-Box = tuple[int, int, int, int]
-
 
 def _images(folder, height, width, channels=3, count=4):
     pixels = np.random.default_rng(1).integers(0, 256, (count, height, width, channels), dtype=np.uint8)

@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from protocols.training import batches as module
 from protocols.training.batches import batches
-
-Array = NDArray[np.int64]
 
 
 def _take(labels, batch_size, m, count, seed=0):

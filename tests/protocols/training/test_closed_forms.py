@@ -8,28 +8,20 @@ from scipy.linalg import fractional_matrix_power
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import nn
 
-from protocols.datasets.splits import mlrc_split
 from protocols.evaluation.evaluate_run import embed_test
 from protocols.evaluation.evaluate_run import test_data as data_for_testing
 from protocols.images.samples import EvaluationCrops
-from protocols.setup import Setup
 from protocols.training.build_method import RefusedError
 from protocols.training.closed_forms import most_dimensions, set_to_closed_form
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import embed_crops, embedding_size_of, in_parts, model_of, trained_model
 from results.spec.training_spec import MethodSpec
-from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
+from results.spec.trunk_spec import EmbedderSpec
 from tests.support.sample_records import some_spec
 from tests.support.small_setup import with_changes
-from tests.support.toys import IMAGES, PRETRAINED_PCA, TEST_COMPONENTS, conditions, same_weights, toy_fold
+from tests.support.toys import IMAGES, PRETRAINED_PCA, TEST_COMPONENTS, same_weights, toy_fold
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture
-def setup(dataset):
-    trunk = TrunkSpec(name="small_conv", weights="random")
-    return Setup(dataset, mlrc_split(16), 4, conditions(trunk), seed=5)
 
 
 def some_features(images=60, width=12):

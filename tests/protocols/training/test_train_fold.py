@@ -197,15 +197,6 @@ def test_memory_is_filled_where_kernels_of_the_cpu_leave_some_unset(dataset, pre
     assert set(seen) == {precision == "amp"}
 
 
-# Data
-
-
-def test_images_of_other_classes_are_refused(dataset):
-    spec, data = toy_fold(dataset)
-    with pytest.raises(SplitError, match=r"^fold 0: "):
-        train_fold(spec, FoldData(data.validation, data.train))
-
-
 # Stopping and checkpoint
 
 
@@ -469,6 +460,6 @@ def test_other_classes_are_found(dataset, part, classes):
         replace(data, **{part: dataset.images.of_classes(classes)}).check(spec)
 
 
-def test_the_images_of_another_fold_are_found(dataset):
+def test_the_images_of_another_fold_are_refused(dataset):
     with pytest.raises(SplitError, match=r"^fold 0: the classes of the images differ from those in the specification"):
-        toy_fold(dataset, fold=1)[1].check(toy_fold(dataset)[0])
+        train_fold(toy_fold(dataset)[0], toy_fold(dataset, fold=1)[1])

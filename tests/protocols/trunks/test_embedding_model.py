@@ -14,7 +14,7 @@ from protocols.trunks.trunk_entry import TrunkError
 from protocols.trunks.trunk_registry import SmallConv, trunk_entry
 from results.spec.trunk_spec import EmbedderSpec, TrunkSpec
 from tests.support.sample_records import evaluation_of
-from tests.support.toys import pattern_dataset, toy_fold
+from tests.support.toys import toy_fold
 
 SIDES = {"small_conv": 32, "efficientnet_lite0": 64, "bn_inception": 64}
 
@@ -35,11 +35,6 @@ def _feature_map(model, images):
     model(images)
     handle.remove()
     return seen[0]
-
-
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory):
-    return pattern_dataset(tmp_path_factory.mktemp("patterns"))
 
 
 # Pooling
@@ -107,13 +102,6 @@ def test_every_layer_of_batch_normalisation_has_the_momentum(chosen, momentum):
 # The embedder's bias
 
 
-def test_the_embedder_has_a_bias_unless_it_is_left_out():
-    with_bias, without = _model("small_conv"), _model("small_conv", embedder_bias=False)
-    assert with_bias.embedder.bias is not None
-    assert without.embedder.bias is None
-    assert torch.equal(with_bias.embedder.weight, without.embedder.weight)
-
-
 def test_the_start_of_ccps_code_is_uniform_within_glorots_bound():
     torch.manual_seed(3)
     spec = TrunkSpec(name="none", weights="none", width=1024)
@@ -158,11 +146,12 @@ def test_features_of_any_size(side):
     assert trunk(torch.randn(2, 1, side, side)).shape == (2, trunk.features, last, last) == (2, 128, last, last)
 
 
-def test_the_embedder_is_one_linear_layer_with_bias():
-    model = _model("small_conv")
+def test_the_embedder_is_one_linear_layer_with_a_bias_unless_it_is_left_out():
+    model, without = _model("small_conv"), _model("small_conv", embedder_bias=False)
     assert isinstance(model.embedder, nn.Linear)
     assert model.embedder.weight.shape == (8, 128)
-    assert model.embedder.bias is not None
+    assert torch.equal(model.embedder.weight, without.embedder.weight)
+    assert (model.embedder.bias is not None, without.embedder.bias) == (True, None)
     assert model.dimensions == 8
     images = _images(32)[:, :1]
     pixels = (images.float() / 255 - 0.5) / 0.5
