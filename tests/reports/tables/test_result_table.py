@@ -136,7 +136,7 @@ def test_nothing_is_bold_while_nothing_is_claimed():
     assert "Interim: searches or runs are missing, so no value is bold." in interim.caption
     unknown = table(given=given, **{**PAIR, "trials": 5})
     assert leaders_of(unknown) == set()
-    assert "It depends on how far searches of this kind vary" in " ".join(unknown.notes)
+    assert "How far searches of this kind vary is not known" in " ".join(unknown.notes)
     assert leaders_of(table(given=[given[0], given[3]], **PAIR, reproductions=1)) == set()
     named = table(given=given, **PAIR, settings={"primary": {"compare": "cosface"}})
     assert leaders_of(named) == set()

@@ -170,7 +170,7 @@ def test_the_room_is_what_cores_and_gpus_allow():
     [
         ([node(CPU=8, GPU=8)], "cuda:1", "device 'cuda:1': with --ray use cpu, cuda or auto"),
         ([node(CPU=1), node(CPU=1, GPU=8)], "cuda", r"no node of the cluster has 2 cores and a GPU"),
-        ([node(CPU=1)], "auto", r"no node of the cluster has 2 core\(s\) for a training on cpu"),
+        ([node(CPU=1)], "auto", r"no node of the cluster has 2 cores for a training on cpu"),
     ],
 )
 def test_devices_that_the_cluster_does_not_have_give_one_line(nodes, device, said):
