@@ -22,6 +22,7 @@ from reports.tables.table import POINTS, Cell, cell_text, with_notes
 from reproduce.config.experiment_file import deviations
 from results.answer.answer_question import answer_on
 from results.answer.answers import Answer
+from results.answer.deviations import setting_phrase
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
 from results.findings.search import range_ends
@@ -88,7 +89,8 @@ def _claims_elsewhere(what: str) -> str:
     answers = [answer for claims in alike.values() for _, answer in claims]
     papers = len({one.claim.source for claims in alike.values() for one, _ in claims})
     head = [
-        f"From {counted(papers, 'paper')}, {verdict_counts(answers)}. Conditions: {answers[0].setting}.",
+        f"From {counted(papers, 'paper')}, {verdict_counts(answers)}. "
+        f"Conditions: {setting_phrase(summary.experiment)}.",
         "",
         f"| Claim | Score | Claimed | {summary.dataset} | Answer | At an end of its ranges |",
         "|---|---|---|--:|---|---|",
