@@ -17,7 +17,7 @@ from protocols.images.samples import FEATURES_FILE
 from protocols.training.build_method import normalization_of
 from protocols.trunks.embedding_model import weights_with_trunk, without_published_weights
 from protocols.users_code.kept import remember_kept_sources
-from reproduce.errors import InputError, as_input_errors
+from reproduce.errors import InputError
 from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import SEEN, write_json, write_portable
 from reproduce.run.open_data import OpenedData
@@ -66,8 +66,7 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
     if (contents := contents_path(store.artifacts, specs[0].data_fingerprint)).is_file():
         table, used = read_contents(contents), set[int]().union(*map(used_classes, specs))
         table[table["rank"].isin(used)].to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
-    with as_input_errors():
-        weights = [weights_with_trunk(spec, kept_weights(store, run, spec)) for spec in specs]
+    weights = [weights_with_trunk(spec, kept_weights(store, run, spec)) for spec in specs]
     return write_portable(specs, weights, description, folder)
 
 
@@ -77,7 +76,7 @@ def expected_score(store: Store, run: StoredRun, kind: EmbeddingKind) -> str:
     Args:
         kind: `separated` for a single model, `concatenated` for the joined ones of a run.
     """
-    measured, method = MeasuredExperiment.from_store(store, run.fingerprint), run.record.method
+    measured, method = MeasuredExperiment.from_store(store, run.start.fingerprint), run.record.method
     question = question_of(measured)
     compare = method if method in question.compared else "all"
     asked = replace(question.on(question.score, kind), compare=compare, alpha=question.alpha)
@@ -121,7 +120,7 @@ def run_description(run: StoredRun) -> dict[str, Any]:
     """Return from which run something was exported, for its description; run and search are counted from 1."""
     record = run.record
     return {
-        "experiment": run.experiment,
+        "experiment": run.start.name,
         "method": record.method,
         "run": record.run + 1,
         "search": record.search + 1,
@@ -155,8 +154,7 @@ def models_normalization(store: Store, spec: FoldSpec) -> Normalization:
             "them; write them with `reproduce export embeddings`, or take the model of `untrained`, the trunk"
         )
     remember_kept_sources(store.artifacts, sources_of_training(spec))
-    with as_input_errors():
-        return normalization_of(spec)
+    return normalization_of(spec)
 
 
 def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: OpenedData, folder: Path) -> None:
@@ -171,12 +169,11 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: Open
     weights = [kept_weights(store, run, spec) for spec in specs]
     for spec in specs:
         remember_kept_sources(store.artifacts, sources_of_training(spec))
-    dataset = data.of_training(specs[0], run.summary.experiment, f"that {run.called} was tested on")
-    with as_input_errors():
-        split = dataset.split(specs[0].split)
-        tested = test_data(dataset, split)
-        models = [without_published_weights(spec) for spec in specs]
-        embedded = embed_test(models, weights, tested, torch.device(data.device))
+    dataset = data.of_training(specs[0], run.start.summary.experiment, f"that {run.called} was tested on")
+    split = dataset.split(specs[0].split)
+    tested = test_data(dataset, split)
+    models = [without_published_weights(spec) for spec in specs]
+    embedded = embed_test(models, weights, tested, torch.device(data.device))
     files = {FEATURES_FILE: embedded.concatenated}
     if len(specs) > 1:
         files |= {f"fold_{spec.fold}.npy": rows for spec, rows in zip(specs, embedded.by_model, strict=True)}

@@ -9,7 +9,7 @@ from protocols.datasets.splits import classes_of
 from protocols.fit import fit
 from protocols.images.packing import Progress
 from protocols.trunks.embedding_model import weights_with_trunk
-from reproduce.errors import InputError, WorkFailedError, as_input_errors
+from reproduce.errors import InputError, WorkFailedError
 from reproduce.outputs.export_models import expected_score, models_normalization, run_description
 from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import SEEN, write_portable
@@ -65,13 +65,12 @@ def fit_model(
     run = runs[0]
     like = run.trainings[min(run.trainings)].spec
     normalization = models_normalization(store, like)
-    dataset = data.of_training(like, run.summary.experiment, f"that {run.called} was tested on")
+    dataset = data.of_training(like, run.start.summary.experiment, f"that {run.called} was tested on")
     trainings = [one for each in runs for one in each.trainings.values()]
     kept = checkpoint_epochs(trainings, dataset)
     epochs = max(int(like.method.loss is not None), round(fmean(kept)))
-    with as_input_errors():
-        trained, failure, provenance = fit(like, epochs, dataset, data.device, training)
-        weights = weights_with_trunk(like, trained)
+    trained, failure, provenance = fit(like, epochs, dataset, data.device, training)
+    weights = weights_with_trunk(like, trained)
     if failure is not None:
         raise WorkFailedError(f"{run.called}: the training on all classes diverged ({failure})")
     samples, classes = len(dataset.images), dataset.n_classes

@@ -16,7 +16,7 @@ from protocols.training.train_fold import train_fold
 from protocols.trunks.trunk_entry import TrunkError
 from protocols.users_code.kept import remember_kept_sources
 from protocols.users_code.sources import SourceError
-from reproduce.errors import WorkFailedError, as_input_errors
+from reproduce.errors import WorkFailedError
 from reproduce.run.open_data import OpenedData
 from reproduce.run.tasks import another_result
 from results.atomic_files import BAD_ZIP
@@ -103,8 +103,7 @@ def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> 
     """Make a training again, and compare it with the stored one, and with its checkpoint if it should have one."""
     stored, spec = training.result, training.result.spec
     dataset = data.of_training(spec, training.start.summary.experiment, f"of {training.called}")
-    with as_input_errors():
-        images = fold_data(dataset, spec)
+    images = fold_data(dataset, spec)
     try:
         again = train_fold(spec, images, device=data.device)
     except (MethodError, SplitError, SourceError, TrunkError, OSError, RuntimeError) as error:

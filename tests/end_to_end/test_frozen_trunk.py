@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from reproduce.config.strict_yaml import read_yaml
-from tests.support.command_line import TINY, ask, refused
+from tests.support.command_line import TINY, refused
 from tests.support.tiny_run import striped_images
 
 FROZEN = {
@@ -31,9 +31,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def say(folder, capsys, monkeypatch, same_threads_afterwards):
+def say(say, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    return lambda *words, page=False: ask(*map(str, words), capsys=capsys, monkeypatch=monkeypatch, page=page)
+    return say
 
 
 @pytest.fixture

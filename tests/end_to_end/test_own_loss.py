@@ -4,23 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import TINY, reproduce
-
-METRIC = "def spread(embeddings, labels):\n    return embeddings.std(dim=0).mean()\n"
-
-
-def prepare(folder: Path) -> None:
-    (folder / "files").mkdir()
-    assert reproduce(folder, "new", "method", "users_own", "--kind", "proxy", "--to", "files").code == 0
-    (folder / "files" / "users_metrics.py").write_text(METRIC)
-    methods = "methods: [users_own.yaml]\nmetrics: [./users_metrics.py:spread]"
-    text = TINY.replace("methods: [untrained, contrastive]", methods)
-    (folder / "files" / "experiment.yaml").write_text(text)
+from tests.support.command_line import reproduce
+from tests.support.tiny_run import write_own_loss
 
 
 @pytest.mark.long
 def test_a_run_with_two_processes_and_the_second_run(tmp_path: Path) -> None:
-    prepare(tmp_path)
+    write_own_loss(tmp_path)
     first = reproduce(tmp_path, "run", "files/experiment.yaml", "--workers", "2")
     assert first.code == 0, first.err
     assert "Users own" in first.out

@@ -11,7 +11,7 @@ import pytest
 from results.records.frame import runs_table
 from results.spec.search_settings import LOOKS
 from results.store.store import Store
-from tests.support.command_line import TINY, ask, reproduce
+from tests.support.command_line import TINY, reproduce
 
 TRAININGS = 2 * 2 * (2 + 2)
 """Two methods with two folds each, two trials and two reproductions."""
@@ -28,16 +28,9 @@ def made(out: str) -> tuple[int, int]:
 
 
 @pytest.fixture
-def here(glyph_run, tmp_path, monkeypatch):
+def here(glyph_run, tmp_path):
     """A copy of the finished run, in the current folder."""
-    folder = shutil.copytree(glyph_run.folder, tmp_path / "copy", symlinks=True)
-    monkeypatch.chdir(folder)
-    return folder
-
-
-@pytest.fixture
-def say(here, capsys, monkeypatch):
-    return lambda *words: ask(*words, capsys=capsys, monkeypatch=monkeypatch)
+    return shutil.copytree(glyph_run.folder, tmp_path, symlinks=True, dirs_exist_ok=True)
 
 
 def test_a_run_says_what_it_does_and_ends_with_a_table_on_screen_and_in_three_files(glyph_run):
@@ -72,7 +65,7 @@ def test_a_second_run_trains_nothing(here, say):
     assert csv.stat().st_mtime_ns > written
 
 
-def test_plan_and_status_count_stored_trainings(say):
+def test_plan_and_status_count_stored_trainings(here, say):
     before = say("plan", "tiny.yaml", "--workers", "2", "--store", "none.sqlite")
     assert f"{TRAININGS} trainings, 0 in the store, {TRAININGS} to do" in before.out
     after = say("plan", "tiny.yaml", "--workers", "2")

@@ -67,3 +67,14 @@ def finished_run(folder: Path) -> Path:
     torch.set_num_threads(1)
     assert not ended.value.code
     return folder
+
+
+def write_own_loss(folder: Path) -> None:
+    """Write a card with a loss, a metric and `experiment.yaml` into `files`, where nobody looks for modules."""
+    (folder / "files").mkdir()
+    assert reproduce(folder, "new", "method", "users_own", "--kind", "proxy", "--to", "files").code == 0
+    metric = "def spread(embeddings, labels):\n    return embeddings.std(dim=0).mean()\n"
+    (folder / "files" / "users_metrics.py").write_text(metric)
+    methods = "methods: [users_own.yaml]\nmetrics: [./users_metrics.py:spread]"
+    text = TINY.replace("methods: [untrained, contrastive]", methods)
+    (folder / "files" / "experiment.yaml").write_text(text)

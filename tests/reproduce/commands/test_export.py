@@ -15,18 +15,17 @@ from protocols.metrics.retrieval import query_scores
 from reproduce.outputs.find_runs import find_runs
 from results.records.frame import runs_table
 from results.store.store import Store
-from tests.support.command_line import ask, environment, refused
+from tests.support.command_line import environment, refused
 
 # The store's scores were made on a CPU.
 CPU = ("embeddings", "--device", "cpu")
 
 
 @pytest.fixture
-def export(tiny_run, capsys, monkeypatch):
+def export(say, tiny_run, monkeypatch):
     """A function that runs `reproduce export` in the folder of the finished run."""
     monkeypatch.chdir(tiny_run)
-    yield lambda *arguments: ask("export", *map(str, arguments), capsys=capsys, monkeypatch=monkeypatch)
-    torch.set_num_threads(1)
+    return lambda *arguments: say("export", *arguments)
 
 
 def store_of(folder: Path) -> Store:

@@ -17,7 +17,6 @@ from reproduce.outputs.fit_model import UNTESTED, checkpoint_epochs
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
 from results.store.store import Store
-from tests.support.command_line import ask
 from tests.support.feature_files import some_features, write_features
 from tests.support.sample_records import some_result, some_spec
 
@@ -49,18 +48,13 @@ def finished(tmp_path_factory):
 
 
 @pytest.fixture
-def say(finished, capsys, monkeypatch):
+def say(say, finished, monkeypatch):
     monkeypatch.chdir(finished)
-
-    def asked(*arguments):
-        return ask(*map(str, arguments), capsys=capsys, monkeypatch=monkeypatch)
-
     if not (finished / "runs").exists():
-        answer = asked("run", "mine.yaml", "--workers", "1", "--device", "cpu")
+        answer = say("run", "mine.yaml", "--workers", "1", "--device", "cpu")
         assert answer.code == 0, answer.err
         assert "features: 96 rows of 16 classes" in answer.out
-    yield asked
-    torch.set_num_threads(1)
+    return say
 
 
 def store_of(folder):
