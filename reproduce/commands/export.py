@@ -90,8 +90,8 @@ def fit(
     It is trained for the mean of the epochs that the trainings of the setting's runs kept. Nothing tests this model,
     since it has seen the test classes: it is made to be used. The store does not change.
     """
+    from reproduce.outputs.export_models import fit_model
     from reproduce.outputs.find_runs import find_runs
-    from reproduce.outputs.fit_model import fit_model
     from reproduce.run.open_data import check_weights
 
     opened = opened_store(store, artifacts)

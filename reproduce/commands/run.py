@@ -38,7 +38,7 @@ def say_what_is_replaced(session: Session) -> None:
     data = session.setup.dataset.fingerprint
     if latest and latest.without_methods != session.experiment.fingerprint_without_rows(session.name, data):
         until_now = f"until now it shows {latest.identity}, with other settings"
-        say(f"note: `table {session.name}` will show this run; {until_now}. --name NAME keeps names apart")
+        say(f"note: `table {session.name}` will show this run; {until_now}. --name NAME gives it a name of its own")
 
 
 def say_what_is_to_do(session: Session) -> None:

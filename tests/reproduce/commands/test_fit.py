@@ -12,8 +12,8 @@ from protocols.datasets.dataset import DataRequest
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.splits import SplitError, named_split
 from protocols.evaluation.evaluate_run import test_data as data_for_testing
+from reproduce.outputs.export_models import UNTESTED, checkpoint_epochs
 from reproduce.outputs.find_runs import best_search, find_experiment, find_runs
-from reproduce.outputs.fit_model import UNTESTED, checkpoint_epochs
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
 from results.store.store import Store
