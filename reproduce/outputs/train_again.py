@@ -9,14 +9,11 @@ from pickle import UnpicklingError
 import torch
 
 from protocols.datasets.dataset import fold_data
-from protocols.datasets.splits import SplitError
 from protocols.training.build_method import MethodError
 from protocols.training.check_method import with_versions
 from protocols.training.train_fold import train_fold
-from protocols.trunks.trunk_entry import TrunkError
 from protocols.users_code.kept import remember_kept_sources
-from protocols.users_code.sources import SourceError
-from reproduce.errors import WorkFailedError
+from reproduce.errors import InputError, WorkFailedError
 from reproduce.run.open_data import OpenedData
 from reproduce.run.tasks import another_result
 from results.atomic_files import BAD_ZIP
@@ -106,7 +103,7 @@ def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> 
     images = fold_data(dataset, spec)
     try:
         again = train_fold(spec, images, device=data.device)
-    except (MethodError, SplitError, SourceError, TrunkError, OSError, RuntimeError) as error:
+    except (InputError, OSError, RuntimeError) as error:
         raise WorkFailedError(f"{training.called}: cannot be trained again ({first_line(error)})") from error
     checkpoint, difference = weights_path(artifacts, spec), another_result(stored, again.result)
     if training.keeps_checkpoint and not difference:
