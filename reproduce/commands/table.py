@@ -150,10 +150,7 @@ def claims(
     output: Format = "terminal",
     any_dataset: Annotated[
         bool,
-        typer.Option(
-            "--any-dataset",
-            help="Let runs on other datasets answer where a claim's own was not run.",
-        ),
+        typer.Option("--any-dataset", help="Let runs on other datasets answer where a claim's own was not run."),
     ] = False,
     store: StoreAt = STORE,
 ) -> None:

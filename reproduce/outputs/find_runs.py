@@ -6,7 +6,6 @@ identity, or the beginning of it, means one of them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from reproduce.config.experiment_file import load_experiments
@@ -96,8 +95,10 @@ def find_runs(
         raise InputError(
             f"{experiment.name}: there is no tested run {run or 1} of search {search} of {method!r}; there are {runs}"
         )
-    trainings = ({r.spec.fold: r for r in store.fold_results(one.fold_fingerprints).values()} for one in found)
-    return list(map(partial(StoredRun, experiment), found, trainings))
+    return [
+        StoredRun(experiment, one, {r.spec.fold: r for r in store.fold_results(one.fold_fingerprints).values()})
+        for one in found
+    ]
 
 
 def best_search(store: Store, experiment: Start, method: str) -> int:

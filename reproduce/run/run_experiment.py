@@ -75,11 +75,7 @@ class Finished:
     failed: Mapping[str, Exception]
 
 
-def run(
-    session: Session,
-    start: Callable[[], Executor],
-    tracked: Path | None = None,
-) -> Finished:
+def run(session: Session, start: Callable[[], Executor], tracked: Path | None = None) -> Finished:
     """Run the part of an experiment that is not in the store, and write the experiment's table.
 
     `start` opens the executor, which is closed at the end. What was measured so far is shown after each round of
