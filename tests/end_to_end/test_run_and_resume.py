@@ -79,8 +79,7 @@ def test_plan_and_status_count_stored_trainings(here, say):
 
 def test_one_worker_gives_the_same_table(glyph_run, here, say):
     shutil.rmtree(here / "runs")
-    answer = say("run", "tiny.yaml", "--workers", "1")
-    assert answer.code == 0, answer.err
+    say("run", "tiny.yaml", "--workers", "1").done()
     name = Path("runs") / "tables" / "tiny.csv"
     assert (here / name).read_bytes() == (glyph_run.folder / name).read_bytes()
 
@@ -111,8 +110,7 @@ def test_a_repeated_search_adds_to_the_first_one(tmp_path):
 def test_searches_are_added_at_planned_looks_until_every_comparison_is_decided(tmp_path):
     (tmp_path / "tiny.yaml").write_text(TINY)
     asked = ("--until-decided", "--methods", "contrastive,untrained", "--workers", "2")
-    first = run(tmp_path, *asked)
-    assert first.code == 0, first.err
+    first = run(tmp_path, *asked).done()
     store = Store(tmp_path / "runs" / "store.sqlite", tmp_path)
     (start,) = store.starts()
     searches = start.summary.experiment.search.searches
@@ -130,8 +128,7 @@ def test_searches_are_added_at_planned_looks_until_every_comparison_is_decided(t
 def test_defaults_are_trained_beside_the_searches(tmp_path):
     (tmp_path / "tiny.yaml").write_text(TINY)
     asked = ("--set", "search.default=true", "--searches", "2", "--reproductions", "2", "--workers", "2")
-    answer = run(tmp_path, *asked)
-    assert answer.code == 0, answer.err
+    answer = run(tmp_path, *asked).done()
     assert made(answer.out)[0] == 2 * (2 * 2 + 2 * 2) + 2 * 2 * 2 + 2 * 2
     table = reproduce(tmp_path, "table", "tiny", "--format", "markdown").out
     assert "| Contrastive, default§ | 2 runs |" in table

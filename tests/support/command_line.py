@@ -70,6 +70,11 @@ class Answer(NamedTuple):
     out: str
     err: str
 
+    def done(self) -> "Answer":
+        """The answer of a command that has done what was asked."""
+        assert self.code == 0, self
+        return self
+
 
 def refused(answer: Answer, *words: str) -> str:
     """The one line with which a command refuses; these words are in it."""

@@ -30,8 +30,7 @@ def block(name):
 
 def test_the_example_of_the_documentation_is_what_the_command_says(say, tmp_path):
     assert TABLE.read_text() == block("file") + "\n"
-    answer = say("audit", str(TABLE))
-    assert answer.code == 0, answer.err
+    answer = say("audit", str(TABLE)).done()
     assert answer.out.startswith(block("answer") + "\n")
     assert block("answer") in text_of(README)
     assert block("power") in " ".join(answer.out.split())

@@ -61,11 +61,7 @@ def test_without_a_store_the_suites_own_records_answer_beside_the_print(say):
     assert len(rows) == len(shipped_claims())
     assert {row["runs"] for row in rows} > {"not run"}
     assert {row["dataset"] for row in rows if row["runs"] != "not run"} == {"cub200"}
-    assert {row["print alone"] for row in rows} == {
-        "within noise",
-        "beyond noise",
-        "no fitting deviation",
-    }
+    assert {row["print alone"] for row in rows} == {"within noise", "beyond noise", "no fitting deviation"}
 
 
 def test_an_installed_package_has_no_records_and_says_so(say, tmp_path, monkeypatch):

@@ -51,8 +51,7 @@ def finished(tmp_path_factory):
 def say(say, finished, monkeypatch):
     monkeypatch.chdir(finished)
     if not (finished / "runs").exists():
-        answer = say("run", "mine.yaml", "--workers", "1", "--device", "cpu")
-        assert answer.code == 0, answer.err
+        answer = say("run", "mine.yaml", "--workers", "1", "--device", "cpu").done()
         assert "features: 96 rows of 16 classes" in answer.out
     return say
 
@@ -69,8 +68,7 @@ def dump(folder):
 def test_the_setting_is_trained_on_all_classes_and_the_store_does_not_change(finished, say, tmp_path):
     store, before = store_of(finished), dump(finished)
     files = sorted(finished.rglob("*"))
-    answer = say("fit", "mine", *ROOM, "--to", tmp_path / "all")
-    assert answer.code == 0, answer.err
+    answer = say("fit", "mine", *ROOM, "--to", tmp_path / "all").done()
     assert dump(finished) == before
     assert sorted(finished.rglob("*")) == files
     about = json.loads((tmp_path / "all" / "model.json").read_text())
@@ -88,8 +86,7 @@ def test_the_setting_is_trained_on_all_classes_and_the_store_does_not_change(fin
     assert len(kept) == 8
     assert about["epochs"] == round(sum(kept) / 8)
     assert about["hyperparameters"] == runs[0].record.hyperparameters
-    again = say("fit", "mine", *ROOM, "--to", tmp_path / "again")
-    assert again.code == 0, again.err
+    say("fit", "mine", *ROOM, "--to", tmp_path / "again").done()
     first, second = (torch.load(tmp_path / name / "model.pt", weights_only=True) for name in ("all", "again"))
     assert all(torch.equal(first[key], second[key]) for key in first.keys() | second.keys())
 

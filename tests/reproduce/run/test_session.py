@@ -88,12 +88,7 @@ def quickstart(**overrides):
 def test_a_session_has_the_experiments_setup(where):
     opened = open_session("quickstart", quickstart(folds=3, seed=4), where, None)
     setup = opened.setup
-    assert (setup.dataset.name, setup.folds, setup.seed, setup.conditions.embedding_size) == (
-        "glyphs",
-        3,
-        4,
-        128,
-    )
+    assert (setup.dataset.name, setup.folds, setup.seed, setup.conditions.embedding_size) == ("glyphs", 3, 4, 128)
     assert setup.dataset.n_classes >= 200
     assert list(opened.titles) == list(opened.planned) == list(quickstart().methods)
     kept = opened.summary().model_dump(mode="json")
