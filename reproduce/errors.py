@@ -6,12 +6,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
+from results import InputError as InputError
+
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")
-
-
-class InputError(Exception):
-    """The user's input cannot be used. The message is one line with the remedy."""
 
 
 class WorkFailedError(Exception):
@@ -62,18 +60,3 @@ def writing_to(folder: Path) -> Iterator[None]:
     except OSError as error:
         reason = f"{folder}: cannot be written ({error.strerror or error})"
         raise InputError(f"{reason}; choose another folder with --to") from error
-
-
-@contextmanager
-def as_input_errors() -> Iterator[None]:
-    """Raise what is wrong with users' data, splits, weights and methods as InputError."""
-    from protocols.datasets.listing import DataError
-    from protocols.datasets.splits import SplitError
-    from protocols.images.packing import BrokenImageError
-    from protocols.training.build_method import MethodError
-    from protocols.trunks.trunk_entry import TrunkError
-
-    try:
-        yield
-    except (DataError, BrokenImageError, SplitError, MethodError, TrunkError) as error:
-        raise InputError(str(error)) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -24,22 +25,24 @@ _MOST_ROWS, _MOST_LINES = 7, 12
 """Methods, and lines of table and notes, at the end of a run."""
 
 
-def show_table(table: Table, console: Console) -> None:
+def show_table(table: Table) -> None:
     """Print a table with its notes. Where it is too wide, cells are broken at blanks, so that numbers stay whole."""
+    console = output_console()
     width = console.width if console.is_terminal else _WIDTH_OF_TABLES
-    console.print(_drawn(table, console), width=width, crop=False)
+    console.print(_drawn(table), width=width, crop=False)
     for note in (table.caption, table.legend, *table.notes, *table.remarks):
         if note:
             console.print(note, highlight=False, markup=False, width=width)
 
 
-def _drawn(table: Table, console: Console, *, short: bool = False) -> TerminalTable:
+def _drawn(table: Table, *, short: bool = False) -> TerminalTable:
     """Draw a table; a short one has no title and no lines."""
     drawn = TerminalTable(title=None if short else Text(table.title, style="table.title"))
     if short:
         drawn.box, drawn.padding = None, (0, 2, 0, 0)
     drawn.add_column(Text(table.first), overflow="fold")
-    lines = [[_cell(cell, styled=console.is_terminal) for cell in row.cells] for row in table.rows]
+    styled = output_console().is_terminal
+    lines = [[_cell(cell, styled=styled) for cell in row.cells] for row in table.rows]
     for place, column in enumerate(table.columns):
         title = (" " if short else "\n").join([*column.group.split(), *column.name.split()])
         words = [len(word) for cells in lines for word in cells[place].plain.split()] if column.numeric else []
@@ -55,37 +58,37 @@ def _drawn(table: Table, console: Console, *, short: bool = False) -> TerminalTa
     return drawn
 
 
-def show_answer(found: Answer, console: Console) -> None:
+def show_answer(found: Answer) -> None:
     """Print an experiment's headline, a line for each comparison, and at most twelve lines of table and notes."""
     # Imports scipy, which most commands do not need.
     from reports.headline import comparison_lines, headline, joined_and_single, short_table
     from results.wording import counted
 
-    say(console, headline(found))
+    say(headline(found))
     for line in comparison_lines(found):
-        say(console, f"- {line}")
+        say(f"- {line}")
     if line := joined_and_single(found):
-        say(console, line)
+        say(line)
     table = short_table(found)
     shown = table.rows[:_MOST_ROWS]
-    console.print(_drawn(replace(table, rows=shown), console, short=True))
+    output_console().print(_drawn(replace(table, rows=shown), short=True))
     more = {"method": len(table.rows) - len(shown)}
     findings = [one for one in found.findings if one.level != "note"]
     room = _MOST_LINES - 2 - len(shown)
     for finding in findings[:room]:
-        say(console, finding.text)
+        say(finding.text)
     more["note"] = len(findings) - room
     if hidden := [counted(count, f"more {thing}") for thing, count in more.items() if count > 0]:
-        say(console, f"the page has {' and '.join(hidden)}")
+        say(f"the page has {' and '.join(hidden)}")
 
 
-def show_interim(found: Answer, rounds: int, console: Console) -> None:
+def show_interim(found: Answer, rounds: int) -> None:
     """Print the methods so far, when each has some of its searches; what they show is said at the end."""
     from reports.headline import short_table
 
-    say(console, f"After {rounds} of {found.question.units} searches of each method:")
+    say(f"After {rounds} of {found.question.units} searches of each method:")
     table = short_table(found)
-    console.print(_drawn(replace(table, rows=table.rows[:_MOST_ROWS]), console, short=True))
+    output_console().print(_drawn(replace(table, rows=table.rows[:_MOST_ROWS]), short=True))
 
 
 def _cell(cell: Cell, *, styled: bool) -> Text:
@@ -102,7 +105,7 @@ def print_table(table: Table, form: str) -> None:
     from reports.tables.formats import WRITERS
 
     if form == "terminal":
-        show_table(table, output_console())
+        show_table(table)
     else:
         sys.stdout.write(WRITERS[form](table))
 
@@ -114,7 +117,6 @@ def show_rows(
     *,
     right: Container[str] = (),
     whole: Container[str] = (),
-    console: Console | None = None,
 ) -> None:
     """Print plain rows below a title; columns in `right` are set to the right, those in `whole` are never broken."""
     drawn = TerminalTable(title=title)
@@ -122,7 +124,7 @@ def show_rows(
         drawn.add_column(name, justify="right" if name in right else "left", no_wrap=name in whole, overflow="fold")
     for row in rows:
         drawn.add_row(*row)
-    (console or output_console()).print(drawn)
+    output_console().print(drawn)
 
 
 def output_console() -> Console:
@@ -130,11 +132,17 @@ def output_console() -> Console:
 
     Square brackets in titles, names and paths are printed as they are, and are no markup.
     """
-    if sys.stdout.isatty():
+    return _console(sys.stdout.isatty())
+
+
+@cache
+def _console(is_terminal: bool) -> Console:
+    """One console for bars and lines, so that lines appear above the bars."""
+    if is_terminal:
         return Console(markup=False, emoji=False)
     return Console(width=_WIDTH_OF_FILES, force_terminal=False, color_system=None, markup=False, emoji=False)
 
 
-def say(console: Console, text: str) -> None:
+def say(text: str) -> None:
     """Print plain text without colours, markup or added line breaks."""
-    console.print(text, highlight=False, markup=False, soft_wrap=True)
+    output_console().print(text, highlight=False, markup=False, soft_wrap=True)

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.datasets.splits import ClassSplit, named_split
+from results import InputError
 from results.spec.data_choice import FOLDER, OWN_DATA
 
 _MOST_NAMES = 3
 
 
-class DataError(Exception):
+class DataError(InputError):
     """A dataset cannot be used.
 
     Attributes:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from results import InputError
 from results.spec.mlrc_constants import FOLDS
 from results.spec.training_spec import FoldSpec
 from results.values import fingerprint_of
@@ -28,7 +29,7 @@ MIN_CLASSES = 8 * LEAST
 _REMEDY = "add classes, or check that --data names the folder that holds them"
 
 
-class SplitError(ValueError):
+class SplitError(InputError, ValueError):
     """The split is not possible or not allowed: too few classes, unknown name, or a class with two uses."""
 
 

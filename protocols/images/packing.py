@@ -27,6 +27,7 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 
 from protocols.images.crops import size_after
 from protocols.images.packed_images import AS_IT_IS, AS_SEEN, BROKEN, INDEX, INDEX_DTYPE, PIXELS, PackedImages
+from results import InputError
 from results.atomic_files import atomic_folder, make_folder
 from results.records.provenance import granted_cores
 
@@ -56,7 +57,7 @@ _TURNS = {
 """What turns a picture upright, by the value of its EXIF tag."""
 
 
-class BrokenImageError(Exception):
+class BrokenImageError(InputError):
     """An image cannot be decoded. The message names the image and the remedy."""
 
 

@@ -20,6 +20,7 @@ from losses.plugin import Normalization, PluginWrapper, TrainingPlugin
 from protocols.images.packing import BrokenImageError
 from protocols.training.monitor import NotFiniteError
 from protocols.users_code.sources import SourceError, load_source, place_of, words_of
+from results import InputError
 from results.spec.training_spec import Component, FoldSpec, MethodSpec, SourceName
 
 SMALL: dict[str, Any] = {
@@ -43,7 +44,7 @@ _CALLS = {
 """How a training calls a component of each kind: the arguments, and their number."""
 
 
-class MethodError(ValueError):
+class MethodError(InputError, ValueError):
     """A component of a method cannot be built: unknown class, unknown argument or bad value."""
 
 

@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from results import InputError
 from results.spec.trunk_spec import PRETRAINED, WEIGHT_FILES, InputFormat
 
 WEIGHTS_VARIABLE = "METRIC_LEARNING_WEIGHTS"
@@ -34,7 +35,7 @@ Shapes = Mapping[str, torch.Size]
 """The shapes of a trunk's weights by key."""
 
 
-class TrunkError(ValueError):
+class TrunkError(InputError, ValueError):
     """A trunk is unknown or cannot be built, or its weights are missing or wrong."""
 
 

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from protocols.machine.processes import EndedProcessError, run_in_subprocess
+from results import InputError
 from results.spec.training_spec import SourceName
 
 _LONGEST_REASON = 2000
@@ -30,7 +31,7 @@ _SUITE = frozenset({"losses", "results", "protocols", "reports", "reproduce"})
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
-class SourceError(ValueError):
+class SourceError(InputError, ValueError):
     """A user's file or module cannot be used. The message is one line with the remedy."""
 
 

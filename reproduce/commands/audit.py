@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from reproduce.commands.options import Format
-from reproduce.terminal import output_console, print_table, say
+from reproduce.terminal import print_table, say
 
 if TYPE_CHECKING:
     from results.answer.answers import Answer
@@ -68,13 +68,13 @@ def audit(
     reading = {"method": method, "score": score, "scale": scale, "lower_is_better": lower_is_better}
     found = audit_file(file, reading, compare, margin, assume_deviation)
     if to is not None:
-        say(output_console(), found.read)
+        say(found.read)
         for page in write_audit(found, to):
-            say(output_console(), str(page))
+            say(str(page))
     elif output == "json":
         sys.stdout.write(as_json(found))
     elif output == "terminal":
-        say(output_console(), found.read)
+        say(found.read)
         for title, one in found.answers.items():
             _show(title if len(found.answers) > 1 else "", one)
         if (board := board_of(found)) is not None:
@@ -96,14 +96,14 @@ def _show(title: str, found: Answer) -> None:
     from reports.tables.table import with_notes
     from results.answer.caveats import unit_sentence
 
-    console, unit = output_console(), unit_sentence(found)
+    unit = unit_sentence(found)
     for line in filter(None, (f"\n{title}" if title else "", unit, headline(found))):
-        say(console, line)
+        say(line)
     for line in comparison_lines(found):
-        say(console, f"- {line}")
+        say(f"- {line}")
     table = table_of(found)
     print_table(replace(table, notes=tuple(note for note in table.notes if note not in unit)), "terminal")
     if len(found.pairs) > _MOST_PAIRS:
-        say(console, f"The table of {len(found.pairs):,} pairs: --what differences --format csv, or --to FOLDER.")
+        say(f"The table of {len(found.pairs):,} pairs: --what differences --format csv, or --to FOLDER.")
     elif found.pairs:
         print_table(with_notes(differences(found), "none"), "terminal")

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
-from rich.console import Console
 
 from reproduce.commands.options import STORE, DataFolder, Skip, Subset
-from reproduce.errors import InputError, as_input_errors
+from reproduce.errors import InputError
 from reproduce.storage import storage_paths
-from reproduce.terminal import output_console, say, show_rows
+from reproduce.terminal import say, show_rows
 
 if TYPE_CHECKING:
     from protocols.datasets.dataset import Dataset
@@ -57,36 +56,33 @@ def check(
     from results.spec.conditions import ImageSettings
     from results.spec.data_choice import FEATURES, FOLDER, DataChoice
 
-    console = output_console()
     if min_images is not None and name != FOLDER:
         raise InputError(f"--min-images: dataset {name} keeps all its classes; leave the option out")
-    with as_input_errors(), Bars(console) as bars:
+    with Bars() as bars:
         entry = entry_of(name)
         if entry.lister is None and name != FEATURES:
-            return say(console, f"{name} is embedded; there is nothing to check")
+            return say(f"{name} is embedded; there is nothing to check")
         try:
             if name == FEATURES:
                 cache = storage_paths(STORE).cache  # Where `reproduce run` looks for copies of features.
                 choice, reading = DataChoice(name=name, root=data), bars.of("reading features")
                 opened = open_dataset(DataRequest(choice, ImageSettings(), cache, reading))
-                _check_features(opened, console, bars.of("scoring the test rows"))
-                return say(console, f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
+                _check_features(opened, bars.of("scoring the test rows"))
+                return say(f"{data}: usable, {len(opened.images):,} rows of {opened.n_classes:,} classes")
             if data is None:
                 raise InputError(f"{name}: give the folder of its images with --data FOLDER")
             decoding = bars.of("decoding images") if decode else None
             choice = DataChoice(name=name, subset=subset, skip_broken_images=skip_broken_images, min_images=min_images)
-            faults = _faults(choice, entry, data, decoding, console)
+            faults = _faults(choice, entry, data, decoding)
         except DataError as error:
             faults = list(error.faults)
     if faults:
-        _refuse(faults, console)
+        _refuse(faults)
     part, unread = ", a part of the dataset" if subset else "", "" if decode else "; --decode decodes its images too"
-    return say(console, f"{data}: usable{part}{unread}")
+    return say(f"{data}: usable{part}{unread}")
 
 
-def _faults(
-    choice: DataChoice, entry: DatasetEntry, folder: Path, decoding: Progress | None, console: Console
-) -> list[str]:
+def _faults(choice: DataChoice, entry: DatasetEntry, folder: Path, decoding: Progress | None) -> list[str]:
     """Say what is found in a folder of images, and return its faults."""
     from protocols.datasets.dataset_registry import check_images
     from protocols.datasets.published import compare_counts
@@ -98,27 +94,27 @@ def _faults(
     if entry.publication is not None:
         counts = compare_counts(listing, entry.publication)
         rows = [(what, f"{here:,}", f"{there:,}") for what, here, there in counts]
-        show_rows(choice.name, ("", "found", "published"), rows, right={"found", "published"}, console=console)
+        show_rows(choice.name, ("", "found", "published"), rows, right={"found", "published"})
         differing = [what for what, here, there in counts if here != there]
     left, found, oddities = check_images(listing, choice.min_images, choice.skip_broken_images, decoding)
-    say(console, f"{choice.name}: {len(left.names):,} images of {len(left.class_names):,} classes")
+    say(f"{choice.name}: {len(left.names):,} images of {len(left.class_names):,} classes")
     for phrase in left.left_out:
-        say(console, f"left out: {phrase}")
+        say(f"left out: {phrase}")
     if oddities:
-        say(console, f"the data have {oddities}")
+        say(f"the data have {oddities}")
     unlike = (
         f"{choice.name}: not the published number of {', '.join(differing)}; complete the download, "
         "or use --subset if the folder holds only a part on purpose"
     )
     faults = [*([unlike] if differing and not choice.subset else []), *found]
     try:
-        _say_split(left, console)
+        _say_split(left)
     except SplitError as error:
         faults += [str(error)] if entry.publication is None else []
     return faults
 
 
-def _say_split(listing: ImageListing, console: Console, width: int | None = None) -> ClassSplit:
+def _say_split(listing: ImageListing, width: int | None = None) -> ClassSplit:
     """Say which classes and how many samples a run would train, validate and test on; raise SplitError if none can.
 
     `width` is the number of features of a sample, where the data are features.
@@ -131,18 +127,17 @@ def _say_split(listing: ImageListing, console: Console, width: int | None = None
     counts, fold = np.bincount(listing.labels, minlength=listing.n_classes), split.folds[0]
     fewest = min(int(counts[list(each.train)].sum()) for each in split.folds)
     say(
-        console,
         f"a run tests {len(split.test):,} classes ({int(counts[list(split.test)].sum()):,} samples); a fold trains on "
         f"{len(fold.train):,} classes and validates on {len(fold.validation):,}, with {fewest:,} training samples at "
         "least",
     )
     if queries := note_on_queries(listing, split.test):
-        say(console, queries)
-    _say_what_they_are_enough_for(listing.name, min(fewest - 1, width or fewest), console)
+        say(queries)
+    _say_what_they_are_enough_for(listing.name, min(fewest - 1, width or fewest))
     return split
 
 
-def _say_what_they_are_enough_for(dataset: str, components: int, console: Console) -> None:
+def _say_what_they_are_enough_for(dataset: str, components: int) -> None:
     """Say which experiments of the suite want more principal components than there can be."""
     from reproduce.config.experiment_file import experiment_names, load_experiments
 
@@ -156,36 +151,35 @@ def _say_what_they_are_enough_for(dataset: str, components: int, console: Consol
                 fitting.append(name)
             else:
                 needed = f"starts from {size} principal components, and these data have {components:,}"
-                say(console, f"not for {name}, which {needed}; give it --set embedding_size={components} or less")
+                say(f"not for {name}, which {needed}; give it --set embedding_size={components} or less")
         enough += [file] if len(fitting) == len(panels) > 1 else fitting
     if enough:
-        say(console, f"enough for the experiments {', '.join(enough)}")
+        say(f"enough for the experiments {', '.join(enough)}")
 
 
-def _check_features(dataset: Dataset, console: Console, scoring: Progress) -> None:
+def _check_features(dataset: Dataset, scoring: Progress) -> None:
     """Say what is odd about the rows of a file of features, and what they score as they are."""
     from protocols.evaluation.evaluate_run import test_data
     from protocols.images.samples import LabelledFeatures
     from reproduce.outputs.evaluate import raw_rows, scores
 
     assert isinstance(dataset.images, LabelledFeatures)
-    split = _say_split(dataset, console, dataset.images.width)
+    split = _say_split(dataset, dataset.images.width)
     if oddities := dataset.oddities(set(split.test)):
-        say(console, f"the data have {oddities}")
+        say(f"the data have {oddities}")
     tested = test_data(dataset, split)
     if len(tested.images) >= _MANY_ROWS:
-        say(console, f"comparing {len(tested.images):,} test rows with one another, which can take minutes")
+        say(f"comparing {len(tested.images):,} test rows with one another, which can take minutes")
     found = {name: 100 * one.mean for name, one in scores(raw_rows(tested), tested, scoring).items()}
     say(
-        console,
         f"the features as given have P@1 {found['precision_at_1']:.1f} % and MAP@R {found['map_at_r']:.1f} % on these "
         "test classes: what a trained method must beat",
     )
 
 
-def _refuse(faults: Sequence[str], console: Console) -> NoReturn:
+def _refuse(faults: Sequence[str]) -> NoReturn:
     if len(faults) == 1:
         raise InputError(faults[0])
     for fault in faults[:_MOST_FAULTS]:
-        say(console, f"  {fault}")
+        say(f"  {fault}")
     raise InputError(f"{faults[0]} (and {len(faults) - 1:,} more; at most {_MOST_FAULTS} are named above)")

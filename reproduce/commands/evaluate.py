@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from reproduce.commands.options import STORE, Cache, DataFolder, Device, Weights
-from reproduce.errors import InputError, as_input_errors
-from reproduce.terminal import output_console, say, show_rows
+from reproduce.errors import InputError
+from reproduce.terminal import say, show_rows
 
 
 def evaluate(
@@ -41,11 +41,11 @@ def evaluate(
 
     if [model is not None, trunk is not None, name == FEATURES and model is None].count(True) != 1:
         raise InputError("give either --model or --trunk; features alone need none")
-    torch_device, console = check_device(device), output_console()
+    torch_device = check_device(device)
     prepare_process(torch_device)
     exported = None if model is None else ExportedModel.read(model)
     images, folder = exported.images if exported else ImageSettings(), storage_paths(STORE, cache=cache).cache
-    with as_input_errors(), Bars(console) as bars:
+    with Bars() as bars:
         choice = DataChoice(name=name, root=data, subset=True)
         dataset = open_dataset(DataRequest(choice, images, folder, bars.of("reading images")))
         if trunk is not None:
@@ -56,10 +56,10 @@ def evaluate(
         embeddings = exported.embed(tested, torch.device(torch_device)) if exported else raw_rows(tested)
     measured = scores(embeddings, tested)
     rows = [(key, f"{100 * one.mean:.2f}", f"{100 * (one.half_width or 0):.2f}") for key, one in measured.items()]
-    show_rows(str(data or name), ("metric", "score", "±"), rows, right=("score", "±"), console=console)
+    show_rows(str(data or name), ("metric", "score", "±"), rows, right=("score", "±"))
     count, classes = len(tested.images), len(set(tested.images.labels.tolist()))
-    say(console, f"{count:,} samples of {classes:,} classes; ± is half the 95 % interval over these classes")
+    say(f"{count:,} samples of {classes:,} classes; ± is half the 95 % interval over these classes")
     if queries := note_on_queries(dataset, tested.images.labels):
-        say(console, queries)
+        say(queries)
     for note in exported.notes_on_seen(dataset, tested) if exported else ():
-        say(console, note)
+        say(note)

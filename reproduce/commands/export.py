@@ -13,7 +13,7 @@ import typer
 from reproduce.commands.options import STORE, Artifacts, Cache, DataFolder, Device, StoreAt, StoredName, Weights
 from reproduce.errors import InputError, writing_to
 from reproduce.storage import StoragePaths, opened_store, storage_paths
-from reproduce.terminal import output_console, say
+from reproduce.terminal import say
 from results.atomic_files import atomic_folder
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ def fit(
     It is trained for the mean of the epochs that the trainings of the setting's runs kept. Nothing tests this model,
     since it has seen the test classes: it is made to be used. The store does not change.
     """
+    from reproduce.outputs.export_models import fit_model
     from reproduce.outputs.find_runs import find_runs
-    from reproduce.outputs.fit_model import fit_model
     from reproduce.run.open_data import check_weights
 
     opened = opened_store(store, artifacts)
@@ -100,7 +100,7 @@ def fit(
         check_weights(next(iter(runs[0].trainings.values())).spec, weights)
         training = images.bar("training on all classes")
         said, difference = fit_model(opened, runs, images, folder, training=training)
-    say(output_console(), said)
+    say(said)
     _say_exported(to, difference)
 
 
@@ -142,11 +142,11 @@ def study(
     from reproduce.outputs.find_runs import find_experiment
     from reproduce.run.progress import Bars
 
-    opened, console = opened_store(store), output_console()
-    with Bars(console) as bars:
+    opened = opened_store(store)
+    with Bars() as bars:
         names = export_studies(opened, find_experiment(opened, name), to, bars.of("writing studies"))
     # The URL is for optuna-dashboard.
-    say(console, f"written to {url_of(to)}: {', '.join(names)}")
+    say(f"written to {url_of(to)}: {', '.join(names)}")
 
 
 @app.command()
@@ -192,10 +192,10 @@ def _data_of(name: str, run: StoredRun, data: Path | None, device: str, where: S
     from reproduce.run.open_data import OpenedData
     from reproduce.run.progress import Bars
 
-    torch_device, dataset = check_device(device), run.summary.dataset
+    torch_device, dataset = check_device(device), run.start.summary.dataset
     prepare_process(torch_device)
-    with Bars(output_console()) as bars:
-        roots = {dataset: data or own_folders(name, run.experiment).get(dataset)}
+    with Bars() as bars:
+        roots = {dataset: data or own_folders(name, run.start.name).get(dataset)}
         yield OpenedData(where, torch_device, bars, roots=roots)
 
 
@@ -217,10 +217,10 @@ def new_folder(to: Path) -> Iterator[Path]:
 def _say_exported(to: Path, difference: float) -> None:
     """Name the files of an exported model, what it is, and how exact it is."""
     _say_written(to)
-    say(output_console(), (to / "NOTE.txt").read_text(encoding="utf-8").rstrip())
-    say(output_console(), f"the exported model's embeddings differ from the suite's by {difference:.0e} at most")
+    say((to / "NOTE.txt").read_text(encoding="utf-8").rstrip())
+    say(f"the exported model's embeddings differ from the suite's by {difference:.0e} at most")
 
 
 def _say_written(to: Path) -> None:
     files = ", ".join(sorted(path.name for path in to.iterdir()))
-    say(output_console(), f"written to {to}: {files}")
+    say(f"written to {to}: {files}")

@@ -10,9 +10,9 @@ import typer
 
 from reproduce.commands.export import new_folder
 from reproduce.commands.options import STORE, Cache, Device, Skip, Weights
-from reproduce.errors import InputError, as_input_errors
+from reproduce.errors import InputError
 from reproduce.storage import storage_paths
-from reproduce.terminal import output_console, say
+from reproduce.terminal import say
 
 app = typer.Typer(name="features", help="Compute features of images.", no_args_is_help=True)
 
@@ -46,18 +46,17 @@ def extract(
     from results.spec.data_choice import FOLDER, DataChoice
     from results.spec.trunk_spec import TrunkSpec
 
-    console = output_console()
     if crop > resize:
         raise InputError(f"--crop {crop} is larger than --resize {resize}; make it smaller, or give a larger --resize")
     name = trunk if trunk in TRUNKS or ":" in trunk else f"timm:{trunk}"
     images = ImageSettings(resize=resize, crop=crop)
     choice = DataChoice(name=FOLDER, root=data, skip_broken_images=skip_broken_images)
     where, kept = check_device(device), storage_paths(STORE, cache=cache).cache
-    with new_folder(to) as folder, as_input_errors(), Bars(console) as bars:
+    with new_folder(to) as folder, Bars() as bars:
         spec = identified_trunk(TrunkSpec(name=name, frozen=True), weights)
         check_images_fit(spec, crop)
         if note := trunk_entry(spec).note:
-            say(console, f"note: {note}")
+            say(f"note: {note}")
         dataset = open_dataset(DataRequest(choice, images, kept, bars.of("decoding images")))
         use_gpu(where)
         featured = with_features(dataset, spec, images, kept, where, bars.of("computing features"))
@@ -66,13 +65,11 @@ def extract(
         shutil.copyfile(features.path, folder / FEATURES_FILE)
         write_labels(featured, features.rows, folder)
     for phrase in featured.left_out:
-        say(console, f"left out: {phrase}")
+        say(f"left out: {phrase}")
     say(
-        console,
         f"{to}: {len(featured.names):,} rows of {features.width} features, {featured.n_classes:,} classes, from {name}",
     )
     say(
-        console,
         f"next: data check features --data {to}; then compare losses with what needs no training: methods: [untrained, "
         "whitened_pca, within_class_whitening, lda, ...] (docs/tutorial_features.md)",
     )

@@ -9,7 +9,7 @@ import typer
 
 from reproduce.commands.options import STORE, StoreAt
 from reproduce.errors import unknown
-from reproduce.terminal import output_console, say, show_rows
+from reproduce.terminal import say, show_rows
 
 _LATEST_FAILURES = 5
 
@@ -36,17 +36,16 @@ def methods(
     from reproduce.config.method_card import card_file, card_names
     from reproduce.config.open_method import checked_card, load_card
 
-    console = output_console()
     if name is not None:
         _, hashed, recipe = checked_card(name)  # Fails if it cannot be used.
         facts = {} if recipe is None else {f"# {what}: ": value for what, value in recipe.words().items()}
         for line in card_file(name).read_text(encoding="utf-8").rstrip("\n").splitlines():
             if not line.startswith(tuple(facts)):  # A card that began as a printed one has the facts of that one.
-                say(console, line)
+                say(line)
         for what, value in facts.items():
-            say(console, f"{what}{value}")
+            say(f"{what}{value}")
         for source in hashed.values():
-            say(console, f"source: {source}")
+            say(f"source: {source}")
         return
     rows = []
     for card in map(load_card, card_names()):
@@ -54,7 +53,7 @@ def methods(
         searched = ", ".join(target.removeprefix("loss.") for target in card.search) or "-"
         rows.append((card.key, card.title, loss, str(card.batch.samples_per_class), searched))
     show_rows("methods", ("method", "title", "loss", "images per class", "searched"), rows, whole={"method"})
-    say(console, "`reproduce methods NAME` shows the whole card of one.")
+    say("`reproduce methods NAME` shows the whole card of one.")
 
 
 def datasets() -> None:
@@ -71,7 +70,7 @@ def datasets() -> None:
     show_rows("datasets", columns, rows, right={"classes", "images"})
     for name, entry in DATASETS.items():
         if entry.publication is not None:
-            say(output_console(), f"{name} is from {entry.publication.page}")
+            say(f"{name} is from {entry.publication.page}")
 
 
 def status(store: StoreAt = STORE) -> None:
@@ -80,10 +79,9 @@ def status(store: StoreAt = STORE) -> None:
     from results.store.versions import versions
     from results.wording import counted
 
-    console, opened = output_console(), opened_store(store)
+    opened = opened_store(store)
     starts, failures = opened.starts(), opened.table("failures")
     say(
-        console,
         f"{opened.url}: {counted(len(starts), 'experiment')}, {counted(opened.count('trainings'), 'training')}, "
         f"{counted(opened.count('runs'), 'test evaluation')}, {counted(len(failures), 'failure')}",
     )
@@ -94,7 +92,7 @@ def status(store: StoreAt = STORE) -> None:
             for one in starts
         ]
         show_rows("experiments, the latest first", columns, started, whole={"identity"})
-        say(console, "Commands take an identity in place of a name, which means its latest experiment.")
+        say("Commands take an identity in place of a name, which means its latest experiment.")
     if trained := versions(opened.database):
         rows = [
             (one.method, one.source, str(one.trainings), one.last[:19], ", ".join(one.experiments) or "-")
@@ -103,7 +101,7 @@ def status(store: StoreAt = STORE) -> None:
         heads = ("method", "class with the hash of its source", "trainings", "last trained", "in the tables of")
         show_rows("versions of your own classes, the latest first", heads, rows, right={"trainings"})
     for failure in failures.tail(_LATEST_FAILURES).itertuples():
-        say(console, f"failure at {str(failure.at)[:19]}: {failure.reason}")
+        say(f"failure at {str(failure.at)[:19]}: {failure.reason}")
 
 
 def coverage(
@@ -133,5 +131,5 @@ def coverage(
     title = "published rows, counted once for each dataset"
     show_rows(title, ("table", *statuses), sums, right=set(statuses))
     for reason in dict.fromkeys(f"{r.table}, {r.label}: {r.detail}" for r in rows if r.status == "not runnable"):
-        say(output_console(), f"- not runnable: {reason}")
-    say(output_console(), "`reproduce coverage TABLE` lists the rows of one table.")
+        say(f"- not runnable: {reason}")
+    say("`reproduce coverage TABLE` lists the rows of one table.")

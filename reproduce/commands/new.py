@@ -11,7 +11,7 @@ import typer
 from rich.prompt import Prompt
 
 from reproduce.errors import InputError
-from reproduce.terminal import output_console, say
+from reproduce.terminal import say
 
 app = typer.Typer(name="new", help="Write files to start from, such as a method of your own.", no_args_is_help=True)
 
@@ -34,8 +34,8 @@ def method(
     Batches and searched rates are those that the suite gives its own losses of the kind, so that a comparison is fair.
     """
     card, loss = write_method(name, to, kind or _asked())
-    say(output_console(), f"written: {card}, {loss}")
-    say(output_console(), f"try it: python -m reproduce run quickstart --methods contrastive,{card} --compare {name}")
+    say(f"written: {card}, {loss}")
+    say(f"try it: python -m reproduce run quickstart --methods contrastive,{card} --compare {name}")
 
 
 def _asked() -> str:
@@ -43,7 +43,7 @@ def _asked() -> str:
         ways = "; or ".join(f"--kind {kind}: {what}" for kind, what in KINDS.items())
         raise InputError(f"which kind of loss? Give {ways}")
     for kind, what in KINDS.items():
-        say(output_console(), f"{kind}: {what}")
+        say(f"{kind}: {what}")
     return Prompt.ask("kind", choices=[*KINDS])
 
 

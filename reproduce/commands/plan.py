@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from reproduce.commands.options import (
     STORE,
@@ -20,7 +19,7 @@ from reproduce.commands.options import (
     Workers,
     with_choices,
 )
-from reproduce.terminal import output_console, say, show_rows
+from reproduce.terminal import say, show_rows
 from results.wording import in_words
 
 if TYPE_CHECKING:
@@ -81,15 +80,14 @@ def plan(
     from reproduce.run.open_sessions import open_sessions
     from reproduce.storage import existing_store, storage_paths
 
-    console = output_console()
     at_a_time = workers or default_workers(check_device(device))
     where = storage_paths(store, artifacts, cache)
     opened = existing_store(store, artifacts)
-    for opened_session in open_sessions(choices.experiments(experiment), where, console, choices.weights, plan=True):
+    for opened_session in open_sessions(choices.experiments(experiment), where, choices.weights, plan=True):
         *_, session = opened_session.looks()
-        show_plan(plans_of(session, opened), rate, at_a_time, session, console)
-        show_needs(session, console)
-        show_budget(session, opened, console)
+        show_plan(plans_of(session, opened), rate, at_a_time, session)
+        show_needs(session)
+        show_budget(session, opened)
 
 
 def plans_of(session: Session, store: Store | None) -> list[MethodPlan]:
@@ -134,20 +132,18 @@ def _steps(setup: Setup, spec: FoldSpec) -> int:
     return spec.conditions.training.max_epochs * spec.conditions.training.steps_per_epoch(training_images)
 
 
-def show_plan(
-    plans: Sequence[MethodPlan], rate: float | None, workers: int, session: Session, console: Console
-) -> None:
+def show_plan(plans: Sequence[MethodPlan], rate: float | None, workers: int, session: Session) -> None:
     """Print the number of trainings, how many of them are in the store, and the time left at the rate."""
     counts = ("trainings", "in store", "to do", "steps each, at most")
     rows = [
         (one.title, *(f"{number:,}" for number in (one.trainings, one.in_store, one.to_do, one.steps))) for one in plans
     ]
     title = f"{session.name}: {session.experiment.title}"
-    show_rows(title, ("method", *counts), rows, right=counts, console=console)
-    say(console, expectation(plans, session.experiment.search, rate, workers))
+    show_rows(title, ("method", *counts), rows, right=counts)
+    say(expectation(plans, session.experiment.search, rate, workers))
 
 
-def show_needs(session: Session, console: Console) -> None:
+def show_needs(session: Session) -> None:
     """Print what a run downloads or has to be given, and the disk that its checkpoints take, if that is much."""
     import torch
 
@@ -174,10 +170,10 @@ def show_needs(session: Session, console: Console) -> None:
     if (size := weights * kept / 1e9) >= _LARGE:
         needs.append(f"{size:.1f} GB of disk for {kept} checkpoints")
     if needs:
-        say(console, f"needs {'; '.join(needs)}")
+        say(f"needs {'; '.join(needs)}")
 
 
-def show_budget(session: Session, store: Store | None, console: Console) -> None:
+def show_budget(session: Session, store: Store | None) -> None:
     """Print which differences the planned searches or runs can show.
 
     Nothing is printed for a single method. What the store has of the experiment says how far its searches differ.
@@ -193,4 +189,4 @@ def show_budget(session: Session, store: Store | None, console: Console) -> None
         return
     if store is not None and store.experiment_runs(session.fingerprint):
         found = answer_of(MeasuredExperiment.from_store(store, session.fingerprint))
-    say(console, budget_finding(detectable(question, methods, found), question).sentences)
+    say(budget_finding(detectable(question, methods, found), question).sentences)

@@ -9,7 +9,7 @@ import typer
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.errors import InputError
-from reproduce.terminal import output_console, say
+from reproduce.terminal import say
 
 
 def report(
@@ -42,6 +42,6 @@ def report(
         raise InputError(f"{opened.url} holds no experiment yet; make one with `reproduce run`")
     for experiment in experiments:
         page = write_page(experiment.name, experiment.fingerprint, opened, folder)
-        say(output_console(), f"{experiment.name}: {page}")
+        say(f"{experiment.name}: {page}")
     for path, title in write_sweeps(experiments, opened, folder):
-        say(output_console(), f"{path}: {title}")
+        say(f"{path}: {title}")

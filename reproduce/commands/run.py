@@ -22,32 +22,30 @@ from reproduce.commands.options import (
 )
 from reproduce.commands.plan import expectation, plans_of
 from reproduce.errors import WorkFailedError
-from reproduce.terminal import output_console, say
+from reproduce.terminal import say
 from results.wording import in_words
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from reproduce.run.run_experiment import Finished
     from reproduce.run.session import Session
     from reproduce.run.tasks import Executor
     from reproduce.storage import StoragePaths
 
 
-def say_what_is_replaced(session: Session, console: Console) -> None:
+def say_what_is_replaced(session: Session) -> None:
     """Say if the name of the experiment leads to one with other settings than those of this run until now."""
     latest = next((start for start in session.store.starts() if start.name == session.name), None)
     data = session.setup.dataset.fingerprint
     if latest and latest.without_methods != session.experiment.fingerprint_without_rows(session.name, data):
-        told = f"until now it shows {latest.identity}, with other settings"
-        say(console, f"note: `table {session.name}` will show this run; {told}. --name NAME keeps names apart")
+        until_now = f"until now it shows {latest.identity}, with other settings"
+        say(f"note: `table {session.name}` will show this run; {until_now}. --name NAME gives it a name of its own")
 
 
-def say_what_is_to_do(session: Session, console: Console) -> None:
+def say_what_is_to_do(session: Session) -> None:
     """Say how many trainings there are; nothing is said if none is left."""
     plans = plans_of(session, session.store)
     if any(method.to_do for method in plans):
-        say(console, expectation(plans, session.experiment.search))
+        say(expectation(plans, session.experiment.search))
 
 
 @with_choices
@@ -77,7 +75,6 @@ def run(
     from reproduce.run.progress import tensorboard_folder
     from reproduce.storage import storage_paths
 
-    console = output_console()
     where = storage_paths(store, artifacts, cache).absolute()
     start_executor = _executor_factory(device, workers, ray, where)
     tracked = tensorboard_folder(where.store.parent / "tensorboard") if track else None
@@ -85,17 +82,17 @@ def run(
     features_on = check_device(device if ray is None else "auto")
     failed, methods = dict[str, str](), 0
     loaded = choices.experiments(experiment)
-    for opened in open_sessions(loaded, where, console, choices.weights, plan=False, device=features_on):
-        say_what_is_replaced(opened, console)
+    for opened in open_sessions(loaded, where, choices.weights, plan=False, device=features_on):
+        say_what_is_replaced(opened)
         started, made = time.perf_counter(), 0
         for session in opened.looks():
-            say_what_is_to_do(session, console)
-            finished = run_experiment.run(session, start_executor, console, tracked)
+            say_what_is_to_do(session)
+            finished = run_experiment.run(session, start_executor, tracked)
             made += finished.made
             if finished.answer.decided or finished.failed:
                 break
         done = f"{made} trainings made in {in_words(time.perf_counter() - started)}"
-        _say_end(session, finished, f"{done}, {finished.found} found in the store", console)
+        _say_end(session, finished, f"{done}, {finished.found} found in the store")
         methods += len(session.titles)
         failed |= {f"{session.name}, {key}": str(error) for key, error in finished.failed.items()}
     if failed:
@@ -104,22 +101,22 @@ def run(
         raise WorkFailedError(f"no results for {reasons}{others}")
 
 
-def _say_end(session: Session, finished: Finished, done: str, console: Console) -> None:
+def _say_end(session: Session, finished: Finished, done: str) -> None:
     """Print the answer, write the page, and say where tables, figures and page are."""
     from reproduce.outputs.page import page_or_reason  # Imports what draws figures.
     from reproduce.run.run_experiment import table_files
     from reproduce.terminal import show_answer
 
-    show_answer(finished.answer, console)
+    show_answer(finished.answer)
     if session.experiment.search.until_decided:
         outcome = "decided" if finished.answer.decided else "not decided"
-        say(console, f"{outcome} after {session.experiment.search.searches} searches of each method")
-    say(console, done)
+        say(f"{outcome} after {session.experiment.search.searches} searches of each method")
+    say(done)
     files = [*table_files(session).values()]
-    say(console, f"tables ({', '.join(file.suffix for file in files)}): {files[0].with_suffix('')}")
+    say(f"tables ({', '.join(file.suffix for file in files)}): {files[0].with_suffix('')}")
     where = session.store, session.paths.reports
     for line in page_or_reason(session.name, session.fingerprint, *where, finished.answer):
-        say(console, line)
+        say(line)
 
 
 def _executor_factory(device: str, workers: int | None, ray: str | None, where: StoragePaths) -> Callable[[], Executor]:

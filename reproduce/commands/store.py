@@ -10,7 +10,7 @@ import typer
 
 from reproduce.commands.options import STORE, Artifacts, StoreAt
 from reproduce.storage import opened_store, storage_paths
-from reproduce.terminal import output_console, say
+from reproduce.terminal import say
 
 app = typer.Typer(
     name="store",
@@ -37,19 +37,19 @@ def check(
     from results.store.check import check_records
     from results.wording import counted
 
-    opened, console = opened_store(store, artifacts), output_console()
-    with Bars(console) as bars:
+    opened = opened_store(store, artifacts)
+    with Bars() as bars:
         records = check_records(opened.database, bars.of("reading rows"))
         findings = list(records.faults)
         if not records_only:
             findings += missing_checkpoints(records, opened.artifacts)
             findings += check_files(records, opened.artifacts, bars.of("reading checkpoints"))
     for finding in findings:
-        say(console, f"{finding.kind}: {finding.name}: {finding.reason}")
+        say(f"{finding.kind}: {finding.name}: {finding.reason}")
     counts = Counter(finding.kind for finding in findings)
     checked = "checkpoints were not checked" if records_only else "all files were read"
     found = f"{counts['damaged']} damaged, {counts['missing']} missing, {counts['foreign']} foreign"
-    say(console, f"{counted(records.rows, 'row')} read, {checked}: {found}")
+    say(f"{counted(records.rows, 'row')} read, {checked}: {found}")
     if counts["damaged"] or counts["missing"]:
         raise typer.Exit(1)
 
@@ -66,7 +66,7 @@ def export_to(
 
     opened_store(store, artifacts)
     size = export_store(storage_paths(store, artifacts), file, checkpoints=checkpoints)
-    say(output_console(), f"written to {file}: {size:,} bytes, {'with' if checkpoints else 'without'} checkpoints")
+    say(f"written to {file}: {size:,} bytes, {'with' if checkpoints else 'without'} checkpoints")
 
 
 @app.command("import")
@@ -84,4 +84,4 @@ def import_from(
 
     where = storage_paths(store, artifacts)
     added = ", ".join(counted(number, kind.removesuffix("s")) for kind, number in import_store(file, where).items())
-    say(output_console(), f"added to {where.store}: {added}")
+    say(f"added to {where.store}: {added}")

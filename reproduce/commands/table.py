@@ -13,7 +13,7 @@ import typer
 from reproduce.commands.options import STORE, Format, StoreAt
 from reproduce.errors import InputError, read_text, unknown
 from reproduce.storage import existing_store, opened_store
-from reproduce.terminal import output_console, print_table, say
+from reproduce.terminal import print_table, say
 
 if TYPE_CHECKING:
     from reports.published.eligibility import StoredExperiment
@@ -66,9 +66,9 @@ def table(
     if name is None:
         opened = existing_store(store)
         stored = [] if opened is None else sorted(opened.latest_experiments())
-        say(output_console(), f"published tables: {', '.join(published)}")
-        say(output_console(), f"experiments in the store: {', '.join(stored) or 'none'}")
-        say(output_console(), "`reproduce table NAME` draws a table.")
+        say(f"published tables: {', '.join(published)}")
+        say(f"experiments in the store: {', '.join(stored) or 'none'}")
+        say("`reproduce table NAME` draws a table.")
     elif what == "published" or (what is None and name in published):
         _show(_published(name, store), output, notes, columns, rows)
     else:
@@ -132,7 +132,7 @@ def _drawn(measured: MeasuredExperiment, kind: str, output: str, compare: str | 
     found, planned = compared_by(measured, compare), question_of(measured).compare
     if compare is not None and output == "terminal":
         for line in filter(None, (headline(found), *comparison_lines(found), joined_and_single(found))):
-            say(output_console(), line)
+            say(line)
     drawn = KINDS[kind](found)
     if compare not in (None, planned):
         drawn = replace(drawn, notes=(_CHOSEN_LATER.format(planned), *drawn.notes))
@@ -150,10 +150,7 @@ def claims(
     output: Format = "terminal",
     any_dataset: Annotated[
         bool,
-        typer.Option(
-            "--any-dataset",
-            help="Let runs on other datasets answer where a claim's own was not run.",
-        ),
+        typer.Option("--any-dataset", help="Let runs on other datasets answer where a claim's own was not run."),
     ] = False,
     store: StoreAt = STORE,
 ) -> None:
@@ -179,14 +176,9 @@ def claims(
 
 
 def _read_claims(file: Path | None) -> tuple[Claim, ...]:
-    from results.published.claims import ClaimsFileError, read_claims, shipped_claims
+    from results.published.claims import read_claims, shipped_claims
 
-    if file is None:
-        return shipped_claims()
-    try:
-        return read_claims(read_text(file), str(file))
-    except ClaimsFileError as error:
-        raise InputError(str(error)) from error
+    return shipped_claims() if file is None else read_claims(read_text(file), str(file))
 
 
 def _warn_of_names(read: Iterable[Claim], stored: Iterable[StoredExperiment]) -> None:
@@ -248,7 +240,7 @@ def board(
         if to is None:
             if output == "terminal":
                 ranking = ranking_table(one)
-                say(output_console(), ranking.notes[0])  # The headline.
+                say(ranking.notes[0])  # The headline.
                 print_table(replace(ranking, notes=ranking.notes[1:]), output)
             print_table(pairs_table(one, compare, told=output == "terminal" and compare == "all"), output)
         else:
@@ -257,4 +249,4 @@ def board(
             folder = to / f"board_{number}" if len(boards) > 1 else to
             page, *files = write_board(one, compare, folder, drawn_line())
             datasets = ", ".join(dataset.title for dataset in one.datasets)
-            say(output_console(), f"{datasets}: {page}; beside it {', '.join(file.name for file in files)}")
+            say(f"{datasets}: {page}; beside it {', '.join(file.name for file in files)}")

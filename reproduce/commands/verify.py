@@ -18,7 +18,7 @@ from reproduce.commands.options import (
     Weights,
 )
 from reproduce.errors import InputError
-from reproduce.terminal import output_console, say
+from reproduce.terminal import say
 
 
 def verify(
@@ -45,18 +45,18 @@ def verify(
     from reproduce.storage import opened_store, storage_paths
 
     torch_device = check_device(device)
-    console, where = output_console(), storage_paths(store, artifacts, cache)
+    where = storage_paths(store, artifacts, cache)
     opened = opened_store(store, artifacts)
     stored = [t for found in find_experiments(opened, [name]) for t in stored_trainings(opened, found)]
     taken = random_sample(opened, stored, sample, seed)
     if not taken:
         raise InputError(f"{name}: this version of the code made no training of it; make some with `reproduce run`")
-    say(console, f"training {len(taken)} of {len(stored)} trainings again (seed {seed})")
+    say(f"training {len(taken)} of {len(stored)} trainings again (seed {seed})")
     prepare_process(torch_device)
     datasets, outcomes = {training.start.summary.dataset for training in stored}, []
     own = own_folders(name, stored[0].start.name)
     roots = {dataset: Choices(data=data).root_of(dataset, datasets) or own.get(dataset) for dataset in datasets}
-    with Bars(console) as bars:
+    with Bars() as bars:
         for spec in {training.result.spec.conditions.trunk: training.result.spec for training in taken}.values():
             check_weights(spec, weights)
         again = OpenedData(where, torch_device, bars, roots=roots)
@@ -64,8 +64,8 @@ def verify(
         for number, training in enumerate(taken, start=1):
             outcomes.append(train_again(training, again, where.artifacts))
             progress(number, len(taken))
-            say(console, f"{training.called}: {outcomes[-1]}")
-    say(console, f"{sum(not one.difference for one in outcomes)} of {len(outcomes)} equal")
+            say(f"{training.called}: {outcomes[-1]}")
+    say(f"{sum(not one.difference for one in outcomes)} of {len(outcomes)} equal")
     if differing := sum(bool(one.difference) and not one.machines for one in outcomes):
-        say(console, f"{differing} differ, although device, threads, processor and packages are the same")
+        say(f"{differing} differ, although device, threads, processor and packages are the same")
         raise typer.Exit(1)

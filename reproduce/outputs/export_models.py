@@ -1,9 +1,13 @@
-"""Exports models and test embeddings of stored runs as files for other programs, and says what to expect of a model."""
+"""Exports models and test embeddings of stored runs as files for other programs; says what to expect of a model.
+
+The setting that an experiment found can also be trained on all classes. Nothing of that goes into the store.
+"""
 
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -11,13 +15,17 @@ import torch
 from torch import Tensor
 
 from losses.plugin import Normalization
+from protocols.datasets.dataset import Dataset
 from protocols.datasets.feature_files import write_labels
+from protocols.datasets.splits import classes_of
 from protocols.evaluation.evaluate_run import embed_test, test_data, used_classes
+from protocols.fit import fit
+from protocols.images.packing import Progress
 from protocols.images.samples import FEATURES_FILE
 from protocols.training.build_method import normalization_of
 from protocols.trunks.embedding_model import weights_with_trunk, without_published_weights
 from protocols.users_code.kept import remember_kept_sources
-from reproduce.errors import InputError, as_input_errors
+from reproduce.errors import InputError, WorkFailedError
 from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import SEEN, write_json, write_portable
 from reproduce.run.open_data import OpenedData
@@ -34,6 +42,12 @@ from results.store.store import Store
 from results.wording import counted
 
 _MODELS = {"separated": "single models", "concatenated": "joined models"}
+
+UNTESTED = (
+    "Nothing tests this model: it was trained on all classes, those of the test too, so no class is left to measure it "
+    "on. The scores of the experiment are those of models that were trained on a part of the classes."
+)
+_OF_A_FOLD = {*("fold", "split", "train_classes", "validation_classes", "n_classes", "checkpoint_epoch", "fingerprint")}
 
 
 def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Path) -> float:
@@ -66,8 +80,7 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
     if (contents := contents_path(store.artifacts, specs[0].data_fingerprint)).is_file():
         table, used = read_contents(contents), set[int]().union(*map(used_classes, specs))
         table[table["rank"].isin(used)].to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
-    with as_input_errors():
-        weights = [weights_with_trunk(spec, kept_weights(store, run, spec)) for spec in specs]
+    weights = [weights_with_trunk(spec, kept_weights(store, run, spec)) for spec in specs]
     return write_portable(specs, weights, description, folder)
 
 
@@ -77,7 +90,7 @@ def expected_score(store: Store, run: StoredRun, kind: EmbeddingKind) -> str:
     Args:
         kind: `separated` for a single model, `concatenated` for the joined ones of a run.
     """
-    measured, method = MeasuredExperiment.from_store(store, run.fingerprint), run.record.method
+    measured, method = MeasuredExperiment.from_store(store, run.start.fingerprint), run.record.method
     question = question_of(measured)
     compare = method if method in question.compared else "all"
     asked = replace(question.on(question.score, kind), compare=compare, alpha=question.alpha)
@@ -121,7 +134,7 @@ def run_description(run: StoredRun) -> dict[str, Any]:
     """Return from which run something was exported, for its description; run and search are counted from 1."""
     record = run.record
     return {
-        "experiment": run.experiment,
+        "experiment": run.start.name,
         "method": record.method,
         "run": record.run + 1,
         "search": record.search + 1,
@@ -155,8 +168,7 @@ def models_normalization(store: Store, spec: FoldSpec) -> Normalization:
             "them; write them with `reproduce export embeddings`, or take the model of `untrained`, the trunk"
         )
     remember_kept_sources(store.artifacts, sources_of_training(spec))
-    with as_input_errors():
-        return normalization_of(spec)
+    return normalization_of(spec)
 
 
 def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: OpenedData, folder: Path) -> None:
@@ -171,12 +183,11 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: Open
     weights = [kept_weights(store, run, spec) for spec in specs]
     for spec in specs:
         remember_kept_sources(store.artifacts, sources_of_training(spec))
-    dataset = data.of_training(specs[0], run.summary.experiment, f"that {run.called} was tested on")
-    with as_input_errors():
-        split = dataset.split(specs[0].split)
-        tested = test_data(dataset, split)
-        models = [without_published_weights(spec) for spec in specs]
-        embedded = embed_test(models, weights, tested, torch.device(data.device))
+    dataset = data.of_training(specs[0], run.start.summary.experiment, f"that {run.called} was tested on")
+    split = dataset.split(specs[0].split)
+    tested = test_data(dataset, split)
+    models = [without_published_weights(spec) for spec in specs]
+    embedded = embed_test(models, weights, tested, torch.device(data.device))
     files = {FEATURES_FILE: embedded.concatenated}
     if len(specs) > 1:
         files |= {f"fold_{spec.fold}.npy": rows for spec, rows in zip(specs, embedded.by_model, strict=True)}
@@ -186,3 +197,76 @@ def export_embeddings(store: Store, run: StoredRun, folds: list[int], data: Open
     fingerprints = {f"fold_{spec.fold}": spec.fingerprint for spec in specs}
     origin = {**run_description(run), "normalization": embedded.kind, "models": fingerprints}
     write_json(folder / "origin.json", origin)
+
+
+def checkpoint_epochs(trainings: Sequence[FoldResult], dataset: Dataset) -> list[int]:
+    """Return the epochs of the checkpoints of the trainings that did not diverge; raise InputError if all did.
+
+    Epochs carry over to more classes. Iterations do not, where an epoch is a pass over the images.
+    """
+    kept = [_checkpoint_epoch(result, dataset) for result in trainings if result.status == "ok"]
+    if not kept:
+        raise InputError("all trainings of the found setting diverged, so there is no length to train for")
+    return kept
+
+
+def _checkpoint_epoch(result: FoldResult, dataset: Dataset) -> int:
+    spec = result.spec
+    if spec.checkpoint_epoch is not None:
+        return spec.checkpoint_epoch
+    samples = len(dataset.images.of_classes(classes_of(spec).train).labels)
+    return result.best_iteration // spec.conditions.training.steps_per_epoch(samples)
+
+
+def fit_model(
+    store: Store,
+    runs: Sequence[StoredRun],
+    data: OpenedData,
+    folder: Path,
+    training: Progress | None = None,
+) -> tuple[str, float]:
+    """Train the setting of some runs on all classes and write the model, as `export_model` writes that of a fold.
+
+    Args:
+        store: The store, which is only read.
+        runs: All runs of the setting that a search found.
+        data: The data that they were trained on.
+        folder: Where to write.
+        training: Called with the number of iterations that are done, and that of all.
+
+    Returns:
+        What was trained, in words, and the largest difference of the exported embeddings to the suite's.
+    """
+    run = runs[0]
+    like = run.trainings[min(run.trainings)].spec
+    normalization = models_normalization(store, like)
+    dataset = data.of_training(like, run.start.summary.experiment, f"that {run.called} was tested on")
+    trainings = [one for each in runs for one in each.trainings.values()]
+    kept = checkpoint_epochs(trainings, dataset)
+    epochs = max(int(like.method.loss is not None), round(fmean(kept)))
+    trained, failure, provenance = fit(like, epochs, dataset, data.device, training)
+    weights = weights_with_trunk(like, trained)
+    if failure is not None:
+        raise WorkFailedError(f"{run.called}: the training on all classes diverged ({failure})")
+    samples, classes = len(dataset.images), dataset.n_classes
+    description = {
+        "note": f"{UNTESTED} {expected_score(store, run, 'separated')}",
+        **run_description(run),
+        "run": [one.record.run + 1 for one in runs],
+        "run_fingerprint": [one.record.fingerprint for one in runs],
+        "trained_on": {"data_fingerprint": dataset.fingerprint, "classes": classes, "samples": samples},
+        "epochs": epochs,
+        "epochs_are_the_mean_of": kept,
+        "normalization": normalization,
+        "spec": {key: value for key, value in like.model_dump(mode="json").items() if key not in _OF_A_FOLD},
+        "provenance": provenance.model_dump(mode="json"),
+    }
+    dataset.contents.to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
+    difference = write_portable([like], [weights], description, folder)
+    said = (
+        f"the setting of search {run.record.search + 1}, trained on all {classes} classes ({samples:,} images or rows) "
+        f"for {epochs} epochs: the mean of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
+    )
+    if like.method.loss is not None and (worse := sum(not one.beats_untrained for one in trainings)):
+        said += f"; {worse} of its {len(trainings)} trainings did not beat the untrained network (`--method untrained`)"
+    return said, difference

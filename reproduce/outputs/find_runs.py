@@ -11,7 +11,6 @@ from pathlib import Path
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.strict_yaml import short_name
 from reproduce.errors import InputError, unknown
-from results.records.experiment_summary import ExperimentSummary
 from results.records.records import FoldResult, RunRecord
 from results.store.store import Start, Store
 
@@ -20,18 +19,16 @@ _FEWEST_DIGITS = 4
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run with test scores: name and fingerprint of its experiment, its record and its trainings by fold."""
+    """A run with test scores: its experiment, its record and its trainings by fold."""
 
-    experiment: str
-    fingerprint: str
-    summary: ExperimentSummary
+    start: Start
     record: RunRecord
     trainings: dict[int, FoldResult]
 
     @property
     def called(self) -> str:
         """The run's name in messages."""
-        return f"{self.experiment}, {self.record.method}, {self.record.name}"
+        return f"{self.start.name}, {self.record.method}, {self.record.name}"
 
     def training(self, fold: int) -> FoldResult:
         """Return the training of a fold; raise InputError if the run has no such fold."""
@@ -99,14 +96,8 @@ def find_runs(
             f"{experiment.name}: there is no tested run {run or 1} of search {search} of {method!r}; there are {runs}"
         )
     return [
-        StoredRun(
-            experiment.name,
-            experiment.fingerprint,
-            experiment.summary,
-            record,
-            {result.spec.fold: result for result in store.fold_results(record.fold_fingerprints).values()},
-        )
-        for record in found
+        StoredRun(experiment, one, {r.spec.fold: r for r in store.fold_results(one.fold_fingerprints).values()})
+        for one in found
     ]
 
 

@@ -21,7 +21,7 @@ from protocols.trunks.embedding_model import (
     with_trunk,
     without_published_weights,
 )
-from reproduce.errors import InputError, as_input_errors
+from reproduce.errors import InputError
 from reproduce.run.tasks import write_tensors
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import NO_TRUNK
@@ -106,8 +106,7 @@ def write_portable(
     those of an ensemble by `fold_0` and so on; `model.json`, its description; `NOTE.txt`, what it is and how it is
     used; and for images `preprocess.py`, what makes its input from a picture.
     """
-    with as_input_errors():
-        model = portable_model(specs, weights, description["normalization"])
+    model = portable_model(specs, weights, description["normalization"])
     states = {f"fold_{spec.fold}": state for spec, state in zip(specs, weights, strict=True)}
     write_tensors(folder / "model.pt", states if len(specs) > 1 else weights[0])
     write_json(folder / "model.json", description)

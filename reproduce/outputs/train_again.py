@@ -9,14 +9,11 @@ from pickle import UnpicklingError
 import torch
 
 from protocols.datasets.dataset import fold_data
-from protocols.datasets.splits import SplitError
 from protocols.training.build_method import MethodError
 from protocols.training.check_method import with_versions
 from protocols.training.train_fold import train_fold
-from protocols.trunks.trunk_entry import TrunkError
 from protocols.users_code.kept import remember_kept_sources
-from protocols.users_code.sources import SourceError
-from reproduce.errors import WorkFailedError, as_input_errors
+from reproduce.errors import InputError, WorkFailedError
 from reproduce.run.open_data import OpenedData
 from reproduce.run.tasks import another_result
 from results.atomic_files import BAD_ZIP
@@ -103,11 +100,10 @@ def train_again(training: StoredTraining, data: OpenedData, artifacts: Path) -> 
     """Make a training again, and compare it with the stored one, and with its checkpoint if it should have one."""
     stored, spec = training.result, training.result.spec
     dataset = data.of_training(spec, training.start.summary.experiment, f"of {training.called}")
-    with as_input_errors():
-        images = fold_data(dataset, spec)
+    images = fold_data(dataset, spec)
     try:
         again = train_fold(spec, images, device=data.device)
-    except (MethodError, SplitError, SourceError, TrunkError, OSError, RuntimeError) as error:
+    except (InputError, OSError, RuntimeError) as error:
         raise WorkFailedError(f"{training.called}: cannot be trained again ({first_line(error)})") from error
     checkpoint, difference = weights_path(artifacts, spec), another_result(stored, again.result)
     if training.keeps_checkpoint and not difference:

@@ -230,14 +230,14 @@ class SharedLab:
                 f"{work.called}: the disk is full; free some space and run the same command again, everything finished "
                 "is kept"
             ) from error
-        if isinstance(error, InputError):
-            raise WorkFailedError(f"{work.called}: {error}") from error
         if isinstance(error, RefusedError):
             self.say(f"{work.called}: refused: {error}")
             self.store.put_failure(work.job.fingerprint, f"{work.called}: {error}")
             self._fail(work, error)
         elif isinstance(error, MethodError | SplitError | SourceError | TrunkError):
             self._fail(work, WorkFailedError(f"{work.called}: {error}"))
+        elif isinstance(error, InputError):
+            raise WorkFailedError(f"{work.called}: {error}") from error
         else:
             self.store.put_failure(work.job.fingerprint, f"{work.called}: {reason}")
             work.failures += 1

@@ -10,7 +10,7 @@ from protocols.datasets.published import stand_in
 from protocols.images.packing import Progress
 from protocols.trunks.frozen_features import with_features
 from protocols.trunks.trunk_registry import identified_trunk
-from reproduce.errors import InputError, as_input_errors
+from reproduce.errors import InputError
 from reproduce.run.devices import use_gpu
 from reproduce.run.progress import Bars
 from reproduce.storage import StoragePaths
@@ -83,14 +83,13 @@ class OpenedData:
         row = settings.model_copy(update={"dataset": choice, "conditions": spec.conditions})
         if needs_folder(row):
             raise InputError(f"{choice.name}: give the folder of its images with --data FOLDER")
-        with as_input_errors():
-            dataset = self.images(row)
-            if dataset.fingerprint != spec.data_fingerprint:
-                raise InputError(
-                    f"{choice.root or choice.name}: not the images {whose} (data {dataset.fingerprint[:12]} instead of "
-                    f"{spec.data_fingerprint[:12]}); give their folder with --data"
-                )
-            return self.seen_by(row)
+        dataset = self.images(row)
+        if dataset.fingerprint != spec.data_fingerprint:
+            raise InputError(
+                f"{choice.root or choice.name}: not the images {whose} (data {dataset.fingerprint[:12]} instead of "
+                f"{spec.data_fingerprint[:12]}); give their folder with --data"
+            )
+        return self.seen_by(row)
 
 
 def check_weights(spec: FoldSpec, weights: Path | None) -> None:
@@ -98,8 +97,7 @@ def check_weights(spec: FoldSpec, weights: Path | None) -> None:
     trunk = spec.conditions.trunk
     if trunk.name == NO_TRUNK:
         return
-    with as_input_errors():
-        settled = identified_trunk(trunk, weights)
+    settled = identified_trunk(trunk, weights)
     if settled.weights != trunk.weights:
         raise InputError(
             f"trunk {trunk.name}: the weights on this machine ({settled.weights}) are not those of the training "

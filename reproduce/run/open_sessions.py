@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
-from rich.console import Console
 
 from protocols.datasets.dataset_registry import entry_of
 from protocols.datasets.listing import DataError
@@ -61,7 +60,6 @@ def checked(name: str, experiment: Experiment) -> Experiment:
 def open_sessions(
     loaded: Mapping[str, Experiment],
     where: StoragePaths,
-    console: Console,
     weights: Path | None = None,
     *,
     plan: bool,
@@ -80,14 +78,14 @@ def open_sessions(
         raise InputError(f"{without_images[0].partition('/')[0]}: give at least one folder of images with {options}")
     for key, experiment in known.items():
         if key in without_images and len(known) > 1:
-            console.print(f"{key}: not run, since there is no --data {experiment.dataset.name}=FOLDER", highlight=False)
+            say(f"{key}: not run, since there is no --data {experiment.dataset.name}=FOLDER")
             continue
-        with Bars(console) as bars:
+        with Bars() as bars:
             session = open_session(key, experiment, where, bars, weights, outline=plan, device=device)
         sessions.append(session)
     found = [finding.sentences for session in sessions for finding in handicaps(session.summary())]
     for remark in dict.fromkeys((*check_settings(sessions), *found, *_changed_sources(sessions, where))):
-        say(console, f"note: {remark}")
+        say(f"note: {remark}")
     return sessions
 
 

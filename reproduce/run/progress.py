@@ -20,6 +20,7 @@ from rich.table import Column
 
 from protocols.jobs import EvaluateJob, Job, Outcome, TrainJob
 from reproduce.errors import InputError
+from reproduce.terminal import output_console, say
 from results.records.frame import scores_of
 from results.records.records import FoldResult, RunRecord
 from results.values import flat
@@ -37,7 +38,8 @@ _LINE_SECONDS = 30.0
 class Bars(Progress):
     """Shows one bar per task on a terminal. Use it as a context manager."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console | None = None) -> None:
+        console = console or output_console()
         super().__init__(*_COLUMNS, console=console, transient=True, disable=not console.is_terminal)
 
     def of(self, what: str) -> Reading:
@@ -70,11 +72,11 @@ class RunProgress(Progress):
     right. With racing it is the longest that is left. A log gets a line per trial or run, that is, per number of folds.
 
     Args:
-        console: Where to show it.
         trainings: Returns how many trainings a method has at most, as far as its trials are known, given its key.
         titles: Titles of the methods.
         folds: Number of trainings of a trial.
         quick: Methods without a loss. Where all are, they count.
+        console: Where to show it, by default on standard output.
 
     Attributes:
         made: Number of trainings made in this run, by method.
@@ -83,12 +85,13 @@ class RunProgress(Progress):
 
     def __init__(
         self,
-        console: Console,
         trainings: Callable[[str], int],
         titles: Mapping[str, str],
         folds: int,
         quick: Collection[str] = (),
+        console: Console | None = None,
     ) -> None:
+        console = console or output_console()
         whole = Column(no_wrap=True)  # On a narrow terminal only the notes are broken over lines.
         super().__init__(
             TextColumn("{task.description}", table_column=whole),
@@ -116,7 +119,7 @@ class RunProgress(Progress):
         """Count a training, or show a test score."""
         if isinstance(outcome, RunRecord):
             score = f"separated MAP@R {outcome.separated.map_at_r:.4f}"
-            self._note(method, f"{outcome.name} tested, {score}", say=not from_store)
+            self._note(method, f"{outcome.name} tested, {score}", log=not from_store)
             return
         assert not isinstance(job, EvaluateJob)
         (self.found if from_store else self.made)[method] += 1
@@ -138,11 +141,11 @@ class RunProgress(Progress):
         note = f"{phase}, {done} of {self.totals[method]} trainings"
         if best.best_map_at_r is not None:  # Without validation classes there is none.
             note += f", best fold's validation MAP@R {best.best_map_at_r:.4f} (untrained {best.untrained_map_at_r:.4f})"
-        self._note(method, note, say=not from_store and is_whole)
+        self._note(method, note, log=not from_store and is_whole)
 
-    def _note(self, method: str, note: str, *, say: bool) -> None:
+    def _note(self, method: str, note: str, *, log: bool) -> None:
         self.update(self._rows[method], note=note)
-        if say and not self.console.is_terminal:
+        if log and not self.console.is_terminal:
             done, total = self.made.total() + self.found.total(), sum(self.totals.values())
             left = f"time left {in_words(self.tasks[0].time_remaining)}"
             self.console.print(f"[{done}/{total}, {left}] {method}: {note}", highlight=False)
@@ -163,8 +166,8 @@ class Tracking:
     Results from the store are not written again. If a file cannot be written, this is said once, and the run goes on.
     """
 
-    def __init__(self, experiment: str, folder: Path | None, console: Console) -> None:
-        self.experiment, self.folder, self.console = experiment, folder, console
+    def __init__(self, experiment: str, folder: Path | None) -> None:
+        self.experiment, self.folder = experiment, folder
 
     def job_done(self, method: str, job: Job, outcome: Outcome, *, from_store: bool) -> None:
         """Write the curve, the settings and the scores of a new training or test."""
@@ -178,8 +181,7 @@ class Tracking:
                 write_test(folder, outcome)
         except OSError as error:
             self.folder = None
-            line = f"--track: nothing more is written ({error.strerror or error}); the run continues"
-            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+            say(f"--track: nothing more is written ({error.strerror or error}); the run continues")
 
 
 def write_training(folder: Path, job: TrainJob, result: FoldResult) -> None:

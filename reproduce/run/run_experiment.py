@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 from pydantic import JsonValue
-from rich.console import Console
 
 from protocols.datasets.dataset import note_on_queries
 from protocols.machine.processes import threads_per_training
@@ -23,7 +22,7 @@ from reproduce.run.progress import RunProgress, Tracking
 from reproduce.run.session import Session, data_of
 from reproduce.run.tasks import Executor
 from reproduce.storage import link_latest, only_run_of, own_name
-from reproduce.terminal import show_interim
+from reproduce.terminal import output_console, say, show_interim
 from results.answer.answers import Answer
 from results.answer.question import planned_question
 from results.atomic_files import try_out, write_atomically
@@ -76,12 +75,7 @@ class Finished:
     failed: Mapping[str, Exception]
 
 
-def run(
-    session: Session,
-    start: Callable[[], Executor],
-    console: Console,
-    tracked: Path | None = None,
-) -> Finished:
+def run(session: Session, start: Callable[[], Executor], tracked: Path | None = None) -> Finished:
     """Run the part of an experiment that is not in the store, and write the experiment's table.
 
     `start` opens the executor, which is closed at the end. What was measured so far is shown after each round of
@@ -99,7 +93,7 @@ def run(
     with only_run_of(session.paths, session.fingerprint), closing(start()) as executor, interrupts.deferred():
         studies = session.studies(store.searches)
         _keep_what_is_trained_on(session)
-        _say_start(session, executor, console)
+        _say_start(session, executor)
         summary = session.summary().model_copy(update={"interim_looks": interim_looks(session)})
         store.put_experiment(session.fingerprint, session.name, summary)
         store.searches.enlist(session.fingerprint, {key: _identities(study) for key, study in studies.items()})
@@ -110,21 +104,21 @@ def run(
             return session.protocol.trainings_of(studies[key]) - studies[key].skipped()
 
         quick = {key for key, study in studies.items() if study.method.method.loss is None}
-        with RunProgress(console, trainings, session.titles, session.setup.folds, quick) as progress:
+        with RunProgress(trainings, session.titles, session.setup.folds, quick) as progress:
             lab = SharedLab(
                 store,
                 executor,
-                (progress, Tracking(session.name, tracked, console)),
+                (progress, Tracking(session.name, tracked)),
                 session.fingerprint,
                 test_curves=experiment.test_curves,
-                say=partial(console.print, highlight=False, markup=False, soft_wrap=True),
+                say=say,
             )
             follow = session.protocol.run
 
             def after_round(rounds: int) -> None:
                 if progress.made:
                     measured = MeasuredExperiment.from_store(store, session.fingerprint)
-                    show_interim(answer_of(after_searches(measured, rounds)), rounds, console)
+                    show_interim(answer_of(after_searches(measured, rounds)), rounds)
 
             searches = [
                 MethodSearch(key, search.setup, partial(follow, search), number)
@@ -159,25 +153,23 @@ def _identities(study: Study) -> list[tuple[str, dict[str, JsonValue]]]:
     return [(search.name, search.identity) for search in study.searches() if search.name is not None]
 
 
-def _say_start(session: Session, executor: Executor, console: Console) -> None:
+def _say_start(session: Session, executor: Executor) -> None:
     dataset, setup = session.setup.dataset, session.setup
-    console.print(session.experiment.title, style="bold", markup=False, highlight=False)
+    output_console().print(session.experiment.title, style="bold", highlight=False)
     split = setup.split
     fold = split.folds[0]
-    console.print(
+    say(
         f"{dataset.name}: {len(dataset.images)} {samples_word(dataset.name)} of {dataset.n_classes} classes; "
         f"{len(fold.train)} train, {len(fold.validation)} validation, {len(split.test)} test classes; "
-        f"data {dataset.fingerprint[:12]}",
-        highlight=False,
+        f"data {dataset.fingerprint[:12]}"
     )
-    console.print("Validation scores below are of validation classes; the test classes are others.", highlight=False)
+    say("Validation scores below are of validation classes; the test classes are others.")
     for note in notes_on_data(session):
-        console.print(note, highlight=False, markup=False)
+        say(note)
     threads = threads_per_training(executor.device)
-    console.print(
+    say(
         f"device {executor.device}, {counted(executor.workers, 'training')} at a time, {counted(threads, 'thread')} "
-        f"each; store {session.paths.store}",
-        highlight=False,
+        f"each; store {session.paths.store}"
     )
 
 

@@ -22,7 +22,7 @@ from protocols.trunks.trunk_entry import RANDOM
 from protocols.trunks.trunk_registry import identified_trunk
 from reproduce.config.method_card import MethodCard
 from reproduce.config.open_method import load_card, load_variant, open_method
-from reproduce.errors import InputError, all_of, as_input_errors, did_you_mean
+from reproduce.errors import InputError, all_of, did_you_mean
 from reproduce.run.open_data import OpenedData, needs_folder
 from reproduce.run.progress import Bars
 from reproduce.storage import StoragePaths, open_store
@@ -153,38 +153,37 @@ def open_session(
     """
     cards = _cards(experiment)
     data, search = OpenedData(where, device, bars, outline), experiment.search
-    with as_input_errors():
-        build_sampler(search.sampler)
-        if needs_folder(experiment):
-            data.images(experiment)  # Fails before weights are downloaded in vain.
-        if experiment.conditions.trunk.name == NO_TRUNK:
-            experiment = _with_width(experiment, data.images(experiment))
-        if not outline or weights is not None:
-            trunk = identified_trunk(experiment.conditions.trunk, weights)
-            if trunk.name != NO_TRUNK:
-                check_images_fit(trunk, experiment.conditions.images.crop)
-            experiment = experiment.with_conditions(trunk=trunk)
-        elif experiment.conditions.trunk.name != NO_TRUNK:
-            untrained = experiment.conditions.trunk.model_copy(update={"weights": RANDOM})  # A plan needs no weights.
-            check_images_fit(untrained, experiment.conditions.images.crop)
-        rows = {card.key: experiment.for_row(card.key) for card in cards}
-        methods = dict(all_of(cards, lambda card: (card.key, open_method(rows[card.key], card))))
-        _check_search(search, methods)
-        for key, row in rows.items():
-            check_components(setup_of(row, data.images(row)), methods[key].method)
-        setup = setup_of(experiment, data.seen_by(experiment))
-        setups = {key: setup_of(rows[key], data.seen_by(rows[key])) for key in rows if key in experiment.changes}
-        budget, options = Budget(search.trials, experiment.reproductions), (search.racing, search.enqueue)
-        planned = {
-            key: Study(setups.get(key, setup), method, budget, search.sampler, None, *options)
-            for key, method in methods.items()
-        }
-        _check_depths(setup, experiment)
-        titles = distinct({card.key: _title(card, rows[card.key]) for card in cards})
-        dataset = experiment.dataset.name
-        printed = {c.key: {str(metric): score for metric, score in c.printed.get(dataset, {}).items()} for c in cards}
-        session = Session(name, experiment, setup, titles, planned, where, printed)
-        return _with_defaults(session) if search.default else session
+    build_sampler(search.sampler)
+    if needs_folder(experiment):
+        data.images(experiment)  # Fails before weights are downloaded in vain.
+    if experiment.conditions.trunk.name == NO_TRUNK:
+        experiment = _with_width(experiment, data.images(experiment))
+    if not outline or weights is not None:
+        trunk = identified_trunk(experiment.conditions.trunk, weights)
+        if trunk.name != NO_TRUNK:
+            check_images_fit(trunk, experiment.conditions.images.crop)
+        experiment = experiment.with_conditions(trunk=trunk)
+    elif experiment.conditions.trunk.name != NO_TRUNK:
+        untrained = experiment.conditions.trunk.model_copy(update={"weights": RANDOM})  # A plan needs no weights.
+        check_images_fit(untrained, experiment.conditions.images.crop)
+    rows = {card.key: experiment.for_row(card.key) for card in cards}
+    methods = dict(all_of(cards, lambda card: (card.key, open_method(rows[card.key], card))))
+    _check_search(search, methods)
+    for key, row in rows.items():
+        check_components(setup_of(row, data.images(row)), methods[key].method)
+    setup = setup_of(experiment, data.seen_by(experiment))
+    setups = {key: setup_of(rows[key], data.seen_by(rows[key])) for key in rows if key in experiment.changes}
+    budget, options = Budget(search.trials, experiment.reproductions), (search.racing, search.enqueue)
+    planned = {
+        key: Study(setups.get(key, setup), method, budget, search.sampler, None, *options)
+        for key, method in methods.items()
+    }
+    _check_depths(setup, experiment)
+    titles = distinct({card.key: _title(card, rows[card.key]) for card in cards})
+    dataset = experiment.dataset.name
+    printed = {c.key: {str(metric): score for metric, score in c.printed.get(dataset, {}).items()} for c in cards}
+    session = Session(name, experiment, setup, titles, planned, where, printed)
+    return _with_defaults(session) if search.default else session
 
 
 def _check_depths(setup: Setup, experiment: Experiment) -> None:

@@ -25,6 +25,7 @@ from pydantic import (
     model_validator,
 )
 
+from results import InputError
 from results.published.tables import (
     DATASETS,
     Kind,
@@ -51,7 +52,7 @@ _Percent = Annotated[Decimal, Field(ge=0, le=100)]
 _Dataset = Annotated[str, AfterValidator(lambda name: DATASETS.get(name, name))]
 
 
-class ClaimsFileError(ValueError):
+class ClaimsFileError(InputError, ValueError):
     """A file of claims cannot be read. The message names the line and the remedy."""
 
 

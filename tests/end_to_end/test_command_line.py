@@ -108,6 +108,5 @@ def test_a_full_disk_gives_one_line_and_the_run_can_continue_afterwards(say, tmp
     assert len(refusals) >= 2
     assert all("disk is full" in line and "is kept" in line for line in refusals)
     assert trained == sorted(trained)
-    answer = say(*arguments)
-    assert answer.code == 0, answer.err
+    answer = say(*arguments).done()
     assert len(Store("s.sqlite", tmp_path).table("folds")) == 6

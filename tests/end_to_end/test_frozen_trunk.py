@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from reproduce.config.strict_yaml import read_yaml
-from tests.support.command_line import TINY, ask, refused
+from tests.support.command_line import TINY, refused
 from tests.support.tiny_run import striped_images
 
 FROZEN = {
@@ -31,9 +31,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def say(folder, capsys, monkeypatch, same_threads_afterwards):
+def say(say, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    return lambda *words, page=False: ask(*map(str, words), capsys=capsys, monkeypatch=monkeypatch, page=page)
+    return say
 
 
 @pytest.fixture
@@ -47,8 +47,7 @@ def frozen(folder, say):
         assert "a fold has only 24 training images, which have at most 23 principal components" in said
         assert "give --set embedding_size=23 or less" in said
         assert not list((folder / "runs").glob("cache/features-*")), "it is told before features are computed"
-        answer = say("run", "frozen.yaml", "--workers", 1, "--device", "cpu")
-        assert answer.code == 0, answer.err
+        answer = say("run", "frozen.yaml", "--workers", 1, "--device", "cpu").done()
         assert "12 trainings made" in answer.out
         assert "note: lda: 6 training classes have 5 discriminants" in answer.out
     return folder
@@ -68,8 +67,7 @@ def test_a_frozen_trunk_trains_the_embedder_on_features_computed_once(say, froze
 
 @pytest.mark.parametrize("method", ["contrastive", "lda"])
 def test_exports_of_a_frozen_trunk_embed_images(say, frozen, tmp_path, method):
-    exported = say("export", "model", "frozen", "--method", method, "--fold", 1, "--to", tmp_path / "model")
-    assert exported.code == 0, exported.err
+    say("export", "model", "frozen", "--method", method, "--fold", 1, "--to", tmp_path / "model").done()
     embedded = ("export", "embeddings", "frozen", "--method", method, "--device", "cpu", "--data", "images")
     assert say(*embedded, "--fold", 1, "--to", tmp_path / "e").code == 0
     lines = (tmp_path / "e" / "labels.csv").read_text().splitlines()
@@ -82,11 +80,11 @@ def test_exports_of_a_frozen_trunk_embed_images(say, frozen, tmp_path, method):
 
 def test_components_of_the_test_images_are_exported_as_embeddings_but_not_as_a_model(say, frozen, tmp_path):
     methods = ("--methods", "pretrained_pca,pretrained_test_pca", "--set", "embedding_size=8")
-    answer = say("run", "frozen.yaml", *methods, "--workers", 1, "--device", "cpu", "--store", "pca/store.sqlite")
-    assert answer.code == 0, answer.err
+    answer = say(
+        "run", "frozen.yaml", *methods, "--workers", 1, "--device", "cpu", "--store", "pca/store.sqlite"
+    ).done()
     store = ("--store", "pca/store.sqlite")
-    checked = say("store", "check", *store)
-    assert checked.code == 0, checked.out
+    checked = say("store", "check", *store).done()
     assert ": 0 damaged, 0 missing, 0 foreign" in " ".join(checked.out.split())
     chosen = ("frozen", "--method", "pretrained_test_pca", *store)
     for command in (("export", "model"), ("export", "model", "--fold", "0"), ("fit", "--data", "images")):

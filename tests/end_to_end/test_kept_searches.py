@@ -6,18 +6,10 @@ import re
 import pytest
 
 from results.store.experiment_results import FOLDER, MeasuredExperiment
-from tests.support.command_line import ask
 
 
 @pytest.mark.late
-def test_nothing_but_the_own_method_is_trained(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def say(*arguments):
-        answer = ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
-        assert answer.code == 0, answer.err
-        return answer
-
+def test_nothing_but_the_own_method_is_trained(say):
     say("store", "import", str(FOLDER / "reality_check_glyphs.zip"))
     say("new", "method", "my_loss", "--kind", "pairs")
     kept = MeasuredExperiment.kept("reality_check_glyphs")

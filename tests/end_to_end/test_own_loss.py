@@ -4,25 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import TINY, reproduce
-
-METRIC = "def spread(embeddings, labels):\n    return embeddings.std(dim=0).mean()\n"
-
-
-def prepare(folder: Path) -> None:
-    (folder / "files").mkdir()
-    assert reproduce(folder, "new", "method", "users_own", "--kind", "proxy", "--to", "files").code == 0
-    (folder / "files" / "users_metrics.py").write_text(METRIC)
-    methods = "methods: [users_own.yaml]\nmetrics: [./users_metrics.py:spread]"
-    text = TINY.replace("methods: [untrained, contrastive]", methods)
-    (folder / "files" / "experiment.yaml").write_text(text)
+from tests.support.command_line import reproduce
+from tests.support.tiny_run import write_own_loss
 
 
 @pytest.mark.long
 def test_a_run_with_two_processes_and_the_second_run(tmp_path: Path) -> None:
-    prepare(tmp_path)
-    first = reproduce(tmp_path, "run", "files/experiment.yaml", "--workers", "2")
-    assert first.code == 0, first.err
+    write_own_loss(tmp_path)
+    first = reproduce(tmp_path, "run", "files/experiment.yaml", "--workers", "2").done()
     assert "Users own" in first.out
     second = reproduce(tmp_path, "run", "files/experiment.yaml", "--workers", "2", page=True)
     assert "0 trainings made" in second.out
@@ -37,5 +26,4 @@ def test_a_run_with_two_processes_and_the_second_run(tmp_path: Path) -> None:
     assert reproduce(tmp_path, "status").out.count("users_own.py:UsersOwn (sha256 ") == 2
     for file in ("users_own.py", "users_own.yaml"):
         (tmp_path / "files" / file).unlink()
-    exported = reproduce(tmp_path, "export", "model", "experiment", "--method", "users_own", "--to", "model")
-    assert exported.code == 0, exported.err
+    reproduce(tmp_path, "export", "model", "experiment", "--method", "users_own", "--to", "model").done()

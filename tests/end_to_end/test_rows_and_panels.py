@@ -26,8 +26,7 @@ def test_every_row_is_trained_under_its_own_conditions_marked_and_not_tested(say
     (tmp_path / "rows.yaml").write_text(json.dumps(ROWS))
     planned = say("plan", "rows.yaml", "--workers", "1", "--rate", "1000")
     assert "16 trainings, 0 in the store" in planned.out, planned.err
-    answer = say("run", "rows.yaml", "--workers", "1")
-    assert answer.code == 0, answer.err
+    answer = say("run", "rows.yaml", "--workers", "1").done()
     assert "16 trainings made" in answer.out
     assert "0 trainings made" in say("run", "rows.yaml", "--workers", "1").out
     store = open_store(storage_paths("runs/store.sqlite"))
@@ -57,8 +56,7 @@ def test_every_row_is_trained_under_its_own_conditions_marked_and_not_tested(say
 @pytest.mark.long
 def test_all_panels_are_run_and_have_tables(say, tmp_path):
     path = table_file(tmp_path, PANELS, test_curves=True, metrics=["recall@2"])
-    answer = say("run", path, "--workers", "1")
-    assert answer.code == 0, answer.err
+    answer = say("run", path, "--workers", "1").done()
     assert "2 trainings made" in answer.out
     assert "3 trainings made" in answer.out, "the untrained trunk, one that chooses, one on all classes"
     again = say("run", path, "--workers", "1")
@@ -72,6 +70,5 @@ def test_all_panels_are_run_and_have_tables(say, tmp_path):
 
 def test_a_panel_without_images_is_left_out_with_a_message(say, tmp_path):
     path = table_file(tmp_path, {"here": {}, "there": {"dataset": {"name": "cub200"}}})
-    answer = say("run", path, "--workers", "1")
-    assert answer.code == 0, answer.err
+    answer = say("run", path, "--workers", "1").done()
     assert "both/there: not run, since there is no --data cub200=FOLDER" in answer.out

@@ -1,16 +1,14 @@
 """A store that cannot be written: what only reads works, and the rest says one line."""
 
 import ctypes
-import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import Answer, environment
+from tests.support.command_line import environment, reproduce_all
 
 _DROP_FROM_BOUNDING_SET, _MAY_WRITE_EVERYWHERE = 24, 1
 """Numbers of prctl(2) and capabilities(7) on Linux."""
@@ -22,39 +20,8 @@ def protect(folder: Path) -> None:
         path.chmod(0o555 if path.is_dir() else 0o444)
 
 
-_ALL = """
-import contextlib, io, json, sys
-from reproduce.commands import cli
-answers = []
-for arguments in json.loads(sys.argv[1]):
-    sys.argv[1:] = arguments
-    code, out, err = 0, io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code or 0
-    answers.append((code, out.getvalue(), err.getvalue()))
-print(json.dumps(answers))
-"""
-
-
-def reproduce_without_privilege(folder: Path, *commands: tuple[str, ...]) -> list[Answer]:
-    """Commands in a folder, in one process of a user who may not write where the permissions say so."""
-    done = subprocess.run(
-        [sys.executable, "-c", _ALL, json.dumps(commands)],
-        cwd=folder,
-        env={**environment(), "PYTHONDONTWRITEBYTECODE": "1"},
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=300,
-        check=True,
-        preexec_fn=_obey_permissions,
-    )
-    return [Answer(*answer) for answer in json.loads(done.stdout)]
-
-
 def _obey_permissions() -> None:
+    """Let a process be that of a user who may not write where the permissions say so."""
     if sys.platform == "linux" and os.geteuid() == 0:
         ctypes.CDLL(None).prctl(_DROP_FROM_BOUNDING_SET, _MAY_WRITE_EVERYWHERE, 0, 0, 0)
 
@@ -82,7 +49,8 @@ def content(folder: Path) -> dict[Path, bytes]:
 @pytest.mark.late
 def test_nothing_is_written_into_a_protected_folder(folder):
     before = content(folder)
-    answers = reproduce_without_privilege(folder, *READING, *WRITING)
+    environ = {**environment(), "PYTHONDONTWRITEBYTECODE": "1"}
+    answers = reproduce_all(folder, *READING, *WRITING, env=environ, preexec_fn=_obey_permissions)
     reading = answers[: len(READING)]
     assert [(answer.code, answer.err) for answer in reading] == [(0, "")] * len(READING), reading
     assert all(answer.out for answer in reading)

@@ -51,10 +51,10 @@ def test_help_imports_no_heavy_package():
 SAY_WHAT_ASCII_LACKS = """
 import sys
 from reproduce.commands import cli
-from reproduce.terminal import output_console, say
+from reproduce.terminal import say
 @cli.app.command("probe")
 def probe():
-    say(output_console(), "caf\\u00e9 \\u2013 \\U0001f600 \\udcff")
+    say("caf\\u00e9 \\u2013 \\U0001f600 \\udcff")
     sys.stdout.write("\\u03b1\\n")
     raise cli.InputError("\\u6587")
 sys.argv[1:] = ["probe"]

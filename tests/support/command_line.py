@@ -1,15 +1,19 @@
 """Running the command line from tests: in this process, or as a person does."""
 
+import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from reproduce.commands import cli
+from reproduce.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,26 +37,20 @@ folds: 2
 seed: 3
 """
 
-# Imports of torch fail, as on a machine without torch; scipy looks for torch among the loaded modules.
-REFUSE_TORCH = """
-import sys
-class Absent:
-    def find_spec(self, name, *_):
-        if name.partition(".")[0] in ("torch", "protocols", "losses", "optuna"):
-            raise ModuleNotFoundError(f"No module named {name!r}")
-sys.meta_path.insert(0, Absent())
-"""
-
-
-_TORCHLESS = """
-import sys
-class Nowhere:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
-            raise ImportError("torch is not installed")
-sys.meta_path.insert(0, Nowhere())
-from reproduce.commands.cli import main
-main()
+_ALL = """
+import contextlib, io, json, sys
+from reproduce.commands import cli
+answers = []
+for arguments in json.loads(sys.argv[1]):
+    sys.argv[1:] = arguments
+    code, out, err = 0, io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code or 0
+    answers.append((code, out.getvalue(), err.getvalue()))
+print(json.dumps(answers))
 """
 
 
@@ -72,6 +70,11 @@ class Answer(NamedTuple):
     out: str
     err: str
 
+    def done(self) -> "Answer":
+        """The answer of a command that has done what was asked."""
+        assert self.code == 0, self
+        return self
+
 
 def refused(answer: Answer, *words: str) -> str:
     """The one line with which a command refuses; these words are in it."""
@@ -80,6 +83,16 @@ def refused(answer: Answer, *words: str) -> str:
     assert line.startswith("error: ")
     assert all(word in line for word in words), line
     return line
+
+
+@contextmanager
+def one_line(*words: str) -> Iterator[None]:
+    """What is called in the block refuses its input in one line; these words are in it."""
+    with pytest.raises(InputError) as error:
+        yield
+    said = str(error.value)
+    assert "\n" not in said
+    assert all(word in said for word in words), said
 
 
 def score_in(answer: Answer, metric: str) -> float:
@@ -133,14 +146,23 @@ def reproduce(folder: Path, *arguments: str, page: bool = False) -> Answer:
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
-def torchless(folder: Path, *arguments: str) -> Answer:
-    """`python -m reproduce` in a folder, where torch is not installed."""
+def reproduce_all(folder: Path, *commands: Sequence[str], before: str = "", **options: Any) -> list[Answer]:
+    """Commands in a folder, one after another in one process, which runs the code `before` first."""
     done = subprocess.run(
-        [sys.executable, "-c", _TORCHLESS, *arguments],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
+        [sys.executable, "-P", "-c", before + _ALL, json.dumps(commands)],
+        **{"cwd": folder, "env": environment(), "text": True, "timeout": 300, "check": True, **options},
+        stdout=subprocess.PIPE,
     )
-    return Answer(done.returncode, done.stdout, done.stderr)
+    return [Answer(*answer) for answer in json.loads(done.stdout)]
+
+
+def refusing(*packages: str) -> str:
+    """Code after which imports of packages fail, as on a machine without them."""
+    return f"""
+import sys
+class Absent:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in {packages}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}")
+sys.meta_path.insert(0, Absent())
+"""

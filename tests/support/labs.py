@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,6 +25,7 @@ from results.store.searches import Searches
 from results.store.store import Store
 from tests.support.sample_records import invented_run
 from tests.support.small_setup import COSFACE, TRIPLET, UNTRAINED
+from tests.support.toys import same_weights
 
 
 class InventedLab:
@@ -145,6 +148,32 @@ def run_all(executor: Executor, setup: Setup, folder: Any) -> tuple[Any, Any, An
         executor.close()
     weights = [torch.load(weights_path(folder, spec), weights_only=True) for spec in specs]
     return folds, runs, weights
+
+
+def assert_same_numbers(here: Executor, there: Executor, setup: Setup, folder: Path) -> list[FoldResult]:
+    """Two executors give equal trainings, tests and weights, to the bit; return the trainings of both."""
+    both = run_all(here, setup, folder / "here"), run_all(there, setup, folder / "there")
+    folds, runs, weights = zip(*both, strict=True)
+    assert without_time(folds[0]) == without_time(folds[1])
+    assert without_time(runs[0]) == without_time(runs[1])
+    assert all(map(same_weights, *weights))
+    return [*folds[0], *folds[1]]
+
+
+def reasons_of_deaths(killing: Executor, setup: Setup, folder: Path) -> list[str]:
+    """Follow two methods calmly, and where a worker is killed: equal numbers; return the recorded failures."""
+    stores, found = [], []
+    for executor in (InProcess(), killing):
+        stores.append(Store(folder / f"{len(stores)}.sqlite", folder / str(len(stores))))
+        with closing(executor):
+            protocols = {"triplet": reproduction(setup), "cosface": reproduction(setup, COSFACE)}
+            found.append(run_here(setup, stores[-1], protocols, executor))
+    for method in ("triplet", "cosface"):
+        assert without_time(found[0][method]) == without_time(found[1][method])
+    calm, killed = (store.table("failures")["reason"].tolist() for store in stores)
+    assert calm == []
+    assert len(stores[1].table("folds")) == 4
+    return killed
 
 
 def without_time(records: Any) -> list[Any]:

@@ -37,8 +37,7 @@ def glyph_run(folder: Path) -> GlyphRun:
     """Run a tiny experiment on glyphs with two workers, beside a file with the name of a package."""
     (folder / "losses.py").write_text("raise SystemExit")
     (folder / "tiny.yaml").write_text(GLYPHS)
-    ran = reproduce(folder, "run", "tiny.yaml", "--workers", "2", page=True)
-    assert ran.code == 0, ran.err
+    ran = reproduce(folder, "run", "tiny.yaml", "--workers", "2", page=True).done()
     return GlyphRun(folder, ran)
 
 
@@ -67,3 +66,14 @@ def finished_run(folder: Path) -> Path:
     torch.set_num_threads(1)
     assert not ended.value.code
     return folder
+
+
+def write_own_loss(folder: Path) -> None:
+    """Write a card with a loss, a metric and `experiment.yaml` into `files`, where nobody looks for modules."""
+    (folder / "files").mkdir()
+    assert reproduce(folder, "new", "method", "users_own", "--kind", "proxy", "--to", "files").code == 0
+    metric = "def spread(embeddings, labels):\n    return embeddings.std(dim=0).mean()\n"
+    (folder / "files" / "users_metrics.py").write_text(metric)
+    methods = "methods: [users_own.yaml]\nmetrics: [./users_metrics.py:spread]"
+    text = TINY.replace("methods: [untrained, contrastive]", methods)
+    (folder / "files" / "experiment.yaml").write_text(text)

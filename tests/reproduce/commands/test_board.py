@@ -58,8 +58,7 @@ def test_records_stand_beside_the_store(say, tmp_path):
 
 def test_files_of_all_formats_and_the_page_are_written(say, tmp_path):
     keep(tmp_path, "mine", "cub200", "sop")
-    answer = say("board", "--to", "board")
-    assert answer.code == 0, answer.err
+    answer = say("board", "--to", "board").done()
     names = {f"{table}.{suffix}" for table in ("ranking", "pairs") for suffix in FILES.values()}
     assert {path.name for path in (tmp_path / "board").iterdir()} == {"index.html", *names}
     assert answer.out.startswith("Stanford Online Products, CUB-200-2011: board/index.html; beside it ")

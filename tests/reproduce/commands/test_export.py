@@ -15,18 +15,17 @@ from protocols.metrics.retrieval import query_scores
 from reproduce.outputs.find_runs import find_runs
 from results.records.frame import runs_table
 from results.store.store import Store
-from tests.support.command_line import ask, environment, refused
+from tests.support.command_line import environment, refused
 
 # The store's scores were made on a CPU.
 CPU = ("embeddings", "--device", "cpu")
 
 
 @pytest.fixture
-def export(tiny_run, capsys, monkeypatch):
+def export(say, tiny_run, monkeypatch):
     """A function that runs `reproduce export` in the folder of the finished run."""
     monkeypatch.chdir(tiny_run)
-    yield lambda *arguments: ask("export", *map(str, arguments), capsys=capsys, monkeypatch=monkeypatch)
-    torch.set_num_threads(1)
+    return lambda *arguments: say("export", *arguments)
 
 
 def store_of(folder: Path) -> Store:
@@ -42,8 +41,7 @@ def without_the_suite(folder: Path) -> Path:
 
 
 def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_path):
-    answer = export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model")
-    assert answer.code == 0, answer.err
+    export("model", "tiny", "--method", "contrastive", "--fold", 1, "--to", tmp_path / "model").done()
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == [
         *("NOTE.txt", "model.json", "model.pt", "model.pt2", "preprocess.py", "seen.csv"),
     ]
@@ -60,8 +58,7 @@ def test_a_model_is_a_plain_state_dict_with_a_description(export, tiny_run, tmp_
     assert type(exported) is dict
     assert exported.keys() == kept.keys()
     assert all(torch.equal(exported[key], kept[key]) for key in kept)
-    answer = export("model", "tiny", "--method", "contrastive", "--to", tmp_path / "ensemble")
-    assert answer.code == 0, answer.err
+    export("model", "tiny", "--method", "contrastive", "--to", tmp_path / "ensemble").done()
     about = json.loads((tmp_path / "ensemble" / "model.json").read_text())
     assert about["test"] == record.concatenated.model_dump()
     assert [model["fingerprint"] for model in about["models"]] == list(record.fold_fingerprints)
@@ -95,8 +92,7 @@ def test_the_lines_of_the_note_load_the_model_without_the_suite(export, tiny_run
 
 
 def test_exported_embeddings_have_the_stored_scores(export, tiny_run, tmp_path):
-    answer = export(*CPU, "tiny.yaml", "--method", "contrastive", "--data", "images", "--to", tmp_path / "e")
-    assert answer.code == 0, answer.err
+    export(*CPU, "tiny.yaml", "--method", "contrastive", "--data", "images", "--to", tmp_path / "e").done()
     record = find_runs(store_of(tiny_run), "tiny", "contrastive", 1, 1)[0].record
     labels = pd.read_csv(tmp_path / "e" / "labels.csv")["label"].to_numpy()
     assert labels.tolist() == [f"class_{label:02}" for label in range(8, 16) for _ in range(4)]
@@ -123,8 +119,7 @@ def test_exported_tables_have_the_contents_of_the_store(export, tiny_run, tmp_pa
     assert len(frames["folds"]) == 8
     assert len(frames["class_scores"]) == 2 * 8
     for form, read in (("parquet", pd.read_parquet), ("csv", pd.read_csv)):
-        answer = export("runs", "--to", tmp_path / form, "--format", form)
-        assert answer.code == 0, answer.err
+        export("runs", "--to", tmp_path / form, "--format", form).done()
         assert sorted(path.stem for path in (tmp_path / form).iterdir()) == sorted(frames)
         for name, frame in frames.items():
             back = read(tmp_path / form / f"{name}.{form}")

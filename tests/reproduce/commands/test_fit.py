@@ -12,12 +12,11 @@ from protocols.datasets.dataset import DataRequest
 from protocols.datasets.dataset_registry import open_dataset
 from protocols.datasets.splits import SplitError, named_split
 from protocols.evaluation.evaluate_run import test_data as data_for_testing
+from reproduce.outputs.export_models import UNTESTED, checkpoint_epochs
 from reproduce.outputs.find_runs import best_search, find_experiment, find_runs
-from reproduce.outputs.fit_model import UNTESTED, checkpoint_epochs
 from results.spec.conditions import ImageSettings
 from results.spec.data_choice import DataChoice
 from results.store.store import Store
-from tests.support.command_line import ask
 from tests.support.feature_files import some_features, write_features
 from tests.support.sample_records import some_result, some_spec
 
@@ -49,18 +48,12 @@ def finished(tmp_path_factory):
 
 
 @pytest.fixture
-def say(finished, capsys, monkeypatch):
+def say(say, finished, monkeypatch):
     monkeypatch.chdir(finished)
-
-    def asked(*arguments):
-        return ask(*map(str, arguments), capsys=capsys, monkeypatch=monkeypatch)
-
     if not (finished / "runs").exists():
-        answer = asked("run", "mine.yaml", "--workers", "1", "--device", "cpu")
-        assert answer.code == 0, answer.err
+        answer = say("run", "mine.yaml", "--workers", "1", "--device", "cpu").done()
         assert "features: 96 rows of 16 classes" in answer.out
-    yield asked
-    torch.set_num_threads(1)
+    return say
 
 
 def store_of(folder):
@@ -75,8 +68,7 @@ def dump(folder):
 def test_the_setting_is_trained_on_all_classes_and_the_store_does_not_change(finished, say, tmp_path):
     store, before = store_of(finished), dump(finished)
     files = sorted(finished.rglob("*"))
-    answer = say("fit", "mine", *ROOM, "--to", tmp_path / "all")
-    assert answer.code == 0, answer.err
+    answer = say("fit", "mine", *ROOM, "--to", tmp_path / "all").done()
     assert dump(finished) == before
     assert sorted(finished.rglob("*")) == files
     about = json.loads((tmp_path / "all" / "model.json").read_text())
@@ -94,8 +86,7 @@ def test_the_setting_is_trained_on_all_classes_and_the_store_does_not_change(fin
     assert len(kept) == 8
     assert about["epochs"] == round(sum(kept) / 8)
     assert about["hyperparameters"] == runs[0].record.hyperparameters
-    again = say("fit", "mine", *ROOM, "--to", tmp_path / "again")
-    assert again.code == 0, again.err
+    say("fit", "mine", *ROOM, "--to", tmp_path / "again").done()
     first, second = (torch.load(tmp_path / name / "model.pt", weights_only=True) for name in ("all", "again"))
     assert all(torch.equal(first[key], second[key]) for key in first.keys() | second.keys())
 

@@ -7,7 +7,7 @@ import pytest
 from reproduce.commands.new import KINDS, write_method
 from reproduce.config.open_method import checked_card
 from reproduce.errors import InputError
-from tests.support.command_line import ask, refused
+from tests.support.command_line import refused
 
 
 @pytest.mark.usefixtures("forked_processes")
@@ -33,16 +33,12 @@ def test_the_card_is_as_fair_as_a_card_of_the_suite_and_the_loss_short(
         write_method(name, tmp_path, kind)
 
 
-def test_the_kind_is_asked_for_where_somebody_can_answer(tmp_path: Path, monkeypatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    def say(*options: str):
-        return ask("new", "method", "my_new_loss", *options, capsys=capsys, monkeypatch=monkeypatch)
-
-    refused(say(), *(f"--kind {kind}: {what}" for kind, what in KINDS.items()))
+def test_the_kind_is_asked_for_where_somebody_can_answer(say, tmp_path: Path, monkeypatch) -> None:
+    new = ("new", "method", "my_new_loss")
+    refused(say(*new), *(f"--kind {kind}: {what}" for kind, what in KINDS.items()))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("builtins.input", lambda *_: "pairs")
-    assert all(what in say().out for what in KINDS.values())
+    assert all(what in say(*new).out for what in KINDS.values())
     assert "samples_per_class: 4" in (tmp_path / "my_new_loss.yaml").read_text()
 
 

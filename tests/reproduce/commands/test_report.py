@@ -11,7 +11,7 @@ import pytest
 from reproduce.outputs.page import histories
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
-from tests.support.command_line import ask, refused, torchless
+from tests.support.command_line import refused, refusing, reproduce_all
 from tests.support.figure_material import put_in_store, sweep
 
 
@@ -22,9 +22,9 @@ def here(glyph_run, tmp_path):
 
 
 @pytest.fixture
-def say(here, capsys, monkeypatch):
+def say(say, here, monkeypatch):
     monkeypatch.chdir(here)
-    return lambda *arguments: ask(*arguments, capsys=capsys, monkeypatch=monkeypatch)
+    return say
 
 
 def page_identity(page):
@@ -111,7 +111,7 @@ def test_panels_have_figures_of_their_own_and_one_over_their_setting(tmp_path):
         settings = {"training": {"batch_size": size, "max_epochs": 1}}
         panel = sweep([({"loss.r": r}, (0.5, 0.6)) for r in (0.05, 0.07)], name=f"mine/of_{size}", settings=settings)
         put_in_store(store, panel)
-    answer = torchless(tmp_path, "report", "mine")
+    (answer,) = reproduce_all(tmp_path, ["report", "mine"], before=refusing("torch"))
     assert (answer.code, answer.err) == (0, "")
     reports = tmp_path / "runs" / "reports"
     names = {path.name for path in (reports / "mine_of_16" / "figures").iterdir()}

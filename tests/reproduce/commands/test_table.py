@@ -2,13 +2,10 @@
 
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from rich.console import Console
 
 from reports.tables.formats import WRITERS
 from reproduce.config import experiment_file as experiments
@@ -20,7 +17,7 @@ from results.findings.experiment import answer_of
 from results.published.tables import published_table, published_tables
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
-from tests.support.command_line import REFUSE_TORCH, environment, refused
+from tests.support.command_line import refused, refusing, reproduce_all
 from tests.support.published_world import MLRC, NOT_FILLED, changed, runs_of, single_runs
 from tests.support.sample_records import changed_run, put_experiment, some_summary
 from tests.support.several_datasets import experiment as on_dataset
@@ -171,11 +168,9 @@ def test_tables_claims_and_boards_are_drawn_without_torch(store, tmp_path):
         *(["table", "mlrc_cub200"], ["table", "quickstart", "--what", "hyperparameters"], ["claims"], ["coverage"]),
         *(["board", "cub200.json", "sop.json", "--to", "board"], ["table", "proxy_isa_table1"]),
     )
-    code = f"{REFUSE_TORCH}from reproduce.commands.cli import app\n"
-    code += f"for words in {commands!r}: app(words, standalone_mode=False)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment())
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    assert "(2)" in done.stdout
+    answers = reproduce_all(tmp_path, *commands, before=refusing("torch", "protocols", "losses", "optuna"))
+    assert [(answer.code, answer.err) for answer in answers] == [(0, "")] * len(commands)
+    assert "(2)" in answers[-1].out
 
 
 def test_an_experiment_is_drawn_in_every_kind_and_format(say, store):
@@ -213,7 +208,7 @@ def test_other_comparisons_can_be_asked_for_and_are_said_in_sentences(say, store
 
 def test_the_end_of_a_run_is_short(capsys):
     kept = answer_of(MeasuredExperiment.kept("reality_check_glyphs"))
-    show_answer(kept, Console(width=200, color_system=None))
+    show_answer(kept)
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == "Proxy-Anchor beats 8 methods. It cannot be told from 5 others (could have seen 7.1 to 11.0)."
     assert len([line for line in lines if line.startswith("- ")]) == 6, "of 91 pairs a few of the highest mean"

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from results.store.database import Database, digest_of
-from tests.support.command_line import ask, refused
+from tests.support.command_line import refused
 
 pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
 
@@ -20,16 +20,14 @@ ALL = 8
 
 
 @pytest.fixture
-def runs(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(tiny_run / "runs", tmp_path / "runs")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "runs"
+def runs(tiny_run: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(tiny_run / "runs", tmp_path / "runs")
 
 
 @pytest.fixture
-def verify(tiny_run, capsys, monkeypatch):
+def verify(tiny_run, say):
     images = ("--data", str(tiny_run / "images"), "--device", "cpu")
-    return lambda *more: ask("verify", "tiny", *images, *more, capsys=capsys, monkeypatch=monkeypatch)
+    return lambda *more: say("verify", "tiny", *images, *more)
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -54,8 +52,7 @@ def forge_a_score(result):
 
 def test_all_trainings_of_a_run_are_equal_and_the_store_stays_as_it_is(runs, verify):
     before = contents(runs)
-    answer = verify("--sample", "99")
-    assert answer.code == 0, answer.out + answer.err
+    answer = verify("--sample", "99").done()
     assert f"{ALL} of {ALL} equal" in answer.out
     assert contents(runs) == before
 
@@ -107,18 +104,13 @@ def test_changed_missing_and_damaged_checkpoints_are_found(runs, verify):
 
 def test_trainings_of_another_version_are_one_line(runs, verify, monkeypatch):
     monkeypatch.setattr("reproduce.outputs.train_again.TRAINING_VERSION", 99)
-    answer = verify()
-    assert answer.code == 2
-    assert "this version of the code made no training of it" in answer.err
+    refused(verify(), "this version of the code made no training of it")
 
 
-def test_bad_input_is_one_line(runs, tiny_run, capsys, monkeypatch):
-    def asked(*arguments: str) -> str:
-        return refused(ask("verify", *arguments, "--device", "cpu", capsys=capsys, monkeypatch=monkeypatch))
-
-    assert "--sample" in asked("tiny", "--sample", "0")
-    assert "no experiment 'other'" in asked("other")
-    assert "give the folder of its images" in asked("tiny")
+def test_bad_input_is_one_line(runs, tiny_run, say):
+    refused(say("verify", "tiny", "--sample", "0"), "--sample")
+    refused(say("verify", "other"), "no experiment 'other'")
+    refused(say("verify", "tiny", "--device", "cpu"), "give the folder of its images")
     shutil.copytree(tiny_run / "images", "changed")
     Path("changed/class_00/0.png").unlink()
-    assert "not the images of" in asked("tiny", "--data", "changed")
+    refused(say("verify", "tiny", "--device", "cpu", "--data", "changed"), "not the images of")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from reproduce.config.strict_yaml import named_file, names_in, read_mapping, read_yaml, validated, yaml_of
 from reproduce.errors import InputError
+from tests.support.command_line import one_line
 
 
 class Inner(BaseModel):
@@ -23,13 +24,9 @@ class Outer(BaseModel):
     values: tuple[JsonValue, ...] = ()
 
 
-def complaint(path: Path) -> str:
-    with pytest.raises(InputError) as error:
+def refuses(path: Path, said: str) -> None:
+    with one_line(str(path), said):
         validated(Outer, read_mapping(path), str(path))
-    text = str(error.value)
-    assert "\n" not in text
-    assert str(path) in text
-    return text
 
 
 @pytest.mark.parametrize(
@@ -58,16 +55,16 @@ def complaint(path: Path) -> str:
 def test_a_bad_file_gives_one_line_with_file_and_key(tmp_path, content, said):
     path = tmp_path / "bad.yaml"
     path.write_text(content)
-    assert said in complaint(path)
+    refuses(path, said)
 
 
 def test_what_is_no_text_gives_one_line(tmp_path):
     path = tmp_path / "bad.yaml"
     path.write_bytes(b"\xff\xfe\xfd title: \xe9")
-    assert "not text in UTF-8" in complaint(path)
-    assert "cannot be read" in complaint(tmp_path)
+    refuses(path, "not text in UTF-8")
+    refuses(tmp_path, "cannot be read")
     os.mkfifo(tmp_path / "pipe.yaml")
-    assert "cannot be read (not a file)" in complaint(tmp_path / "pipe.yaml")
+    refuses(tmp_path / "pipe.yaml", "cannot be read (not a file)")
 
 
 def test_names_are_found_in_the_folder_or_as_paths(tmp_path):

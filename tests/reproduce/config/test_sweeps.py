@@ -7,7 +7,7 @@ import pytest
 from reproduce.config.experiment_file import load_experiments
 from reproduce.config.strict_yaml import read_yaml
 from reproduce.errors import InputError
-from tests.support.command_line import TINY
+from tests.support.command_line import TINY, one_line
 
 TINY_FILE = read_yaml(TINY)
 
@@ -79,7 +79,5 @@ def test_panels_share_conditions_sweeps_and_settings_for_rows_of_one_of_them(tmp
     ],
 )
 def test_errors_are_one_line_with_the_place(load, changes, message):
-    with pytest.raises(InputError) as error:
+    with one_line(message):
         load(**changes)
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)

@@ -5,6 +5,7 @@ import pytest
 from reproduce.errors import InputError
 from reproduce.outputs.find_runs import find_experiment, find_experiments, find_runs
 from results.store.store import Store
+from tests.support.command_line import one_line
 from tests.support.sample_records import put_experiment, some_run, some_summary
 
 NAMES = ("quickstart", "both/wide", "both/small", "proxy_gml_table2/cub", "quickstart_too")
@@ -41,10 +42,8 @@ def test_names_panels_and_paths_are_found(store, asked, expected):
 
 def test_an_unknown_experiment_gives_one_line_with_the_nearest(store):
     for look_up in (lambda: find_experiments(store, ["quickstart", "quick"]), lambda: find_experiment(store, "quick")):
-        with pytest.raises(InputError) as error:
+        with one_line(f"no experiment 'quick' in {store.url}; did you mean quickstart? `reproduce status` lists all"):
             look_up()
-        meant = "did you mean quickstart? `reproduce status` lists all"
-        assert str(error.value) == f"no experiment 'quick' in {store.url}; {meant}"
     with pytest.raises(InputError, match=r"lists all; try another$"):
         find_experiments(store, ["both/none"], "; try another")
 

@@ -1,10 +1,8 @@
 """Searches and runs that are added to known results are disclosed."""
 
-import io
 from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 
 from reproduce.run.run_experiment import after_searches, compared_first, interim_looks
 from reproduce.terminal import show_interim
@@ -51,14 +49,13 @@ def test_added_runs_and_added_searches_are_seen_after_what_was_complete(seen):
     assert seen(planned(3, runs=5)) == ("1 search",)
 
 
-def test_what_is_shown_after_a_round_has_as_many_searches_of_each_method():
+def test_what_is_shown_after_a_round_has_as_many_searches_of_each_method(capsys):
     methods = {"a": "A", "b": "B"}
     settings = {"search": {"trials": 3, "searches": 3}, "reproductions": 1}
     runs = [some_run(key, 0, 0.5, search=number) for key, done in (("a", 3), ("b", 2)) for number in range(done)]
     measured = MeasuredExperiment(some_summary(methods=methods, settings=settings), tuple(runs))
-    console = Console(file=io.StringIO(), width=200)
-    show_interim(answer_of(after_searches(measured, 2)), 2, console)
-    said = console.file.getvalue()
+    show_interim(answer_of(after_searches(measured, 2)), 2)
+    said = capsys.readouterr().out
     assert said.startswith("After 2 of 3 searches of each method:")
     assert said.count("2 × 1") == 2
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from protocols.datasets.splits import SplitError
+from protocols.images.packing import BrokenImageError
 from protocols.jobs import EvaluateJob, TrainJob
 from protocols.mlrc import mlrc
 from protocols.protocol_registry import PROTOCOLS
@@ -197,6 +198,7 @@ def test_an_error_of_a_method_is_not_tried_again(setup, store, error):
     [
         (OSError(errno.ENOSPC, "No space left on device"), "the disk is full; free some space"),
         (InputError("cuda:0 has too little memory"), "cuda:0 has too little memory"),
+        (BrokenImageError("a.png: cannot be decoded"), "a.png: cannot be decoded"),
     ],
 )
 def test_an_error_that_all_methods_would_meet_ends_the_run_after_finished_work_is_stored(setup, store, error, said):

@@ -16,15 +16,13 @@ from protocols.training.check_method import with_versions
 from reproduce.errors import InputError
 from reproduce.run import devices, local
 from reproduce.run.devices import is_full, prepare_process, spread
-from reproduce.run.lab import SharedLab
 from reproduce.run.local import LocalProcesses
 from reproduce.run.tasks import Trained, TrainTask, WorkerDiedError
 from results.spec.training_spec import Component, MethodSpec
-from results.store.store import Store
-from tests.support.labs import InProcess, Observer, reproduction, run_all, run_lab, without_time
+from tests.support.labs import InProcess, assert_same_numbers, reasons_of_deaths, without_time
 from tests.support.processes import wait_until
 from tests.support.sample_records import some_result
-from tests.support.small_setup import COSFACE, TRIPLET, small_setup
+from tests.support.small_setup import TRIPLET, small_setup
 
 pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
 
@@ -40,15 +38,9 @@ def task_of(setup, method=TRIPLET, trial=0):
 
 
 def test_other_processes_give_the_same_numbers_bit_for_bit(setup, tmp_path):
-    here = run_all(InProcess(), setup, tmp_path / "here")
-    there = run_all(LocalProcesses("cpu", 2), setup, tmp_path / "there")
-    assert without_time(here[0]) == without_time(there[0])
-    assert without_time(here[1]) == without_time(there[1])
-    for mine, theirs in zip(here[2], there[2], strict=True):
-        assert mine.keys() == theirs.keys()
-        assert all(torch.equal(mine[key], theirs[key]) for key in mine)
-    assert [fold.provenance.threads for fold in here[0] + there[0]] == [threads_per_training()] * 12
-    assert here[0][0].best_map_at_r > 0
+    folds = assert_same_numbers(InProcess(), LocalProcesses("cpu", 2), setup, tmp_path)
+    assert [fold.provenance.threads for fold in folds] == [threads_per_training()] * 12
+    assert folds[0].best_map_at_r > 0
     assert multiprocessing.active_children() == [], "closing ends the workers"
 
 
@@ -77,21 +69,11 @@ class KillsOneWorker(LocalProcesses):
 
 @pytest.mark.late
 def test_a_killed_worker_is_replaced_and_changes_no_number(tmp_path):
-    setup = small_setup(tmp_path)
-    stores, found = {}, {}
-    for name, executor in (("calm", InProcess()), ("killed", KillsOneWorker("cpu", 2))):
-        stores[name] = Store(tmp_path / f"{name}.sqlite", tmp_path / name)
-        protocols = {"triplet": reproduction(setup), "cosface": reproduction(setup, COSFACE)}
-        with closing(executor):
-            found[name] = run_lab(SharedLab(stores[name], executor, [Observer()]), setup, protocols)
-    assert executor.killed is not None
+    killing = KillsOneWorker("cpu", 2)
     # Only the training of the killed process counts as failed.
-    (reason,) = stores["killed"].table("failures")["reason"]
+    (reason,) = reasons_of_deaths(killing, small_setup(tmp_path), tmp_path)
     assert reason.startswith("triplet, fold 0: WorkerDiedError: signal SIGKILL ended the process; ")
-    assert len(stores["calm"].table("failures")) == 0
-    for method in ("triplet", "cosface"):
-        assert without_time(found["calm"][method]) == without_time(found["killed"][method])
-    assert len(stores["killed"].table("folds")) == 4
+    assert killing.killed is not None
 
 
 @pytest.mark.late

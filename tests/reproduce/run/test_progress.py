@@ -19,7 +19,7 @@ def shown(progress):
 
 def progress_of(trainings, folds, file=None):
     console = Console(file=file or io.StringIO(), width=200)
-    return RunProgress(console, lambda _: trainings, {"triplet": "Triplet"}, folds)
+    return RunProgress(lambda _: trainings, {"triplet": "Triplet"}, folds, console=console)
 
 
 def test_the_best_fold_stands_beside_the_untrained_value(tmp_path):
@@ -38,7 +38,7 @@ def test_the_time_left_is_that_of_what_is_still_to_do(tmp_path):
     assert len(specs) == 8
     console, left = Console(file=io.StringIO(), width=200, get_time=lambda: now[0]), [len(specs)]
     titles, counts = {"triplet": "Triplet", "pca": "PCA"}, {"pca": 40}
-    progress = RunProgress(console, lambda key: counts.get(key, left[0]), titles, setup.folds, {"pca"})
+    progress = RunProgress(lambda key: counts.get(key, left[0]), titles, setup.folds, {"pca"}, console)
     for number, spec in enumerate(specs[:6]):
         now[0] += 0 if number < 3 else 100
         left[0] = 8 if number < 5 else 7

@@ -5,23 +5,20 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import closing
 
 import pytest
-import torch
 
 from protocols.jobs import TrainJob
 from protocols.machine.processes import threads_per_training
 from reproduce.errors import InputError, WorkFailedError
-from reproduce.run.lab import SharedLab
 from reproduce.run.local import LocalProcesses
 from reproduce.run.ray_cluster import RayCluster, Room, _run_on_node, room_in
 from reproduce.run.tasks import TrainTask, WorkerDiedError
-from results.store.store import Store
-from tests.support.command_line import TINY, ask, reproduce
-from tests.support.labs import InProcess, Observer, reproduction, run_all, run_lab, without_time
+from tests.support.command_line import TINY, one_line, refused, reproduce
+from tests.support.labs import assert_same_numbers, reasons_of_deaths
 from tests.support.processes import HAS_PROC, descendants, titled, wait_until
-from tests.support.small_setup import COSFACE, TRIPLET, small_setup
+from tests.support.small_setup import TRIPLET, small_setup
+from tests.support.tiny_run import write_own_loss
 
 pytestmark = pytest.mark.usefixtures("same_threads_afterwards")
 
@@ -75,14 +72,8 @@ def training_processes(head) -> list[int]:
 @with_ray
 def test_a_cluster_gives_the_numbers_of_local_processes_bit_for_bit(head, tmp_path):
     setup = small_setup(tmp_path / "cache")
-    here = run_all(LocalProcesses("cpu", 2), setup, tmp_path / "here")
-    there = run_all(cluster(head, tmp_path), setup, tmp_path / "artifacts")
-    assert without_time(here[0]) == without_time(there[0])
-    assert without_time(here[1]) == without_time(there[1])
-    for mine, theirs in zip(here[2], there[2], strict=True):
-        assert mine.keys() == theirs.keys()
-        assert all(torch.equal(mine[key], theirs[key]) for key in mine)
-    assert [fold.provenance.threads for fold in there[0]] == [threads_per_training()] * 6
+    folds = assert_same_numbers(LocalProcesses("cpu", 2), cluster(head, tmp_path), setup, tmp_path)
+    assert [fold.provenance.threads for fold in folds] == [threads_per_training()] * 12
 
 
 @with_ray
@@ -102,18 +93,11 @@ def test_a_killed_worker_costs_one_retry_and_changes_no_number(head, tmp_path):
 
     setup = long_setup(tmp_path / "cache")
     folders = (tmp_path / "cache", tmp_path / "artifacts")
-    stores, found = {}, {}
-    executors = {"calm": InProcess, "killed": lambda: KillsOneWorker(head[0], "cpu", 2, folders)}
-    for name, start in executors.items():
-        stores[name] = Store(tmp_path / f"{name}.sqlite", tmp_path / name)
-        protocols = {"triplet": reproduction(setup), "cosface": reproduction(setup, COSFACE)}
-        with closing(start()) as executor:
-            found[name] = run_lab(SharedLab(stores[name], executor, [Observer()]), setup, protocols)
-    assert executor.killed is not None
+    killing = KillsOneWorker(head[0], "cpu", 2, folders)
     # The other trainings were not disturbed.
-    assert ["WorkerCrashedError" in reason for reason in stores["killed"].table("failures")["reason"]] == [True]
-    for method in ("triplet", "cosface"):
-        assert without_time(found["calm"][method]) == without_time(found["killed"][method])
+    (reason,) = reasons_of_deaths(killing, setup, tmp_path)
+    assert "WorkerCrashedError" in reason
+    assert killing.killed is not None
 
 
 @with_ray
@@ -169,14 +153,13 @@ def test_the_room_is_what_cores_and_gpus_allow():
     ("nodes", "device", "said"),
     [
         ([node(CPU=8, GPU=8)], "cuda:1", "device 'cuda:1': with --ray use cpu, cuda or auto"),
-        ([node(CPU=1), node(CPU=1, GPU=8)], "cuda", r"no node of the cluster has 2 cores and a GPU"),
-        ([node(CPU=1)], "auto", r"no node of the cluster has 2 cores for a training on cpu"),
+        ([node(CPU=1), node(CPU=1, GPU=8)], "cuda", "no node of the cluster has 2 cores and a GPU"),
+        ([node(CPU=1)], "auto", "no node of the cluster has 2 cores for a training on cpu"),
     ],
 )
 def test_devices_that_the_cluster_does_not_have_give_one_line(nodes, device, said):
-    with pytest.raises(InputError, match=said) as error:
+    with one_line(said):
         room_in(nodes, device, None, 2)
-    assert "\n" not in str(error.value)
 
 
 @with_ray
@@ -191,33 +174,24 @@ def test_addresses_without_a_cluster_give_one_line(head):
             RayCluster(address, "cpu", None, ())
 
 
-def test_without_the_package_ray_the_error_is_one_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_without_the_package_ray_the_error_is_one_line(say, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     (tmp_path / "tiny.yaml").write_text(TINY)
-    answer = ask("run", "tiny.yaml", "--ray", "auto", capsys=capsys, monkeypatch=monkeypatch)
-    assert (answer.code, answer.err.count("\n")) == (2, 1)
-    assert answer.err.startswith("error: --ray: Ray is not installed (")
+    refused(say("run", "tiny.yaml", "--ray", "auto"), "error: --ray: Ray is not installed (")
     assert not (tmp_path / "runs").exists()
 
 
 @with_ray
 @pytest.mark.long
 def test_a_loss_and_a_metric_from_files_make_the_same_table_on_a_cluster(head, tmp_path):
-    # The files are neither in the current folder nor where the workers search for modules.
-    (tmp_path / "files").mkdir()
-    assert reproduce(tmp_path, "new", "method", "users_own", "--to", "files").code == 0
-    metric = "def spread(embeddings, labels):\n    return embeddings.std(dim=0).mean()\n"
-    (tmp_path / "files" / "users_metrics.py").write_text(metric)
-    methods = "methods: [users_own.yaml]\nmetrics: [./users_metrics.py:spread]"
-    (tmp_path / "files" / "mine.yaml").write_text(TINY.replace("methods: [untrained, contrastive]", methods))
+    write_own_loss(tmp_path)
     tables = []
     for store, workers in (("plain", ("--workers", "1")), ("ray", ("--ray", head[0], "--workers", "2"))):
         answer = reproduce(
-            tmp_path, "run", "files/mine.yaml", "--device", "cpu", "--store", f"{store}/store.sqlite", *workers
+            tmp_path, "run", "files/experiment.yaml", "--device", "cpu", "--store", f"{store}/store.sqlite", *workers
         )
         assert (answer.code, answer.err) == (0, "")
-        tables.append((tmp_path / store / "tables" / "mine.csv").read_text())
+        tables.append((tmp_path / store / "tables" / "experiment.csv").read_text())
     assert "users_own" in tables[0]
     assert tables[0] == tables[1]
     assert "2 trainings at a time" in answer.out

@@ -15,23 +15,16 @@ from reproduce.run.session import data_of, open_session
 from reproduce.storage import only_run_of, open_store, storage_paths
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
+from tests.support.command_line import one_line
 from tests.support.experiment_files import load_experiment
 from tests.support.feature_files import feature_setup, opened_features, some_features, write_features
 from tests.support.sample_records import some_run
 
 
-def one_line(error) -> str:
-    assert "\n" not in str(error.value)
-    return str(error.value)
-
-
 @pytest.mark.parametrize("device", ["tpu", "mps", "meta", "cuda:99", "cpu:1", "cuda:-1", "gpu", "", "cuda:x"])
 def test_a_missing_device_gives_one_line(device):
-    with pytest.raises(InputError) as error:
+    with one_line(repr(device), "cpu"):
         check_device(device)
-    text = one_line(error)
-    assert repr(device) in text
-    assert "cpu" in text
 
 
 def test_available_devices_are_accepted():
@@ -67,9 +60,8 @@ def test_default_folders_are_beside_the_store(store, place, base):
 
 def test_a_store_folder_that_cannot_be_made_gives_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"cannot be made.*--store") as error:
+    with one_line("cannot be made", "--store"):
         open_store(storage_paths(str(tmp_path / "file" / "store.sqlite")))
-    one_line(error)
 
 
 def test_half_written_files_of_killed_runs_go_when_a_run_starts(tmp_path):
@@ -96,12 +88,7 @@ def quickstart(**overrides):
 def test_a_session_has_the_experiments_setup(where):
     opened = open_session("quickstart", quickstart(folds=3, seed=4), where, None)
     setup = opened.setup
-    assert (setup.dataset.name, setup.folds, setup.seed, setup.conditions.embedding_size) == (
-        "glyphs",
-        3,
-        4,
-        128,
-    )
+    assert (setup.dataset.name, setup.folds, setup.seed, setup.conditions.embedding_size) == ("glyphs", 3, 4, 128)
     assert setup.dataset.n_classes >= 200
     assert list(opened.titles) == list(opened.planned) == list(quickstart().methods)
     kept = opened.summary().model_dump(mode="json")
@@ -155,9 +142,8 @@ def fixed(target, value):
     ],
 )
 def test_an_experiment_that_cannot_be_opened_gives_one_line(where, overrides, said):
-    with pytest.raises(InputError) as error:
+    with one_line(said):
         open_session("quickstart", quickstart(**overrides), where, None)
-    assert said in one_line(error)
 
 
 def test_a_plan_computes_an_image_with_a_trunk_of_ones_own(tmp_path, where):

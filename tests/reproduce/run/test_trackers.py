@@ -1,17 +1,15 @@
 """Curves and scores of a run in TensorBoard, and in Weights & Biases through it."""
 
-import io
 import sys
 
 import pytest
-from rich.console import Console
 
 from protocols.jobs import TrainJob
 from reproduce.outputs.find_runs import find_runs
 from reproduce.run.progress import Tracking
 from results.spec.training_spec import MethodSpec
 from results.store.store import Store
-from tests.support.command_line import ask, refused
+from tests.support.command_line import refused
 from tests.support.sample_records import some_result, some_spec
 
 SPEC = some_spec()
@@ -39,10 +37,6 @@ def settings_of(accumulator):
 def only(folder, pattern):
     (found,) = folder.glob(pattern)
     return found
-
-
-def tracking(folder):
-    return Tracking("quickstart", folder, Console(file=io.StringIO(), width=500))
 
 
 def test_tensorboard_has_the_curve_of_every_training_and_the_scores_of_every_run(tiny_run):
@@ -78,7 +72,7 @@ def test_tensorboard_has_the_curve_of_every_training_and_the_scores_of_every_run
 
 
 def test_a_training_has_its_settings_and_belongs_to_the_search_or_to_a_reproduction(tmp_path):
-    tracked = tracking(tmp_path)
+    tracked = Tracking("quickstart", tmp_path)
     tracked.job_done("triplet", TRAINING, some_result(SPEC), from_store=True)
     assert list(tmp_path.iterdir()) == [], "results from the store are not written again"
     tracked.job_done("triplet", TRAINING, some_result(SPEC, 0.5), from_store=False)
@@ -97,21 +91,19 @@ def test_a_training_has_its_settings_and_belongs_to_the_search_or_to_a_reproduct
     assert alone.Tags()["scalars"] == ["best/iteration"]
 
 
-def test_files_that_cannot_be_written_do_not_end_the_run(tmp_path):
+def test_files_that_cannot_be_written_do_not_end_the_run(tmp_path, capsys):
     (tmp_path / "full").write_text("a file, where a folder should be")
-    tracked = tracking(tmp_path / "full")
+    tracked = Tracking("quickstart", tmp_path / "full")
     for _ in range(2):
         tracked.job_done("triplet", TRAINING, some_result(SPEC), from_store=False)
-    (line,) = tracked.console.file.getvalue().splitlines()
-    assert line == "--track: nothing more is written (Not a directory); the run continues"
+    assert capsys.readouterr().out == "--track: nothing more is written (Not a directory); the run continues\n"
 
 
-def test_a_missing_package_and_an_unknown_tracker_are_reported_before_any_work(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
+def test_a_missing_package_and_an_unknown_tracker_are_reported_before_any_work(say, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     for name, said in (
         ("tensorboard", "--track tensorboard: not installed"),
         ("mlflow", "'mlflow' is not one of 'tensorboard'"),
     ):
-        refused(ask("run", "quickstart", "--track", name, capsys=capsys, monkeypatch=monkeypatch), said)
+        refused(say("run", "quickstart", "--track", name), said)
     assert list(tmp_path.iterdir()) == []
