@@ -6,17 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from reports.board.boards import Board, BoardDataset
-from reports.tables.formats import to_html
+from reports.tables.formats import templates, to_html
 from reports.tables.table import PERCENT, POINTS, Cell, Column, NumberFormat, Row, Table, measured_cell
-from results.answer.across_datasets import (
-    FEWEST_FOR_A_MEAN,
-    BoardVerdict,
-    PairOverDatasets,
-    surviving,
-)
+from results.answer.across_datasets import FEWEST_FOR_A_MEAN, BoardVerdict, PairOverDatasets, surviving
 from results.answer.intervals import Interval
 from results.findings.origin import origin_findings
 from results.wording import capitalized, counted, few, joined, listed, place_words
@@ -104,13 +97,12 @@ def pairs_table(board: Board, compare: str = "all", *, told: bool = False) -> Ta
 
 def board_page(board: Board, compare: str = "all", made: str = "") -> str:
     """Draw the page of a board as HTML. `made` is the footer's sentence on when and by what it was drawn."""
-    templates = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
     ranking, pairs = ranking_table(board), pairs_table(board, compare)
     tables = (replace(ranking, title="Ranking", notes=ranking.notes[1:]), pairs)  # The page begins with the others.
-    return templates.get_template("board.html").render(
-        title=ranking.title, headline=headline(board), tables=list(map(to_html, tables)), made=made
+    return (
+        templates(Path(__file__).parent)
+        .get_template("board.html")
+        .render(title=ranking.title, headline=headline(board), tables=list(map(to_html, tables)), made=made)
     )
 
 

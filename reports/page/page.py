@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from reports.headline import headline, joined_and_single
 from reports.page.figures import Drawn, page_figures
 from reports.page.material import Material, version
@@ -16,7 +14,7 @@ from reports.page.ranking import matrix, ranking, reading_of_marks
 from reports.published.eligibility import StoredExperiment, concerns
 from reports.published.join import ComparedTable, join, published_layout
 from reports.tables.differences import asked_pairs, differences
-from reports.tables.formats import WRITERS, escape_latex, to_html
+from reports.tables.formats import WRITERS, escape_latex, templates, to_html
 from reports.tables.method_tables import costs, hyperparameters, peeking_table, recipes
 from reports.tables.result_table import table_of
 from reports.tables.table import Table
@@ -45,16 +43,9 @@ def build_page(material: Material) -> tuple[str, tuple[Drawn, ...]]:
     Every text is escaped. The page's content security policy forbids all requests, and all scripts except its own.
     """
     figures = tuple(page_figures(material))
-    templates = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters |= {"duration": in_words, "latex": lambda text: escape_latex(text.unescape())}
-    script = (_FOLDER / "page.js").read_text(encoding="utf-8")
-    html = templates.get_template("page.html").render(
+    environment, script = templates(_FOLDER), (_FOLDER / "page.js").read_text(encoding="utf-8")
+    environment.filters |= {"duration": in_words, "latex": lambda text: escape_latex(text.unescape())}
+    html = environment.get_template("page.html").render(
         **page_values(material, figures),
         style=(_FOLDER / "page.css").read_text(encoding="utf-8"),
         script=script,

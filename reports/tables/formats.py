@@ -1,4 +1,7 @@
-"""Tables as LaTeX, for pdfLaTeX with the packages `fontenc` (T1) and `booktabs`."""
+"""The table writers, by the name of the format on the command line.
+
+LaTeX is for pdfLaTeX with the packages `fontenc` (T1) and `booktabs`.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def to_latex(table: Table) -> str:
         *_group_headings(table),
         " & ".join(names) + r" \\",
         r"\midrule",
-        *_rows(table),
+        *_latex_rows(table),
         r"\bottomrule",
         r"\end{tabular}",
         *([r"\par\medskip", r"{\footnotesize\raggedright", *notes, "}"] if notes else []),
@@ -74,17 +77,17 @@ def _group_headings(table: Table) -> list[str]:
     return [" & ".join(cells) + r" \\", "".join(rules)]
 
 
-def _rows(table: Table) -> list[str]:
+def _latex_rows(table: Table) -> list[str]:
     spaced = any(row.below for row in table.rows)
     lines: list[str] = []
     for row in table.rows:
         lines += [r"\addlinespace"] if spaced and lines and not row.below else []
         head = (r"\quad " if row.below else "") + escape_latex(row.head + row.sign)
-        lines.append(" & ".join([head, *map(_cell, row.cells)]) + r" \\")
+        lines.append(" & ".join([head, *map(_latex_cell, row.cells)]) + r" \\")
     return lines
 
 
-def _cell(cell: Cell) -> str:
+def _latex_cell(cell: Cell) -> str:
     text = cell_text(cell)
     if not text:
         return escape_latex(cell.note)
@@ -97,7 +100,7 @@ def _cell(cell: Cell) -> str:
 
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment
 
 
 def to_markdown(table: Table) -> str:
@@ -152,21 +155,17 @@ def to_html(table: Table) -> str:
 
     A table in which no row belongs to another is `sortable`, and its cells have their values for sorting.
     """
-    return _html_template().render(table=table, cells=lambda row: _html_cells(table, row)) + "\n"
+    template = templates(Path(__file__).parent).get_template("table.html")
+    return template.render(table=table, cells=lambda row: _html_cells(table, row)) + "\n"
 
 
 @cache
-def _html_template() -> Template:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # No other format needs it.
+def templates(folder: Path) -> Environment:
+    """Return the templates of a folder: every text is escaped, and an unknown name is an error."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # Only HTML needs it.
 
-    templates = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return templates.get_template("table.html")
+    loader = FileSystemLoader(folder)
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def _html_cells(table: Table, row: Row) -> Iterator[tuple[Cell, str, str, str]]:

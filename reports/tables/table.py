@@ -231,25 +231,19 @@ def cell_text(cell: Cell) -> str:
 
 
 def value_text(cell: Cell) -> str:
-    """Return the value alone."""
+    """Return the value alone. A number that rounds to zero has no minus; one below `smallest` is "< smallest"."""
     if cell.written or cell.value is None:
         return cell.written
-    return cell.value if isinstance(cell.value, str) else number_text(cell.value, cell.form)
+    if isinstance(cell.value, str):
+        return cell.value
+    if cell.form.smallest and cell.value < cell.form.smallest:
+        return f"< {cell.form.smallest:.{cell.form.digits}f}"
+    return _digits(cell.value, cell.form, sign="+" if cell.form.signed else "")
 
 
 def half_width_text(cell: Cell) -> str:
     """Return what is shown after the value, if anything."""
     return "" if cell.value is None or cell.half_width is None else f"± {_digits(cell.half_width, cell.form)}"
-
-
-def number_text(value: float, form: NumberFormat) -> str:
-    """Return a number with its sign, or "< smallest" if it is below the smallest number that `form` shows.
-
-    A number that rounds to zero has no minus.
-    """
-    if form.smallest and value < form.smallest:
-        return f"< {form.smallest:.{form.digits}f}"
-    return _digits(value, form, sign="+" if form.signed else "")
 
 
 def _digits(value: float, form: NumberFormat, sign: str = "") -> str:

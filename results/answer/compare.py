@@ -206,11 +206,12 @@ def find_pair(pairs: Sequence[Pair], one: str, other: str) -> Pair | None:
     return found.turned() if found is not None and found.a != one else found
 
 
-_Values = Mapping[str, MethodValues]
-
-
 def gains_over(
-    tuned: _Values, default: _Values, rows: Mapping[str, str], step: float = 0.0, alpha: float = ALPHA
+    tuned: Mapping[str, MethodValues],
+    default: Mapping[str, MethodValues],
+    rows: Mapping[str, str],
+    step: float = 0.0,
+    alpha: float = ALPHA,
 ) -> tuple[Pair, ...]:
     """Compare the searches of methods with runs of their default settings, of methods with two of each or more.
 

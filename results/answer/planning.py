@@ -7,12 +7,7 @@ import numpy as np
 from scipy import special
 
 from results.answer.answers import Answer
-from results.answer.deviations import (
-    SearchDeviation,
-    nearest_search_deviation,
-    run_deviation,
-    search_deviation,
-)
+from results.answer.deviations import SearchDeviation, nearest_search_deviation, run_deviation, search_deviation
 from results.answer.pair_tests import POWER, corrected_level, pairs_of, pool_or_own, smallest_detectable
 from results.answer.question import ALPHA, Question, Unit
 

@@ -1,4 +1,7 @@
-"""The columns of anybody's table of scores: which are what, and which one is compared."""
+"""Anybody's table of scores as a frame (`results.records.frame`): which columns are what, and what is wrong.
+
+One row is one run, or one run and one metric. Every fault is a `ScoresError` of one line with the number of the row.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,6 +13,8 @@ import pandas as pd
 from results.records.frame import EMBEDDING_KINDS
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import some
+
+ScoreScale = Literal["fractions", "percent", "points"]
 
 NAMES = {
     "method": ("method", "model", "loss", "name"),
@@ -29,6 +34,13 @@ NAMES = {
 _EMBEDDINGS = (*EMBEDDING_KINDS, "last_epoch")
 _PREFERRED = ("concatenated_map_at_r", "map_at_r", "separated_map_at_r")
 _MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
+_PLACES = ("experiment", "question", "planned", "dataset", "method", "search", "run")
+_SCORE = ("embeddings", "metric")
+_ENDS: dict[ScoreScale, tuple[float, float]] = {
+    "fractions": (0.0, 1.0),
+    "percent": (0.0, 100.0),
+    "points": (-np.finfo(float).max, np.finfo(float).max),
+}
 
 
 class ScoresError(ValueError):
@@ -106,12 +118,6 @@ def asked_score(names: Sequence[str], score: str) -> str:
     if found := [name for one in wanted for name in names if name.casefold() == one.casefold()]:
         return found[0]
     raise ScoresError(f"there is no score {score!r}; there are {some(names)}")
-
-
-ScoreScale = Literal["fractions", "percent", "points"]
-
-_PLACES = ("experiment", "question", "planned", "dataset", "method", "search", "run")
-_SCORE = ("embeddings", "metric")
 
 
 @dataclass(frozen=True)
@@ -257,13 +263,6 @@ def _scaled(long: pd.DataFrame, asked: str, reading: Reading) -> tuple[pd.DataFr
         parts.append(own.assign(value=-value if name == asked and reading.lower_is_better else value))
     assert scale_of_asked is not None
     return pd.concat(parts, ignore_index=True), scale_of_asked
-
-
-_ENDS: dict[ScoreScale, tuple[float, float]] = {
-    "fractions": (0.0, 1.0),
-    "percent": (0.0, 100.0),
-    "points": (-np.finfo(float).max, np.finfo(float).max),
-}
 
 
 def _scale_of(values: pd.Series, given: ScoreScale | None) -> ScoreScale | None:

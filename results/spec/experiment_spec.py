@@ -4,14 +4,7 @@ from collections.abc import Collection
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    ConfigDict,
-    Field,
-    JsonValue,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import ConfigDict, Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from results.spec.conditions import Conditions, set_at
 from results.spec.data_choice import FEATURES, DataChoice, DrawnSplit

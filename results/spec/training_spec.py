@@ -1,4 +1,9 @@
-"""The specification of one training: a `FoldSpec` holds everything that decides the training's outcome."""
+"""The specification of one training: a `FoldSpec` holds everything that decides the training's outcome.
+
+A class or function from a user's file or module is named as in `my_losses.py:CosineSoftmax (sha256 0123456789abcdef)`.
+Cards and experiment files name them without the hash. The hash of the source is added before anything is trained, so
+that it is part of the fingerprints, and old results are never taken for results of a changed source.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +22,8 @@ TRAINING_VERSION = 2
 
 Version 1 used slower kernels on a CPU (memory layout, optimizer), which round differently.
 """
+
+_NAME = re.compile(r"(?P<source>.+):(?P<attribute>[^\W\d]\w*)(?: \(sha256 (?P<digest>[0-9a-f]{16})\))?")
 
 KINDS = ("loss", "miner", "regularizer", "distance", "reducer")
 """The kinds of components that a method can have."""
@@ -205,9 +212,6 @@ class FoldSpec(Record):
 
 def _name_of_training(fields: dict[str, Any]) -> str:
     return fingerprint_of(FoldSpec.model_construct(**fields, fingerprint="").identity({"fingerprint": True}))
-
-
-_NAME = re.compile(r"(?P<source>.+):(?P<attribute>[^\W\d]\w*)(?: \(sha256 (?P<digest>[0-9a-f]{16})\))?")
 
 
 @dataclass(frozen=True)

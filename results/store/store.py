@@ -17,13 +17,7 @@ import pandas as pd
 
 from results.records.artifacts import figure_data_path
 from results.records.experiment_summary import ExperimentSummary
-from results.records.frame import (
-    ExportedRun,
-    class_scores_table,
-    curves_table,
-    folds_table,
-    test_points_table,
-)
+from results.records.frame import ExportedRun, class_scores_table, curves_table, folds_table, test_points_table
 from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
 from results.store import StoreError
 from results.store.database import AnyRecord, Database

@@ -5,12 +5,7 @@ import pytest
 
 from results.answer.deviations import SearchDeviation, run_deviation, search_deviation
 from results.answer.pair_tests import SHARE_OF_BETTER, adjusted, pool_or_own
-from results.answer.planning import (
-    detectable,
-    smallest_difference,
-    smallest_of_one_search,
-    units_for,
-)
+from results.answer.planning import detectable, smallest_difference, smallest_of_one_search, units_for
 from results.answer.question import planned_question
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment

@@ -8,11 +8,7 @@ import pytest
 
 from results.answer.compare import gains_over
 from results.findings.experiment import answer_of
-from results.findings.search import (
-    cut_offs,
-    equal_searches,
-    range_ends,
-)
+from results.findings.search import cut_offs, equal_searches, range_ends
 from results.records.records import CurvePoint
 from results.spec.search_settings import SearchedRange
 from results.store.experiment_results import MeasuredExperiment
