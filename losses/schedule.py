@@ -124,8 +124,8 @@ class Schedule:
         trunk = getattr(model, "trunk", None) if trunk is None else trunk
         if self.warmup_epochs and trunk is None:
             raise ValueError(
-                f"{type(loss).__name__} trains with a frozen trunk for {self.warmup_epochs} pass(es); give trunk=, the "
-                "part of the model that is frozen, or warmup_epochs=0 for none"
+                f"{type(loss).__name__} trains with a frozen trunk at first (warmup_epochs={self.warmup_epochs}); give "
+                "trunk=, the part of the model that is frozen, or warmup_epochs=0 for none"
             )
         self._trunk_parameters = [p for p in trunk.parameters() if p.requires_grad] if trunk is not None else []
         self._started = False

@@ -17,6 +17,7 @@ from results.spec.conditions import ImageSettings
 from results.spec.data_choice import OWN_DATA, DataChoice, samples_word
 from results.spec.training_spec import FoldSpec
 from results.values import fingerprint_of
+from results.wording import counted
 
 
 def oddities(
@@ -39,14 +40,13 @@ def oddities(
     pairs = [" = ".join(name(row) for row in group[:2]) for group in sorted(across, key=both.__contains__)[::-1]]
     parts, samples = [], samples_word(listing.name)
     if across:
-        what = named(f"group(s) of {samples} that are equal but of several classes", pairs)
+        what = named("group", pairs, f"of {samples} that are equal but of several classes")
         parts.append(f"{what}, {len(both):,} of them in training and in test")
     if within:
         pairs = [" = ".join(name(row) for row in group[:2]) for group in within]
-        parts.append(named(f"group(s) of equal {samples} within a class", pairs))
+        parts.append(named("group", pairs, f"of equal {samples} within a class"))
     if constant:
-        what = f"{samples} of a single colour" if listing.names else f"{samples} of a single value"
-        parts.append(named(what, [name(row) for row in constant]))
+        parts.append(named(samples[:-1], list(map(name, constant)), f"of one {'colour' if listing.names else 'value'}"))
     return "; ".join(parts) or None
 
 
@@ -124,7 +124,7 @@ def from_packing(listing: ImageListing, images: PackedImages, content: str, min_
     """Make a dataset of a listing whose images are packed; `content` is a hash of them."""
     skipped = [listing.names[row] for row in images.broken]
     rows = np.setdiff1d(np.arange(len(listing.names)), images.broken)
-    phrases = [named("image(s) that cannot be decoded", skipped)] if skipped else []
+    phrases = [named("image", skipped, "that cannot be decoded")] if skipped else []
     listing, kept = without_small_classes(part_of(listing, rows, *phrases), min_images)
     check_listing(listing)
     rows = rows[kept]
@@ -149,7 +149,7 @@ def note_on_queries(listing: ImageListing, tested: Collection[int]) -> str | Non
     counts = np.isin(listing.labels, list(tested))
     queries, gallery = int(np.sum(listing.is_query & counts)), int(np.sum(~listing.is_query & counts))
     alone = len(np.setdiff1d(listing.labels[counts], listing.labels[listing.is_query]))
-    more = f"; {alone:,} test class(es) have no query and only add to the gallery" if alone else ""
+    more = f", which has {counted(alone, 'test class')} without a query" if alone else ""
     return f"{queries:,} queries are searched for among {gallery:,} others in the gallery{more}"
 
 

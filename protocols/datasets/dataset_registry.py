@@ -135,7 +135,7 @@ def check_images(
     broken = [row for row, look in enumerate(looks) if isinstance(look, str)]
     if not skip_broken:
         faults += [str(looks[row]) for row in broken]
-    phrase = named("image(s) that cannot be decoded", [listing.names[row] for row in broken])
+    phrase = named("image", [listing.names[row] for row in broken], "that cannot be decoded")
     sound = np.setdiff1d(np.arange(len(listing.names)), broken)
     left, kept = without_small_classes(
         part_of(listing, sound, *([phrase] if broken and skip_broken else [])), min_images

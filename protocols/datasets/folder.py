@@ -135,16 +135,16 @@ def walk(root: Path) -> ImageTree:
     images = [path for path in files if path.suffix.lower() in SUFFIXES]
     shown = [path for path in images if not path.name.startswith(".")]
     others = [path for path in files if path.suffix.lower() not in SUFFIXES and not path.name.startswith(".")]
-    kinds = {
-        "link(s) to folders that are in the data already": repeated,
-        "image(s) outside of the classes' folders": [path for path in shown if path.parent == root],
-        "file(s) without the suffix of an image": [path for path in others if path != root / SPLIT_FILE],
-        "hidden folder(s) or image(s)": hidden + [path for path in images if path.name.startswith(".")],
-    }
+    kinds = [
+        ("link", repeated, "to folders that are in the data already"),
+        ("image", [path for path in shown if path.parent == root], "outside of the classes' folders"),
+        ("file", [path for path in others if path != root / SPLIT_FILE], "without the suffix of an image"),
+        ("path", hidden + [path for path in images if path.name.startswith(".")], "whose name begins with a dot"),
+    ]
     return ImageTree(
         _relative(folders, root),
         _relative([path for path in shown if path.parent != root], root),
-        tuple(named(kind, [str(path) for path in _relative(paths, root)]) for kind, paths in kinds.items() if paths),
+        tuple(named(thing, [str(p) for p in _relative(paths, root)], what) for thing, paths, what in kinds if paths),
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from protocols.datasets.splits import ClassSplit, named_split
 from results import InputError
 from results.spec.data_choice import FOLDER, OWN_DATA
+from results.wording import counted
 
 _MOST_NAMES = 3
 
@@ -124,10 +125,10 @@ def root_of(name: str, root: Path | None, what: str) -> Path:
     return root
 
 
-def named(what: str, names: Sequence[str]) -> str:
-    """Return a phrase with the number of things and the first of their names, escaped if they cannot be printed."""
+def named(thing: str, names: Sequence[str], what: str) -> str:
+    """Say how many things there are and what they are, with the first names, escaped if they cannot be printed."""
     shown = [name if name.isprintable() else repr(name) for name in names[:_MOST_NAMES]]
-    return f"{len(names):,} {what} ({', '.join(shown)}{', ...' if len(names) > _MOST_NAMES else ''})"
+    return f"{counted(len(names), thing)} {what} ({', '.join(shown)}{', ...' if len(names) > _MOST_NAMES else ''})"
 
 
 def without_small_classes(listing: ImageListing, least: int | None) -> tuple[ImageListing, NDArray[np.int64]]:
@@ -141,7 +142,7 @@ def without_small_classes(listing: ImageListing, least: int | None) -> tuple[Ima
     if keeps.all():
         return listing, rows
     names = np.asarray(listing.class_names, dtype=object)
-    left = part_of(listing, rows, named(f"class(es) with fewer than {least} images", names[~keeps].tolist()))
+    left = part_of(listing, rows, named("class", names[~keeps].tolist(), f"with fewer than {least} images"))
     given = None if listing.given_trainval is None else int(keeps[: listing.given_trainval].sum())
     labels = np.cumsum(keeps)[left.labels].astype(np.int64) - 1
     return replace(left, class_names=tuple(names[keeps]), labels=labels, given_trainval=given), rows

@@ -14,6 +14,7 @@ from results import InputError
 from results.spec.mlrc_constants import FOLDS
 from results.spec.training_spec import FoldSpec
 from results.values import fingerprint_of
+from results.wording import counted
 
 SPLITS = ("mlrc", "mlrc_conventional", "conventional")
 """Names of the splits that an experiment can use."""
@@ -81,8 +82,8 @@ def mlrc_split(n_classes: int, trainval: int | None = None) -> ClassSplit:
     if trainval is None:
         if n_classes < MIN_CLASSES:
             raise SplitError(
-                f"{n_classes} classes: the MLRC split needs at least {MIN_CLASSES}, or folds validate on only one "
-                f"class, where every neighbour is right; {_REMEDY}"
+                f"{counted(n_classes, 'class')}: the MLRC split needs at least {MIN_CLASSES}, or folds validate on "
+                f"only one class, where every neighbour is right; {_REMEDY}"
             )
         name, n_trainval, n_validation = "mlrc", n_classes - n_classes // 2, n_classes // 8
     else:

@@ -35,7 +35,6 @@ SMALL: dict[str, Any] = {
 _OWN_MINERS = SimpleNamespace(MultiSimilarityMiner=losses.MultiSimilarityMiner)
 _NAMESPACES = {"loss": (losses, pml_losses), "miner": (_OWN_MINERS, miners), "regularizer": (regularizers,)}
 
-
 _CALLS = {
     "loss": ("embeddings, labels, indices_tuple", 3),
     "miner": ("embeddings, labels", 2),

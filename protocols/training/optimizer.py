@@ -114,8 +114,7 @@ def layer_factors(names: Iterable[str], decay: float) -> dict[str, float]:
 
 
 def _numbered_part(name: str) -> str:
-    match = _NUMBERED.match(name)
-    return match.group() if match else ""
+    return match.group() if (match := _NUMBERED.match(name)) else ""
 
 
 def _fused(

@@ -41,7 +41,6 @@ def clip_gradients(optimizer: torch.optim.Optimizer, settings: TrainingSettings)
 ModelObserver = Callable[[EmbeddingModel, int], None]
 """Receives the model and the number of iterations done, at every validation. It returns nothing to the training."""
 
-
 StoppedBy = Literal["patience", "max_epochs", "nan", "untrained"]
 
 

@@ -87,8 +87,7 @@ def trunk_entry(spec: TrunkSpec) -> TrunkEntry:
     chosen = spec.input_format
     if chosen is not None and chosen.n_channels != entry.input.n_channels:
         raise TrunkError(
-            f"trunk {spec.name} takes {entry.input.n_channels} channel(s); its input_format has {chosen.n_channels} "
-            f"({chosen.channels})"
+            f"trunk {spec.name} takes {entry.input.channels} images; its input_format has {chosen.channels}"
         )
     return entry
 

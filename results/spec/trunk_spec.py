@@ -41,7 +41,7 @@ class InputFormat(Record):
     @model_validator(mode="after")
     def _one_value_per_channel(self) -> "InputFormat":
         if not len(self.mean) == len(self.std) == self.n_channels:
-            raise ValueError(f"mean and std of {self.channels} need {self.n_channels} value(s) each")
+            raise ValueError(f"mean and std need one value for each channel of {self.channels}")
         return self
 
 

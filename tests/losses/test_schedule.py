@@ -73,7 +73,7 @@ def test_the_trunk_is_frozen_during_the_warm_up():
     model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 4))
     loss = Recorder()
     loss.needs = Needs(warmup_epochs=1)
-    with pytest.raises(ValueError, match=r"frozen trunk for 1 pass\(es\); give trunk="):
+    with pytest.raises(ValueError, match=r"frozen trunk at first \(warmup_epochs=1\); give trunk="):
         Schedule(loss, model, [0, 1], batch_size=1)
     schedule = Schedule(loss, model, [0, 1], batch_size=1, trunk=model[0])
     frozen = []

@@ -100,7 +100,7 @@ def test_small_classes_are_left_out_by_name(tmp_path):
     assert dataset.class_names == tuple(f"class_{c}" for c in (0, 1, 3, 4, 6, 7, 8, 9))
     assert [dataset.class_names[label] for label in dataset.images.labels] == [n.split("/")[0] for n in dataset.names]
     assert dataset.trainval_classes == 4
-    assert dataset.left_out == ("2 class(es) with fewer than 3 images (class_2, class_5)",)
+    assert dataset.left_out == ("2 classes with fewer than 3 images (class_2, class_5)",)
     # What is trained differs, so its name does.
     other = open_dataset(data_request(root, tmp_path / "cache", min_images=2))
     assert other.n_classes == 9
@@ -113,8 +113,8 @@ def test_images_that_cannot_be_decoded_do_not_count(tmp_path):
     dataset = open_dataset(data_request(root, tmp_path / "cache", skip_broken_images=True, min_images=2))
     assert "class_5" not in dataset.class_names
     assert dataset.left_out[1:] == (
-        "1 image(s) that cannot be decoded (class_5/0.png)",
-        "1 class(es) with fewer than 2 images (class_5)",
+        "1 image that cannot be decoded (class_5/0.png)",
+        "1 class with fewer than 2 images (class_5)",
     )
 
 

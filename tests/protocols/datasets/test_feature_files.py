@@ -172,8 +172,8 @@ def test_equal_and_constant_rows_are_counted(folder, tmp_path):
     np.save(folder / "features.npy", features)
     dataset = opened_features(folder, tmp_path / "cache")
     assert dataset.oddities(range(8, 16)) == (
-        "1 group(s) of rows that are equal but of several classes (row 5 = row 63), 1 of them in training and in test; "
-        "1 group(s) of equal rows within a class (row 0 = row 1); 1 rows of a single value (row 2)"
+        "1 group of rows that are equal but of several classes (row 5 = row 63), 1 of them in training and in test; "
+        "1 group of equal rows within a class (row 0 = row 1); 1 row of one value (row 2)"
     )
 
 

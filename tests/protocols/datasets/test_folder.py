@@ -78,7 +78,7 @@ def test_folders_behind_links_are_followed_once(folder, tmp_path):
     assert set(listing.names) - set(before) == {"class_1/linked/1.png", "class_1/linked/inner/0.png"}
     assert listing.labels[listing.names.index("class_1/linked/inner/0.png")] == 1
     assert listing.left_out == (
-        "3 link(s) to folders that are in the data already (class_1/linked/inner/back, class_2/again, class_3/up)",
+        "3 links to folders that are in the data already (class_1/linked/inner/back, class_2/again, class_3/up)",
     )
 
 
@@ -91,9 +91,9 @@ def test_what_is_left_out_is_counted_and_named(folder):
     paint(folder / "loose.png", 3)
     paint(folder / ".thumbnails" / "0.png", 3)
     assert walk(folder).left_out == (
-        "1 image(s) outside of the classes' folders (loose.png)",
-        "5 file(s) without the suffix of an image (class_0/0.heic, class_0/1.heic, class_0/2.heic, ...)",
-        "2 hidden folder(s) or image(s) (.thumbnails, class_1/.0.png)",
+        "1 image outside of the classes' folders (loose.png)",
+        "5 files without the suffix of an image (class_0/0.heic, class_0/1.heic, class_0/2.heic, ...)",
+        "2 paths whose name begins with a dot (.thumbnails, class_1/.0.png)",
     )
 
 
@@ -106,8 +106,8 @@ def test_equal_images_of_several_classes_are_named(folder, tmp_path):
     (folder / "class_3" / "copy.png").hardlink_to(folder / "class_3" / "0.png")
     dataset = open_dataset(data_request(folder, tmp_path / "cache"))
     assert dataset.oddities({4, 5, 6, 7}) == (
-        "2 group(s) of images that are equal but of several classes (class_0/0.png = class_7/copy.png, class_1/0.png "
-        "= class_2/copy.png), 1 of them in training and in test; 1 group(s) of equal images within a class "
+        "2 groups of images that are equal but of several classes (class_0/0.png = class_7/copy.png, class_1/0.png "
+        "= class_2/copy.png), 1 of them in training and in test; 1 group of equal images within a class "
         "(class_3/0.png = class_3/copy.png)"
     )
     assert open_dataset(data_request(folder, tmp_path / "cache")).oddities(()) == dataset.oddities(())
@@ -126,7 +126,7 @@ def test_pictures_of_a_single_colour_are_named(folder, tmp_path):
     assert open_dataset(data_request(folder, tmp_path / "cache")).oddities(()) is None
     Image.new("RGB", (9, 9), (7, 8, 9)).save(folder / "class_6" / "plain.png")
     dataset = open_dataset(data_request(folder, tmp_path / "cache"))
-    said = "1 images of a single colour (class_6/plain.png)"
+    said = "1 image of one colour (class_6/plain.png)"
     assert dataset.oddities({6, 7}) == said
     assert check_images(list_class_folders(folder), None, False, lambda done, total: None)[2] == said
 

@@ -150,7 +150,7 @@ def test_an_image_left_out_takes_its_status_along(clothes):
     broken = next(name for name in listing.names if "id_00000002/02" in name)
     (listing.root / broken).write_bytes(b"no image")
     dataset = opened(clothes, skip_broken_images=True)
-    assert dataset.left_out == (f"1 image(s) that cannot be decoded ({broken})",)
+    assert dataset.left_out == (f"1 image that cannot be decoded ({broken})",)
     kept = [row for row, name in enumerate(listing.names) if name != broken]
     assert dataset.is_query.tolist() == listing.is_query[kept].tolist()
 
@@ -171,7 +171,9 @@ def test_what_can_be_searched_for_must_be_there(clothes, partition, item, gone, 
 def test_an_item_without_a_query_stays_in_the_gallery(clothes, partition):
     without_lines(partition, "id_00000006", "query")
     note = note_on_queries(clothing := opened(clothes), range(clothing.trainval_classes, 99))
-    assert note.startswith("3 queries are searched for among 8 others in the gallery; 1 test class(es) have no query")
+    assert note.startswith(
+        "3 queries are searched for among 8 others in the gallery, which has 1 test class without a query"
+    )
 
 
 # Both

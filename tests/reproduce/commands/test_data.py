@@ -65,15 +65,15 @@ def test_all_faults_of_a_folder_are_named_at_once(say, tmp_path):
     assert len(faults) == 3
     for words in ("'trian'", "class_5/0.png: cannot be decoded", "'class_2' has only one image"):
         assert any(words in line for line in faults)
-    assert "left out: 1 file(s) without the suffix of an image (class_7/scan.heic)" in answer.out
+    assert "left out: 1 file without the suffix of an image (class_7/scan.heic)" in answer.out
     equal = "(class_0/0.png = class_9/copy.png), 1 of them in training and in test"
-    assert f"the data have 1 group(s) of images that are equal but of several classes {equal}" in answer.out
+    assert f"the data have 1 group of images that are equal but of several classes {equal}" in answer.out
     (root / "split.csv").unlink()
     options = ["--decode", "--skip-broken-images", "--min-images", "2"]
     left = say("data", "check", "folder", "--data", "mine", *options).done()
     assert "folder: 51 images of 17 classes" in left.out
-    assert "left out: 1 image(s) that cannot be decoded (class_5/0.png)" in left.out
-    assert "left out: 1 class(es) with fewer than 2 images (class_2)" in left.out
+    assert "left out: 1 image that cannot be decoded (class_5/0.png)" in left.out
+    assert "left out: 1 class with fewer than 2 images (class_2)" in left.out
     assert left.out.endswith("mine: usable\n")
     assert "\nnot for folder_small, which starts from 128 principal components" in left.out
     assert "\nenough for the experiments folder, folder_tiny, reality_check/handwriting\n" in left.out
@@ -111,7 +111,7 @@ def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, tmp_path
     assert "\ncomparing 32 test rows with one another, which can take minutes\nthe features as given" in checked.out
     assert "on 2, with 24 training samples at least\nnot for vit_features/dimensions_128, which starts" in checked.out
     assert "from 384 principal components, and these data have 12; give it --set embedding_size=12" in checked.out
-    assert "1 rows of a single value (row 3)" in checked.out
+    assert "1 row of one value (row 3)" in checked.out
     given = re.search(r"have P@1 ([\d.]+) % and MAP@R ([\d.]+) % on these test classes", checked.out)
     assert 50 < float(given[2]) < float(given[1]) < 100
     for value in (float("nan"), 0):

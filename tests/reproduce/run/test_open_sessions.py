@@ -18,7 +18,7 @@ WRONG = [
     ({"trunk": {"name": "small_conv", "weights": "imagenet"}}, "key 'trunk': trunk small_conv: no weights 'imagenet'"),
     (
         {"trunk": {"name": "small_conv", "weights": "random", "input_format": RGB}},
-        "key 'trunk': trunk small_conv takes 1 channel(s); its input_format has 3 (RGB)",
+        "key 'trunk': trunk small_conv takes grey images; its input_format has RGB",
     ),
     ({"metrics": ["nmi", "recal@2"]}, "key 'metrics': metric 'recal@2' is not known; known are recall@K"),
     ({"metrics": ["nmi", "nmi"]}, "key 'metrics': metric 'nmi' is named twice"),

@@ -98,11 +98,9 @@ def test_a_part_of_the_data_and_equal_runs_are_named():
     found = texts(MeasuredExperiment.kept("cub200_small_subset"))
     assert "A part of the dataset: 100 classes of cub200." in found
     assert "Untrained trunk: one run, because every further run would be equal." in found
-    data = ExperimentData(
-        fingerprint="d", samples=9, classes=8, left_out=("1 image(s)", "2 class(es)"), equal_files="2 x"
-    )
+    data = ExperimentData(fingerprint="d", samples=9, classes=8, left_out=("1 image", "2 classes"), equal_files="2 x")
     world = replace(measured(), summary=measured().summary.model_copy(update={"data": data}))
-    assert texts(world, where="data") == ["Left out of the data: 1 image(s); 2 class(es).", "The data have 2 x."]
+    assert texts(world, where="data") == ["Left out of the data: 1 image; 2 classes.", "The data have 2 x."]
 
 
 def test_drawn_and_own_splits_are_named():

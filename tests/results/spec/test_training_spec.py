@@ -24,9 +24,9 @@ def refused(model, **values):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"mean": (1, 2)}, "mean and std of BGR need 3 value(s) each"),
-        ({"std": (1, 1, 1, 1)}, "mean and std of BGR need 3 value(s) each"),
-        ({"channels": "grey"}, "mean and std of grey need 1 value(s) each"),
+        ({"mean": (1, 2)}, "mean and std need one value for each channel of BGR"),
+        ({"std": (1, 1, 1, 1)}, "mean and std need one value for each channel of BGR"),
+        ({"channels": "grey"}, "mean and std need one value for each channel of grey"),
         ({"channels": "RBG"}, "Input should be 'RGB', 'BGR' or 'grey'"),
         ({"std": (1, 0, 1)}, "greater than 0"),
         ({"std": (1, math.inf, 1)}, "finite number"),
