@@ -54,7 +54,7 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
     if others:
         description["test"] = run.record.concatenated.model_dump()
         description["note"] = (
-            f"The ensemble of the {len(specs)} folds' models of {run.called}: it concatenates their normalized "
+            f"The ensemble of the {len(specs)} folds' models of {run.called}: it concatenates their normalised "
             "embeddings. The table's concatenated scores are those of this model."
         )
     else:

@@ -15,11 +15,13 @@ from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import SEEN, write_portable
 from reproduce.run.open_data import OpenedData
 from results.records.records import FoldResult
+from results.spec.data_choice import samples_word
 from results.store.store import Store
+from results.wording import counted
 
 UNTESTED = (
-    "Nothing tests this model: it was trained on all classes, those of the test too, so no class is left to measure it "
-    "on. The scores of the experiment are those of models that were trained on a part of the classes."
+    "Nothing tests this model: it has seen all classes, those of the test too, so no class is left to measure it on. "
+    "The scores of the experiment are those of models that have seen a part of the classes."
 )
 _OF_A_FOLD = {*("fold", "split", "train_classes", "validation_classes", "n_classes", "checkpoint_epoch", "fingerprint")}
 
@@ -89,10 +91,13 @@ def fit_model(
     }
     dataset.contents.to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
     difference = write_portable([like], [weights], description, folder)
+    of_what = f"all {classes} classes ({samples:,} {samples_word(like.dataset)})"
+    if like.method.loss is None:
+        return f"the setting of search {run.record.search + 1}, computed from {of_what}; nothing is trained", difference
     said = (
-        f"the setting of search {run.record.search + 1}, trained on all {classes} classes ({samples:,} images or rows) "
-        f"for {epochs} epochs: the mean of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
+        f"the setting of search {run.record.search + 1}, trained on {of_what} for {counted(epochs, 'epoch')}: the mean "
+        f"of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
     )
-    if like.method.loss is not None and (worse := sum(not one.beats_untrained for one in trainings)):
+    if worse := sum(not one.beats_untrained for one in trainings):
         said += f"; {worse} of its {len(trainings)} trainings did not beat the untrained network (`--method untrained`)"
     return said, difference
