@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -176,15 +175,11 @@ class Choices:
         return loaded
 
     def _named(self, loaded: "dict[str, Experiment]") -> "dict[str, Experiment]":
-        from reproduce.config.experiment_file import experiment_names
-        from results.published.tables import published_tables
+        from reproduce.config.experiment_file import check_own_name
 
         if self.name is None:
             return loaded
-        if not re.fullmatch(r"[A-Za-z]\w*", self.name, re.ASCII):
-            raise InputError(f"--name {self.name}: use letters, digits and underscores, such as first_try")
-        if self.name in (*experiment_names(), *published_tables()):
-            raise InputError(f"--name {self.name}: is an experiment or a table of the suite; choose another")
+        check_own_name(self.name, f"--name {self.name}")
         panels = {key: f"{self.name}/{key.partition('/')[2]}" if len(loaded) > 1 else self.name for key in loaded}
         return {panels[key]: experiment for key, experiment in loaded.items()}
 

@@ -5,6 +5,7 @@ Files are read without torch, so that tables and pages can say how a stored expe
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
@@ -37,6 +38,16 @@ _WITHOUT_WEIGHTS = frozenset({"small_conv"})
 def experiment_names() -> list[str]:
     """Return the names of the experiment files that come with the suite."""
     return names_in(EXPERIMENTS)
+
+
+def check_own_name(name: str, called: str) -> None:
+    """Raise InputError if a person cannot give an experiment this name, which the message calls `called`."""
+    from results.published.tables import published_tables
+
+    if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
+        raise InputError(f"{called}: use letters, digits and underscores, such as first_try")
+    if name in (*experiment_names(), *published_tables()):
+        raise InputError(f"{called}: is an experiment or a table of the suite; choose another")
 
 
 def load_experiments(name: str, overrides: Mapping[str, Any]) -> dict[str, Experiment]:

@@ -35,6 +35,7 @@ from results.answer.question import question_of
 from results.records.artifacts import contents_path, read_contents, weights_path
 from results.records.frame import EmbeddingKind
 from results.records.records import FoldResult
+from results.spec.data_choice import samples_word
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.training_spec import FoldSpec, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
@@ -44,8 +45,8 @@ from results.wording import counted
 _MODELS = {"separated": "single models", "concatenated": "joined models"}
 
 UNTESTED = (
-    "Nothing tests this model: it was trained on all classes, those of the test too, so no class is left to measure it "
-    "on. The scores of the experiment are those of models that were trained on a part of the classes."
+    "Nothing tests this model: it has seen all classes, those of the test too, so no class is left to measure it on. "
+    "The scores of the experiment are those of models that have seen a part of the classes."
 )
 _OF_A_FOLD = {*("fold", "split", "train_classes", "validation_classes", "n_classes", "checkpoint_epoch", "fingerprint")}
 
@@ -68,7 +69,7 @@ def export_model(store: Store, run: StoredRun, folds: Sequence[int], folder: Pat
     if others:
         description["test"] = run.record.concatenated.model_dump()
         description["note"] = (
-            f"The ensemble of the {len(specs)} folds' models of {run.called}: it concatenates their normalized "
+            f"The ensemble of the {len(specs)} folds' models of {run.called}: it concatenates their normalised "
             "embeddings. The table's concatenated scores are those of this model."
         )
     else:
@@ -263,10 +264,13 @@ def fit_model(
     }
     dataset.contents.to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
     difference = write_portable([like], [weights], description, folder)
+    of_what = f"all {classes} classes ({samples:,} {samples_word(like.dataset)})"
+    if like.method.loss is None:
+        return f"the setting of search {run.record.search + 1}, computed from {of_what}; nothing is trained", difference
     said = (
-        f"the setting of search {run.record.search + 1}, trained on all {classes} classes ({samples:,} images or rows) "
-        f"for {epochs} epochs: the mean of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
+        f"the setting of search {run.record.search + 1}, trained on {of_what} for {counted(epochs, 'epoch')}: the mean "
+        f"of the epochs that its {len(kept)} trainings kept ({min(kept)} to {max(kept)})"
     )
-    if like.method.loss is not None and (worse := sum(not one.beats_untrained for one in trainings)):
+    if worse := sum(not one.beats_untrained for one in trainings):
         said += f"; {worse} of its {len(trainings)} trainings did not beat the untrained network (`--method untrained`)"
     return said, difference

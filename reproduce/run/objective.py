@@ -19,7 +19,7 @@ from protocols.jobs import Lab, TrainJob
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError, RefusedError
 from protocols.training.check_method import check_method
-from reproduce.config.experiment_file import load_experiments
+from reproduce.config.experiment_file import check_own_name, load_experiments
 from reproduce.errors import InputError
 from reproduce.run.devices import check_device, default_workers
 from reproduce.run.lab import MethodSearch, SharedLab
@@ -149,10 +149,11 @@ class Objective:
             The tested runs, as many as the experiment's file has reproductions.
 
         Raises:
-            InputError: The method has no such hyperparameter.
+            InputError: The method has no such hyperparameter, or the name has more than letters, digits and `_`.
             RefusedError: The method refuses the setting.
             WorkFailedError: A training failed too often for another reason.
         """
+        check_own_name(name, f"name {name!r}")
         self._check_names(setting)
         template, targets = self.study.method, [parameter.target for parameter in self.study.space]
         own = zip(targets, values_at(template.method, targets), strict=True)

@@ -84,17 +84,20 @@ def test_a_setting_is_tested_as_an_experiment_of_its_own(objective, tmp_path):
     setting = {"loss.neg_margin": 0.5, "optimizer.lr": 0.01}
     own = objective("held", "file.yaml", suggest=lambda trial: setting)
     once(own)
-    runs = own.test(setting, "my setting")
+    runs = own.test(setting, "my_setting")
     store = Store(tmp_path / "store.sqlite", tmp_path / "artifacts")
     (start,) = store.starts()
-    assert (start.name, start.runs, start.summary.methods) == ("my setting", 2, {"held": "Held"})
+    assert (start.name, start.runs, start.summary.methods) == ("my_setting", 2, {"held": "Held"})
     assert [run.hyperparameters for run in runs] == [setting] * 2
     specs = [spec for run in runs for spec in run.specs]
     assert {(spec.conditions.training.batch_size, spec.method.lr) for spec in specs} == {(16, 0.01)}
     assert {spec.method.loss.arguments["pos_margin"] for spec in specs} == {0.0}
     assert len({spec.seed for spec in specs}) == len(store.table("folds")) - 2 == 4
-    assert [run.fingerprint for run in own.test(setting, "my setting")] == [run.fingerprint for run in runs]
-    (stored,) = find_runs(store, "my setting", "held", run=1)
+    assert [run.fingerprint for run in own.test(setting, "my_setting")] == [run.fingerprint for run in runs]
+    for name, reason in (("my setting", "use letters, digits and underscores"), ("quickstart", "choose another")):
+        with pytest.raises(InputError, match=reason):
+            own.test(setting, name)
+    (stored,) = find_runs(store, "my_setting", "held", run=1)
     assert len(stored.trainings) == 2
 
 
