@@ -32,7 +32,7 @@ from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import FoldSpec, sources_of
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.versions import versions
-from results.wording import counted
+from results.wording import counted, listed
 
 _OF_THIS_MACHINE = (MemoryError, OSError, RuntimeError)
 """What says something about this machine only; another one may train."""
@@ -84,9 +84,24 @@ def open_sessions(
             session = open_session(key, experiment, where, bars, weights, outline=plan, device=device)
         sessions.append(session)
     found = [finding.sentences for session in sessions for finding in handicaps(session.summary())]
+    found += [remark for session in sessions for remark in _equal_methods(session)]
     for remark in dict.fromkeys((*check_settings(sessions), *found, *_changed_sources(sessions, where))):
         say(f"note: {remark}")
     return sessions
+
+
+def _equal_methods(session: Session) -> Iterator[str]:
+    """Say which methods differ in nothing but values that their searches replace."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for key, study in session.studies().items():
+        if study.method.space and study.budget.trials and not session.defaults:
+            searched = study.method.at(study.method.middle()).model_dump_json(exclude={"name"})
+            what = (searched, repr(study.method.space), study.setup.conditions.model_dump_json())
+            alike.setdefault(what, []).append(key)
+    for keys in alike.values():
+        if len(keys) > 1:
+            replaced = ", ".join(parameter.target for parameter in session.studies()[keys[0]].method.space)
+            yield f"{listed(keys)} are one method: their cards differ at most in values that are searched ({replaced})"
 
 
 def _changed_sources(sessions: Sequence[Session], where: StoragePaths) -> Iterator[str]:

@@ -58,6 +58,20 @@ def test_a_folder_for_an_embedded_dataset_is_refused(say):
     refused(say("plan", "quickstart", "--data", "my_images"), line)
 
 
+def test_cards_that_differ_only_in_searched_values_are_named(say, tmp_path):
+    """A second version of a loss with another scale, where the scale is searched, would get the same scores."""
+    assert say("new", "method", "mine", "--kind", "proxy").code == 0
+    card = (tmp_path / "mine.yaml").read_text()
+    (tmp_path / "second.yaml").write_text(card.replace("scale: 16.0", "scale: 30.0"))
+    (tmp_path / "third.yaml").write_text(card.replace("samples_per_class: 1", "samples_per_class: 2"))
+    command = ("plan", "quickstart", "--methods", "mine.yaml,second.yaml,third.yaml")
+    equal = "note: mine and second are one method: their cards differ at most in values that are searched"
+    assert f"{equal} (loss_optimizer.lr, loss.scale)" in say(*command).out
+    given = say(*command, "--trials", "0")
+    assert given.code == 0
+    assert "are one method" not in given.out
+
+
 def test_ranges_of_a_method_that_is_not_searched_are_named(say):
     ranges = "search.ranges={contrastiv: {loss.neg_margin: {low: 0, high: 1}}}"
     said = say("plan", "quickstart", "--set", ranges).out

@@ -74,6 +74,8 @@ def test_what_can_stay_unseen_is_that_of_the_budget():
     assert once.detail.endswith(
         "in this experiment, doubled for one search each, for tests of each method with the best."
     )
+    named = budget_finding(seen, replace(found.question, compare="a"))
+    assert named.detail.endswith(", for tests of each with A."), "the title, not the key"
     unknown = replace(seen, units=1, deviation=None, smallest=None, one_more=None, needed=None, source="")
     assert budget_finding(unknown, asked).sentences.endswith("3 searches of each would say.")
 
