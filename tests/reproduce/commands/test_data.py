@@ -4,8 +4,6 @@ import re
 import shutil
 from dataclasses import replace
 
-from rich.console import Console
-
 from protocols.datasets.dataset_registry import DATASETS
 from protocols.datasets.published import Publication
 from reproduce.commands import data
@@ -129,7 +127,7 @@ def test_features_are_checked_as_a_run_does_and_scored_as_they_are(say, tmp_path
 
 
 def test_a_file_that_the_data_are_enough_for_is_named_once(capsys):
-    data._say_what_they_are_enough_for("cub200", 100, Console(width=10_000))
+    data._say_what_they_are_enough_for("cub200", 100)
     *others, enough = capsys.readouterr().out.splitlines()
     assert " ccp_figure4, " in enough
     assert "/cub200_16" not in enough, "not with all its panels"
