@@ -18,6 +18,7 @@ from results.records.records import RunRecord
 from results.spec.conditions import ImageSettings
 from results.spec.mlrc_constants import FOLDS
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import counted
 
 _TRUNKS = {
     **dict.fromkeys(
@@ -92,7 +93,7 @@ def objections(table: PublishedTable, row: PublishedRow, cell: PublishedCell, st
         "a frozen trunk": trunk.frozen,
         f"trunk started from {weights} weights, not the published ones": trunk.weights != "imagenet",
         f"{trunk.pooling} pooling": table.name == "nir_table2" and trunk.pooling != pooling,
-        f"{models} model(s) a run, published for {asked}": models != asked,
+        f"{counted(models, 'model')} a run, published for {asked}": models != asked,
         f"{tested} dimensions, published for {cell.dimensions}": cell.dimensions not in (None, tested),
         f"images of {crop} pixels, published for {size}": crop != size,
     }

@@ -97,7 +97,7 @@ def _faults(choice: DataChoice, entry: DatasetEntry, folder: Path, decoding: Pro
         show_rows(choice.name, ("", "found", "published"), rows, right={"found", "published"})
         differing = [what for what, here, there in counts if here != there]
     left, found, oddities = check_images(listing, choice.min_images, choice.skip_broken_images, decoding)
-    say(f"{choice.name}: {len(left.names):,} images of {len(left.class_names):,} classes")
+    say(f"{choice.name}: {len(left.names):,} images of {counted(len(left.class_names), 'class')}")
     for phrase in left.left_out:
         say(f"left out: {phrase}")
     if oddities:

@@ -92,7 +92,7 @@ def test_runs_that_are_not_what_is_published_fill_nothing_and_are_told(changes, 
     ("stored", "said"),
     [
         (mlrc(runs_of("contrastive", NEAR, dimensions=64)), "256 dimensions, published for 512"),
-        (mlrc(runs_of("contrastive", NEAR, fold_fingerprints=("a", "b"))), "2 model(s) a run, published for 4"),
+        (mlrc(runs_of("contrastive", NEAR, fold_fingerprints=("a", "b"))), "2 models a run, published for 4"),
         (
             replace(mlrc(), answer=answer_of(with_own_loss(mlrc().measured, "contrastive"))),
             "a loss or miner of its own",
