@@ -17,13 +17,7 @@ from torch import nn
 
 from losses import version_of
 from losses.plugin import TrainingPlugin
-from protocols.training.build_method import (
-    SMALL,
-    MethodError,
-    check_component,
-    component_class,
-    components_of,
-)
+from protocols.training.build_method import SMALL, MethodError, check_component, component_class, components_of
 from protocols.training.first_step import loss_falls, try_first_step
 from protocols.users_code.sources import SourceError, examine
 from results.spec.conditions import TrainingSettings

@@ -12,6 +12,7 @@ from reproduce.commands.options import STORE, DataFolder, Skip, Subset
 from reproduce.errors import InputError
 from reproduce.storage import storage_paths
 from reproduce.terminal import say, show_rows
+from results.wording import counted
 
 if TYPE_CHECKING:
     from protocols.datasets.dataset import Dataset

@@ -77,9 +77,8 @@ def find_runs(
 ) -> list[StoredRun]:
     """Find the tested runs of a search of a method, or one of them; both are counted from 1, runs in every search.
 
-    Without a number of a search it is the best validated one.
-
-    `name` is the name or the identity of the experiment. InputError is raised if there is no such run.
+    Without a number of a search it is the best validated one. `name` is the name or the identity of the experiment.
+    InputError is raised if there is no such run.
     """
     experiment = find_experiment(store, name)
     records = store.experiment_runs(experiment.fingerprint)

@@ -136,13 +136,10 @@ def rerun_commands(name: str, measured: MeasuredExperiment) -> tuple[Command, ..
 
 def _code(measured: MeasuredExperiment) -> dict[str, str]:
     """Return the checkout of the code, if all runs were made with one commit and no uncommitted changes."""
-    versions = {(run.provenance.commit, run.provenance.tree_dirty) for run in measured.records}
-    if len(versions) != 1:
+    commits = {"unknown" if run.provenance.tree_dirty else run.provenance.commit for run in measured.records}
+    if len(commits) != 1 or "unknown" in commits:
         return {}
-    ((commit, dirty),) = versions
-    if dirty or commit == "unknown":
-        return {}
-    return {f"git checkout {commit}": "Check out the code of the runs in a clone of the suite:"}
+    return {f"git checkout {commits.pop()}": "Check out the code of the runs in a clone of the suite:"}
 
 
 def _users_code(measured: MeasuredExperiment, experiment: Experiment) -> dict[str, str]:

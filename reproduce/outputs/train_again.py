@@ -91,7 +91,6 @@ class Comparison:
     machines: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Say it in one line."""
         where = f"; made with {', '.join(self.machines)}" if self.machines else ""
         return f"{self.difference}{where}" if self.difference else "equal"
 

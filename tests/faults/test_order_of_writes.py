@@ -9,10 +9,7 @@ import torch
 
 from reproduce.run.tasks import write_tensors
 from results.atomic_files import atomic_folder, write_atomically
-from results.records.artifacts import (
-    figure_data_path,
-    weights_path,
-)
+from results.records.artifacts import figure_data_path, weights_path
 from results.store.store import Store
 from tests.support.labs import reproduction, run_here
 from tests.support.page_material import figure_data

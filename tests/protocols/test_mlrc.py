@@ -16,12 +16,7 @@ from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import TrunkSpec
 from tests.support.labs import InventedLab, TrialsInMemory
 from tests.support.small_setup import with_changes
-from tests.support.toys import (
-    CONTRASTIVE,
-    PRETRAINED_PCA,
-    UNTRAINED,
-    made_up_result,
-)
+from tests.support.toys import CONTRASTIVE, PRETRAINED_PCA, UNTRAINED, made_up_result
 
 SPACE = (
     SearchParameter(target="loss.neg_margin", scale="linear", low=0.0, high=2.0),

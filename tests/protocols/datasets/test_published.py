@@ -22,15 +22,7 @@ from protocols.datasets.published import (
 )
 from tests.support.image_folders import BIRDS, data_request, make_cub, paint, refused
 from tests.support.packs import decode
-from tests.support.published_layouts import (
-    CARS,
-    annotations,
-    cars_annotated,
-    cars_devkit,
-    cars_folders,
-    inshop,
-    sop,
-)
+from tests.support.published_layouts import CARS, annotations, cars_annotated, cars_devkit, cars_folders, inshop, sop
 
 # CUB-200-2011
 

@@ -54,7 +54,7 @@ def test_the_time_left_is_that_of_what_is_still_to_do(tmp_path):
 def test_methods_without_a_loss_are_counted_where_there_is_no_other(tmp_path):
     setup, now = small_setup(tmp_path), [0.0]
     console = Console(file=io.StringIO(), width=200, get_time=lambda: now[0])
-    progress = RunProgress(console, lambda _: 8, {"lda": "LDA"}, setup.folds, {"lda"})
+    progress = RunProgress(lambda _: 8, {"lda": "LDA"}, setup.folds, {"lda"}, console)
     for trial in range(3):
         for spec in setup.fold_specs(TRIPLET, f"trial {trial}", trial):
             now[0] += 10
