@@ -58,11 +58,7 @@ def joined_and_single(found: Answer) -> str:
     unlike = [(pair, own) for pair, own in both if _short(pair, found) != _short(own, found)]
     asked, second = (_KINDS[one.question.embeddings] for one in (found, other))
     if not unlike:
-        same = (
-            f"have the same verdicts; {second}: {headline(other)}"
-            if found.claims
-            else "show no difference, neither of them."
-        )
+        same = f"have the same verdicts; {second}: {headline(other)}" if found.claims else "both show no difference."
         return f"{about} {same}"
     said = [
         f"{asked} {_short(pair, found)}{_size(pair)}, {second} {_short(own, found, again=True)}{_size(own)}"

@@ -159,7 +159,7 @@ def test_both_verdicts_stand_in_a_line_where_joined_and_single_models_are_measur
         f"{start}differ in 1 of 1 verdict: joined A beats C (2.0 ± 0.9), as single models C beats A (2.0 ± 0.9)."
     )
     alike = searched(a=(30, 31, 32), b=(29, 31.5, 32))
-    assert joined_and_single_of(alike) == f"{start}show no difference, neither of them."
+    assert joined_and_single_of(alike) == f"{start}both show no difference."
     four = searched(**CLEAR, d=(26.0, 26.4, 26.3))
     said = joined_and_single_of(four, dict.fromkeys("abcd", (30.0, 30.6, 30.3)))
     assert " differ in 5 of 6 verdicts: joined A beats B (" in said
