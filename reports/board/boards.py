@@ -19,7 +19,7 @@ from results.answer.across_datasets import (
     rank_correlation,
     same_order,
 )
-from results.answer.answer_question import answer
+from results.answer.answer_question import answer_frame
 from results.answer.answers import Answer
 from results.findings.experiment import answer_of
 from results.spec.data_choice import OWN_DATA
@@ -205,7 +205,7 @@ def board_of_answers(answers: Mapping[str, Answer]) -> Board | None:
     if len(compared) < 2 or len(common) < 2:
         return None
     datasets = tuple(
-        BoardDataset(title, None, answer(one.frame, one.question.only(common))) for title, one in compared.items()
+        BoardDataset(title, None, answer_frame(one.frame, one.question.only(common))) for title, one in compared.items()
     )
     titles = {key: title for one in compared.values() for key, title in one.titles.items()}
     left_out = {key: title for key, title in titles.items() if key not in common}
@@ -262,7 +262,7 @@ def _board(sources: Sequence[Source]) -> Board:
     shared = _common_beginning([one.name for one in sources])
     datasets = tuple(
         BoardDataset(
-            one.title.replace(shared, "", 1), one, answer(one.measured.frame, one.answer.question.only(common))
+            one.title.replace(shared, "", 1), one, answer_frame(one.measured.frame, one.answer.question.only(common))
         )
         for one in sources
     )

@@ -29,7 +29,7 @@ from reproduce.errors import InputError, WorkFailedError
 from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import SEEN, write_json, write_portable
 from reproduce.run.open_data import OpenedData
-from results.answer.answer_question import answer, answer_on
+from results.answer.answer_question import answer_frame, answer_on
 from results.answer.answers import Answer
 from results.answer.question import question_of
 from results.records.artifacts import contents_path, read_contents, weights_path
@@ -95,7 +95,7 @@ def expected_score(store: Store, run: StoredRun, kind: EmbeddingKind) -> str:
     question = question_of(measured)
     compare = method if method in question.compared else "all"
     asked = replace(question.on(question.score, kind), compare=compare, alpha=question.alpha)
-    return " ".join(_said(answer(measured.frame, asked), method, kind))
+    return " ".join(_said(answer_frame(measured.frame, asked), method, kind))
 
 
 def _said(found: Answer, method: str, kind: EmbeddingKind) -> Iterator[str]:

@@ -35,6 +35,11 @@ def answer(frame: pd.DataFrame, question: Question) -> Answer:
         frame, question = read.frame, replace(question, score=read.metric, embeddings=read.embeddings)
         if len(several := frame["dataset"].unique()) > 1:
             raise ValueError(f"there are {len(several)} datasets; ask about the rows of one of them")
+    return answer_frame(frame, question)
+
+
+def answer_frame(frame: pd.DataFrame, question: Question) -> Answer:
+    """Answer a question about the scores of a frame that has the columns of `results.records.frame`."""
     runs = _runs(frame, question)
     question = question if question.methods else _of_found(question, runs)
     if question.compare not in ("all", "best", *question.compared):
@@ -66,7 +71,7 @@ def answer_on(found: Answer, metric: str, embeddings: str, alpha: float | None =
         return found
     key = metric, embeddings, question.alpha
     if key not in found.others:
-        found.others[key] = replace(answer(found.frame, question), measured=found.measured)
+        found.others[key] = replace(answer_frame(found.frame, question), measured=found.measured)
     return found.others[key]
 
 

@@ -200,9 +200,8 @@ class Answer:
             left_out = self.left_out[key].note if key in self.left_out else self.missing.get(key, "")
             numbers = (interval.mean, interval.half_width, len(own.units), len(own.failed), own.runs)
             rows.append((key, self.titles[key], *numbers, *(places or (None, None)), left_out))
-        columns = ("method", "title", "mean", "half_width", "n", "failed", "runs", "rank_low", "rank_high", "why_not")
-        frame = pd.DataFrame(rows, columns=list(columns)).astype({"rank_low": "Int64", "rank_high": "Int64"})
-        return frame.set_index("method")
+        columns = ["method", "title", "mean", "half_width", "n", "failed", "runs", "rank_low", "rank_high", "why_not"]
+        return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[7:9], "Int64")).set_index("method")
 
     @cached_property
     def differences(self) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import TypeAdapter
 
-from results.answer.answer_question import answer
+from results.answer.answer_question import answer_frame
 from results.answer.answers import Answer
 from results.answer.caveats import findings_of_scores
 from results.answer.question import Planned, Question, question_of
@@ -72,7 +72,7 @@ def audit(table: pd.DataFrame, reading: Reading | None = None, name: str = "Scor
         asked = replace(_question(own, read, reading, dataset or name), **changes)
         missing = {key[1]: rows for key, rows in read.left_out.items() if key[0] == dataset}
         key = asked.title if asked.title not in answers else f"{asked.title} ({experiment[:12]})"
-        answers[key] = replace(answer(own, asked), find=partial(findings_of_scores, missing=missing))
+        answers[key] = replace(answer_frame(own, asked), find=partial(findings_of_scores, missing=missing))
     exported = bool((read.frame["experiment"] != "").any())
     return Audit(name, _said(read, reading, name, exported), answers, exported)
 

@@ -30,7 +30,6 @@ SHARE_OF_BETTER = 0.75
 MOST_DEGREES = 40.0
 """No test has more degrees of freedom: many methods pool many searches, but not all vary equally."""
 
-
 POWER = 0.8
 """Probability with which the smallest detectable difference is called better."""
 

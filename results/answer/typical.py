@@ -24,7 +24,6 @@ NORMAL_MEDIANS = (
 """Median absolute deviation from the median of 3, 4, 5 and so on standard normal values, for odd numbers without the
 value that is the median; by simulation of 200,000 samples. More than 20 are taken as 20."""
 
-
 _ROUNDING = 1e-12
 
 

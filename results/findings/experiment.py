@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePath
 
-from results.answer.answer_question import answer
+from results.answer.answer_question import answer_frame
 from results.answer.answers import Answer
 from results.answer.caveats import caveats
 from results.answer.over_classes import of_classes, with_class_intervals
@@ -33,7 +33,7 @@ def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answe
         compare: Other comparisons than its file asks for: `all` pairs, each with the `best`, or with this method.
     """
     question = question_of(measured)
-    found = answer(measured.frame, question if compare is None else replace(question, compare=compare))
+    found = answer_frame(measured.frame, question if compare is None else replace(question, compare=compare))
     return with_class_intervals(replace(found, measured=measured, find=_findings))
 
 
@@ -83,10 +83,9 @@ def _part_of_the_budget(summary: ExperimentSummary) -> Iterator[Finding]:
 def _below_untrained(found: Answer, summary: ExperimentSummary) -> Iterator[Finding]:
     means = {key: interval.mean for key, interval in found.intervals.items()}
     if below := [found.titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
-        verb = "has" if len(below) == 1 else "have"
-        on_features = summary.experiment.conditions.trunk.name == NO_TRUNK
-        baseline = "the features as given" if on_features else "the untrained trunk"
-        yield Finding("warning", f"{listed(below)} {verb} no higher mean than {baseline}.", "comparison")
+        named, trunk = f"{listed(below)} {'has' if len(below) == 1 else 'have'}", summary.experiment.conditions.trunk
+        baseline = "the features as given" if trunk.name == NO_TRUNK else "the untrained trunk"
+        yield Finding("warning", f"{named} no higher mean than {baseline}.", "comparison")
 
 
 def _printed(summary: ExperimentSummary) -> Iterator[Finding]:

@@ -30,7 +30,6 @@ NAMES = {
 }
 """Names that a column of each kind may have; the first one that is there is taken."""
 
-
 _EMBEDDINGS = (*EMBEDDING_KINDS, "last_epoch")
 _PREFERRED = ("concatenated_map_at_r", "map_at_r", "separated_map_at_r")
 _MISSING = ("", "nan", "na", "n/a", "null", "none", "-")

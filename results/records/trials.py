@@ -62,6 +62,5 @@ def repeated_settings(searches: Sequence[Sequence[Trial]]) -> tuple[int, int]:
 
 def best_trial(trials: Iterable[Trial]) -> Trial | None:
     """Return the trial with the highest score on all folds; of equal scores the earlier one (specification, 11.11)."""
-    return max(
-        (trial for trial in trials if trial.state == "complete"), key=lambda trial: trial.score or 0.0, default=None
-    )
+    complete = (trial for trial in trials if trial.state == "complete")
+    return max(complete, key=lambda trial: trial.score or 0.0, default=None)

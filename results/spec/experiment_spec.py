@@ -18,7 +18,6 @@ MOST_REPRODUCTIONS = 1000
 
 CARD_FILES = (".yaml", ".yml")
 
-
 Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 """What stands in tables, figures and terminals, so it has no control characters."""
 
