@@ -144,15 +144,13 @@ def _say_what_they_are_enough_for(dataset: str, components: int) -> None:
 
     enough: list[str] = []
     for file in experiment_names():
-        panels = {name: one for name, one in load_experiments(file, {}).items() if one.dataset.name == dataset}
-        fitting = []
-        for name, one in panels.items():
-            size = one.conditions.embedding_size
-            if one.conditions.embedder.init != "pca" or size is None or size <= components:
-                fitting.append(name)
-            else:
-                needed = f"starts from {size} principal components, and these data have {components:,}"
-                say(f"not for {name}, which {needed}; give it --set embedding_size={components} or less")
+        loaded = load_experiments(file, {}).items()
+        panels = {name: one.conditions for name, one in loaded if one.dataset.name == dataset}
+        sizes = {name: one.embedding_size or 0 for name, one in panels.items() if one.embedder.init == "pca"}
+        fitting = [name for name in panels if sizes.get(name, 0) <= components]
+        for name in sorted(panels.keys() - fitting):
+            needed = f"starts from {sizes[name]} principal components, and these data have {components:,}"
+            say(f"not for {name}, which {needed}; give it --set embedding_size={components} or less")
         enough += [file] if len(fitting) == len(panels) > 1 else fitting
     if enough:
         say(f"enough for the experiments {', '.join(enough)}")

@@ -218,7 +218,7 @@ def _say_exported(to: Path, difference: float) -> None:
     """Name the files of an exported model, what it is, and how exact it is."""
     _say_written(to)
     say((to / "NOTE.txt").read_text(encoding="utf-8").rstrip())
-    say(f"the exported model's embeddings differ from the suite's by {difference:.0e} at most")
+    say(f"the exported model's embeddings differ from the suite's by {difference:.1g} at most")
 
 
 def _say_written(to: Path) -> None:

@@ -162,8 +162,9 @@ def claims(
     """
     from reports.published.claims import answer_claims, claims_table
     from reproduce.outputs.tables import kept_experiments, stored_experiments
+    from results.published.claims import read_claims, shipped_claims
 
-    read = _read_claims(file)
+    read = shipped_claims() if file is None else read_claims(read_text(file), str(file))
     opened = existing_store(store)
     stored = kept_experiments() if opened is None else stored_experiments(opened)
     if opened is None:
@@ -173,12 +174,6 @@ def claims(
     _warn_of_names(read, stored)
     title = "Claims" if file else "Main claims of the papers"
     print_table(claims_table(answer_claims(read, stored, any_dataset), title), output)
-
-
-def _read_claims(file: Path | None) -> tuple[Claim, ...]:
-    from results.published.claims import read_claims, shipped_claims
-
-    return shipped_claims() if file is None else read_claims(read_text(file), str(file))
 
 
 def _warn_of_names(read: Iterable[Claim], stored: Iterable[StoredExperiment]) -> None:

@@ -75,11 +75,6 @@ def _last_line(page_folder: Path, stamp: str) -> str:
     return f"<!-- drawn from {stamp} with {len(figures)} files of figures -->\n"
 
 
-def _is_current(page: Path, stamp: str) -> bool:
-    """Tell whether a page was drawn from the same, and all its figures are there."""
-    return page.is_file() and page.read_bytes().endswith(_last_line(page.parent, stamp).encode())
-
-
 def gather(name: str, fingerprint: str, store: Store, found: Answer | None = None) -> Material:
     """Collect the material of an experiment's page from the store and the folder of artifacts.
 
@@ -224,7 +219,8 @@ def page_or_reason(name: str, fingerprint: str, store: Store, folder: Path, foun
     """
     page = folder / own_name(name, fingerprint) / _PAGE
     try:
-        if not _is_current(page, _stamp(fingerprint, store)):
+        stamp = _stamp(fingerprint, store)
+        if not (page.is_file() and page.read_bytes().endswith(_last_line(page.parent, stamp).encode())):
             write_page(name, fingerprint, store, folder, found)
         return [f"figures (PDF, SVG, PNG): {page.parent / 'figures'}", f"page: {page}"]
     except Exception as error:

@@ -92,16 +92,13 @@ def open_sessions(
 
 def _equal_methods(session: Session) -> Iterator[str]:
     """Say which methods differ in nothing but values that their searches replace."""
-    alike: dict[tuple[str, ...], list[str]] = {}
+    alike: dict[str, list[str]] = {}
     for key, study in session.studies().items():
         if study.method.space and study.budget.trials and not session.defaults:
-            searched = study.method.at(study.method.middle()).model_dump_json(exclude={"name"})
-            what = (searched, repr(study.method.space), study.setup.conditions.model_dump_json())
-            alike.setdefault(what, []).append(key)
-    for keys in alike.values():
-        if len(keys) > 1:
-            replaced = ", ".join(parameter.target for parameter in session.studies()[keys[0]].method.space)
-            yield f"{listed(keys)} are one method: their cards differ at most in values that are searched ({replaced})"
+            searched = study.method.at(study.method.middle()).model_copy(update={"name": ""})
+            alike.setdefault(repr((searched, study.method.space, study.setup.conditions)), []).append(key)
+    for keys in (several for several in alike.values() if len(several) > 1):
+        yield f"{listed(keys)} are one method: their cards differ at most in values that the search replaces"
 
 
 def _changed_sources(sessions: Sequence[Session], where: StoragePaths) -> Iterator[str]:
@@ -163,12 +160,10 @@ def _remarks_on(session: Session, study: Study) -> tuple[str, ...]:
     if study.method.method.loss is None:
         return _discriminants(spec)
     of_training = (spec.conditions.training, embedding_size_of(spec), study.setup.training_data(spec).train_targets)
+    first_steps = study.method, study.space, of_training
     if sources_of(study.method.method):
-        remarks: tuple[str, ...] = run_in_subprocess(
-            _try_there, known_sources(), study.method, study.space, of_training
-        )
-        return remarks
-    return _try(study.method, study.space, of_training)
+        return tuple(run_in_subprocess(_try_there, known_sources(), *first_steps))
+    return _try(*first_steps)
 
 
 def _discriminants(spec: FoldSpec) -> tuple[str, ...]:

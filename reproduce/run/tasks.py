@@ -128,7 +128,7 @@ def _train(task: TrainTask, device: str) -> Trained:
 
 def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
     weights = [_read_tensors(path) for path in task.weights]
-    last_weights = [_read_if_there(last_epoch_path(path)) for path in task.weights]
+    last_weights = [_read_tensors(path) if path.exists() else None for path in map(last_epoch_path, task.weights)]
 
     def write_figure_data(record: RunRecord, embedded: Embedded) -> None:
         if task.figure_data is not None:
@@ -141,10 +141,6 @@ def _evaluate(task: EvaluateTask, device: str) -> RunRecord:
 
 def _read_tensors(path: Path) -> Any:
     return torch.load(path, map_location="cpu", weights_only=True)
-
-
-def _read_if_there(path: Path) -> Any:
-    return _read_tensors(path) if path.exists() else None
 
 
 def write_tensors(path: Path, tensors: Any) -> None:

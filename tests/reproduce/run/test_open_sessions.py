@@ -65,11 +65,8 @@ def test_cards_that_differ_only_in_searched_values_are_named(say, tmp_path):
     (tmp_path / "second.yaml").write_text(card.replace("scale: 16.0", "scale: 30.0"))
     (tmp_path / "third.yaml").write_text(card.replace("samples_per_class: 1", "samples_per_class: 2"))
     command = ("plan", "quickstart", "--methods", "mine.yaml,second.yaml,third.yaml")
-    equal = "note: mine and second are one method: their cards differ at most in values that are searched"
-    assert f"{equal} (loss_optimizer.lr, loss.scale)" in say(*command).out
-    given = say(*command, "--trials", "0")
-    assert given.code == 0
-    assert "are one method" not in given.out
+    assert "note: mine and second are one method: their cards differ at most in values" in say(*command).out
+    assert "are one method" not in say(*command, "--trials", "0").out
 
 
 def test_ranges_of_a_method_that_is_not_searched_are_named(say):
