@@ -5,12 +5,9 @@ It sees the test classes. A search or a table takes a `FoldResult`, as does the 
 
 from collections.abc import Callable
 
-from torch import Tensor
-
 from protocols.datasets.dataset import Dataset, FoldData
 from protocols.datasets.splits import as_ranges
-from protocols.training.train_fold import train_fold
-from results.records.provenance import Provenance
+from protocols.training.train_fold import TrainedFold, train_fold
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 
 
@@ -20,7 +17,7 @@ def fit(
     dataset: Dataset,
     device: str = "cpu",
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[dict[str, Tensor], str | None, Provenance]:
+) -> TrainedFold:
     """Train a model on all classes.
 
     Args:
@@ -31,7 +28,7 @@ def fit(
         progress: Called with the number of iterations that are done, and that of all.
 
     Returns:
-        The state dict after the last epoch, on the CPU; why the training diverged, None if it did not; its provenance.
+        The training and its state dict after the last epoch, on the CPU.
 
     Raises:
         MethodError: The loss or the miner cannot be built.
@@ -49,10 +46,9 @@ def fit(
         n_classes=None,
         checkpoint_epoch=epochs,
     )
-    trained = train_fold(
+    return train_fold(
         whole,
         data,
         device=device,
         observe=None if progress is None else lambda _, iterations: progress(iterations, total),
     )
-    return trained.weights, trained.result.reason, trained.result.provenance

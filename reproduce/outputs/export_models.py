@@ -245,8 +245,8 @@ def fit_model(
     trainings = [one for each in runs for one in each.trainings.values()]
     kept = checkpoint_epochs(trainings, dataset)
     epochs = max(int(like.method.loss is not None), round(fmean(kept)))
-    trained, failure, provenance = fit(like, epochs, dataset, data.device, training)
-    weights = weights_with_trunk(like, trained)
+    trained = fit(like, epochs, dataset, data.device, training)
+    spec, failure = trained.result.spec, trained.result.reason  # All classes can have more discriminants than a fold's.
     if failure is not None:
         raise WorkFailedError(f"{run.called}: the training on all classes diverged ({failure})")
     samples, classes = len(dataset.images), dataset.n_classes
@@ -260,10 +260,10 @@ def fit_model(
         "epochs_are_the_mean_of": kept,
         "normalization": normalization,
         "spec": {key: value for key, value in like.model_dump(mode="json").items() if key not in _OF_A_FOLD},
-        "provenance": provenance.model_dump(mode="json"),
+        "provenance": trained.result.provenance.model_dump(mode="json"),
     }
     dataset.contents.to_csv(folder / SEEN, index=False, columns=["class", "sha256"])
-    difference = write_portable([like], [weights], description, folder)
+    difference = write_portable([spec], [weights_with_trunk(spec, trained.weights)], description, folder)
     of_what = f"all {classes} classes ({samples:,} {samples_word(like.dataset)})"
     if like.method.loss is None:
         return f"the setting of search {run.record.search + 1}, computed from {of_what}; nothing is trained", difference
