@@ -15,7 +15,7 @@ from reproduce.run.devices import use_gpu
 from reproduce.run.progress import Bars
 from reproduce.storage import StoragePaths
 from results.spec.conditions import ImageSettings
-from results.spec.data_choice import EMBEDDED, DataChoice
+from results.spec.data_choice import EMBEDDED, DataChoice, samples_word
 from results.spec.experiment_spec import Experiment
 from results.spec.training_spec import FoldSpec
 from results.spec.trunk_spec import NO_TRUNK, TrunkSpec
@@ -82,7 +82,7 @@ class OpenedData:
         choice = settings.dataset.model_copy(update={"root": self.roots.get(settings.dataset.name)})
         row = settings.model_copy(update={"dataset": choice, "conditions": spec.conditions})
         if needs_folder(row):
-            raise InputError(f"{choice.name}: give the folder of its images with --data FOLDER")
+            raise InputError(f"{choice.name}: give the folder of its {samples_word(choice.name)} with --data FOLDER")
         dataset = self.images(row)
         if dataset.fingerprint != spec.data_fingerprint:
             raise InputError(
