@@ -51,9 +51,13 @@ def joined_and_single(found: Answer) -> str:
     """
     if (other := other_models(found)) is None:
         return ""
-    size = found.of_experiment.dimensions
-    joined_size = size * max(len(run.fold_scores) for run in found.of_experiment.records)
-    about = f"Joined models ({joined_size}-dim) and single ones ({size}-dim, as fit writes)"
+    runs = [run for run in found.of_experiment.records if run.method in found.compared]
+    runs = [run for run in runs if run.specs[0].method.loss is not None] or runs  # Closed forms can have other sizes.
+    about = "Joined models and single ones (as fit writes)"
+    if len({run.dimensions for run in runs}) == 1:
+        size = runs[0].dimensions
+        joined_size = size * max(len(run.fold_scores) for run in runs)
+        about = f"Joined models ({joined_size}-dim) and single ones ({size}-dim, as fit writes)"
     both = [(pair, own) for pair in found.shown_pairs if (own := other.pair(pair.a, pair.b))]
     unlike = [(pair, own) for pair, own in both if _short(pair, found) != _short(own, found)]
     asked, second = (_KINDS[one.question.embeddings] for one in (found, other))

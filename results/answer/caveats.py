@@ -70,7 +70,8 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
     needed = f"more than {MOST_UNITS:,} {plural(unit)}" if budget.needed is None else counted(budget.needed, unit)
     detail.append(f"A difference of {100 * budget.wanted:g} points takes {needed} of each.")
     known = {"all": "all pairs", "best": "each method with the best"}
-    asked = known.get(question.compare) or f"each with {question.methods[question.compare].title}"
+    compared = question.methods.get(question.compare)  # A plan can ask for a method that has no score yet.
+    asked = known.get(question.compare) or f"each with {compared.title if compared else question.compare}"
     source = f" in {budget.source}" if budget.source else ", as given"
     doubled = ", doubled for one search each" if budget.unit == "single search" and budget.source else ""
     detail.append(

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from statistics import mode
 
 import pandas as pd
 from pydantic import Field
@@ -82,9 +83,9 @@ class MeasuredExperiment:
 
     @property
     def dimensions(self) -> int:
-        """Dimensions of the embeddings of one model. A method without a loss can have others."""
-        trained = (record for record in self.records if record.specs[0].method.loss is not None)
-        return next(trained, self.records[0]).dimensions
+        """Dimensions of the embeddings of one model, those of most runs. A method without a loss can have others."""
+        trained = [run for run in self.records if run.specs[0].method.loss is not None]
+        return mode(run.dimensions for run in trained or self.records)
 
     @property
     def repeats_searches(self) -> bool:

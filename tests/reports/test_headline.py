@@ -160,6 +160,9 @@ def test_both_verdicts_stand_in_a_line_where_joined_and_single_models_are_measur
     )
     alike = searched(a=(30, 31, 32), b=(29, 31.5, 32))
     assert joined_and_single_of(alike) == f"{start}both show no difference."
+    sizes = [changed_run(run, dimensions=37 if run.method == "a" else 128) for run in alike.measured.records]
+    unlike = joined_and_single(answer_of(MeasuredExperiment(alike.measured.summary, tuple(sizes))))
+    assert unlike.startswith("Joined models and single ones (as fit writes) ")
     four = searched(**CLEAR, d=(26.0, 26.4, 26.3))
     said = joined_and_single_of(four, dict.fromkeys("abcd", (30.0, 30.6, 30.3)))
     assert " differ in 5 of 6 verdicts: joined A beats B (" in said
