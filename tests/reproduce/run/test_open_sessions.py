@@ -60,12 +60,12 @@ def test_a_folder_for_an_embedded_dataset_is_refused(say):
 
 def test_cards_that_differ_only_in_searched_values_are_named(say, tmp_path):
     """A second version of a loss with another scale, where the scale is searched, would get the same scores."""
-    assert say("new", "method", "mine", "--kind", "proxy").code == 0
-    card = (tmp_path / "mine.yaml").read_text()
+    assert say("new", "method", "own_scale", "--kind", "proxy").code == 0
+    card = (tmp_path / "own_scale.yaml").read_text()
     (tmp_path / "second.yaml").write_text(card.replace("scale: 16.0", "scale: 30.0"))
     (tmp_path / "third.yaml").write_text(card.replace("samples_per_class: 1", "samples_per_class: 2"))
-    command = ("plan", "quickstart", "--methods", "mine.yaml,second.yaml,third.yaml")
-    assert "note: mine and second are one method: their cards differ at most in values" in say(*command).out
+    command = ("plan", "quickstart", "--methods", "own_scale.yaml,second.yaml,third.yaml")
+    assert "note: own_scale and second are one method: their cards differ at most in values" in say(*command).out
     assert "are one method" not in say(*command, "--trials", "0").out
 
 
