@@ -40,7 +40,7 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.training_spec import FoldSpec, sources_of_training
 from results.store.experiment_results import MeasuredExperiment
 from results.store.store import Store
-from results.wording import counted
+from results.wording import counted, percent
 
 _MODELS = {"separated": "single models", "concatenated": "joined models"}
 
@@ -94,17 +94,17 @@ def expected_score(store: Store, run: StoredRun, kind: EmbeddingKind) -> str:
     measured, method = MeasuredExperiment.from_store(store, run.start.fingerprint), run.record.method
     question = question_of(measured)
     compare = method if method in question.compared else "all"
-    asked = replace(question.on(question.score, kind), compare=compare, alpha=question.alpha)
+    asked = replace(question.on(question.score, kind, question.alpha), compare=compare)
     return " ".join(_said(answer_frame(measured.frame, asked), method, kind))
 
 
 def _said(found: Answer, method: str, kind: EmbeddingKind) -> Iterator[str]:
     metrics, values = dict.fromkeys((found.question.score, *HEADLINE_METRICS)), found.values[method]
-    scores = []
-    for metric in metrics:
-        if one := answer_on(found, metric, kind).intervals.get(method):
-            width = "" if one.half_width is None else f" ± {100 * one.half_width:.1f}"
-            scores.append(f"{HEADLINE_METRICS.get(metric, metric)} {100 * one.mean:.1f}{width} %")
+    scores = [
+        f"{HEADLINE_METRICS.get(metric, metric)} {percent(one.mean, one.half_width)} %"
+        for metric in metrics
+        if (one := answer_on(found, metric, kind).intervals.get(method))
+    ]
     unit = counted(len(values.units), "search" if values.planned.searches else "run")
     yield (
         f"Expect of it on new classes: {', '.join(scores)}. That is the mean of {unit} of this method, {_MODELS[kind]} "
@@ -112,7 +112,7 @@ def _said(found: Answer, method: str, kind: EmbeddingKind) -> Iterator[str]:
     )
     for pair in found.pairs:
         if pair.worse == method and not (better := found.question.methods[pair.better or ""]).trained:
-            size = f"{100 * abs(pair.difference):.1f} ± {100 * (pair.half_width or 0.0):.1f}"
+            size = percent(abs(pair.difference), pair.half_width or 0.0)
             yield f"Warning: {better.title}, which trains nothing, is better by {size} ({found.question.score_name})."
 
 
