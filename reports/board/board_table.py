@@ -69,8 +69,8 @@ def headline(board: Board) -> str:
     return f"{lead}; {'; '.join(parts)}."
 
 
-def pairs_table(board: Board, compare: str = "all", *, told: bool = False) -> Table:
-    """Build the table of pairs: the difference on each dataset, answers first. `told` leaves out "cannot tell".
+def pairs_table(board: Board, compare: str = "all", *, decided: bool = False) -> Table:
+    """Build the table of pairs: the difference on each dataset, answers first. `decided` leaves out "cannot tell".
 
     `compare` asks for `all` pairs, for the method with the `best` mean rank with each other one, or for this method's.
     """
@@ -87,7 +87,7 @@ def pairs_table(board: Board, compare: str = "all", *, told: bool = False) -> Ta
         rows=tuple(
             Row(f"{board.methods[pair.a]} − {board.methods[pair.b]}", _cells(board, pair), sign="*" if survives else "")
             for pair, survives in pairs
-            if not told or pair.verdict != "cannot tell"
+            if not decided or pair.verdict != "cannot tell"
         ),
         first="Methods",
         notes=(_counts(pairs), *_failed(board)),

@@ -93,8 +93,11 @@ def wider_over_classes(pair: Pair) -> str:
 
 def seen_words(pairs: Sequence[Pair]) -> str:
     """Say which difference could have been seen where nothing was: the range over pairs."""
-    seen = [pair.smallest for pair in pairs if pair.smallest is not None]
-    return f"could have seen {span(seen)}" if seen else "nothing was tested"
+    seen = [min(pair.smallest, 1.0) for pair in pairs if pair.smallest is not None]
+    if not seen:
+        return "nothing was tested"
+    # No two scores are 100 points apart.
+    return "could have seen no difference" if min(seen) == 1 else f"could have seen {span(seen)}"
 
 
 def _reading(found: Answer) -> list[str]:

@@ -80,7 +80,7 @@ def audit(
         if (board := board_of(found)) is not None:
             from reports.board.board_table import pairs_table, ranking_table
 
-            for drawn in (ranking_table(board), pairs_table(board, told=True)):
+            for drawn in (ranking_table(board), pairs_table(board, decided=True)):
                 print_table(drawn, output)
     else:
         from reproduce.outputs.tables import KINDS

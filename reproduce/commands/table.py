@@ -237,7 +237,7 @@ def board(
                 ranking = ranking_table(one)
                 say(ranking.notes[0])  # The headline.
                 print_table(replace(ranking, notes=ranking.notes[1:]), output)
-            print_table(pairs_table(one, compare, told=output == "terminal" and compare == "all"), output)
+            print_table(pairs_table(one, compare, decided=output == "terminal" and compare == "all"), output)
         else:
             from reproduce.outputs.page import drawn_line  # Imports what draws figures.
 

@@ -105,8 +105,8 @@ class PairOverDatasets:
 
 def side_of(pair: Pair) -> int:
     """Return 1 or -1 if the pair's own interval lies above or below zero, else 0."""
-    untold = pair.half_width is None or abs(pair.difference) <= pair.half_width
-    return 0 if untold else int(np.sign(pair.difference))
+    unclear = pair.half_width is None or abs(pair.difference) <= pair.half_width
+    return 0 if unclear else int(np.sign(pair.difference))
 
 
 def error_of(pair: Pair) -> float | None:

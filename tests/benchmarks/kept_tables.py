@@ -70,7 +70,7 @@ def kept_board(records: Sequence[str] = SCRATCH) -> Board:
 
 def _board(records: str) -> str:
     board = kept_board(records.split(", "))
-    tables = (ranking_table(board), pairs_table(board, told=True))
+    tables = (ranking_table(board), pairs_table(board, decided=True))
     return "\n".join(map(to_markdown, tables)).strip()
 
 

@@ -75,12 +75,12 @@ def test_the_kept_board_says_what_holds_on_both_and_which_search_is_set_aside():
         "3 to 14",
         "4 to 14",
     }
-    told = pairs_table(board, told=True)
-    assert told.notes == (
+    decided = pairs_table(board, decided=True)
+    assert decided.notes == (
         "Of 91 pairs: 44 hint: same on both and 47 cannot tell. 8 survive a correction over all 91.",
         "On handwriting, 1 of 3 searches of Contrastive found no good setting (14.1) and is set aside.",
     )
-    assert len(told.rows) == 44
+    assert len(decided.rows) == 44
 
 
 def test_two_datasets_have_no_mean():
