@@ -66,7 +66,7 @@ diagrams: docs/images/rooms.svg docs/images/way_of_a_number.svg
 docs/images/%.svg: docs/images/%.dot
 	dot -Tsvg $< -o $@
 
-# On a GPU, in at most 8 minutes. Installs nothing: packaging/gpu_machine.sh is for machines without
+# On a GPU, in at most 9 minutes. Installs nothing: packaging/gpu_machine.sh is for machines without
 # network, and a machine that has all packages needs no $(VENV).
 bench-gpu:
 	$(or $(wildcard $(RUN)),$(PYTHON)) -m tests.benchmarks.gpu $(ARGS)

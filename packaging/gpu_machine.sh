@@ -42,7 +42,7 @@ commit=$(git rev-parse HEAD)
 cat >&2 <<END
 wheels: $(find wheels -name '*.whl' | wc -l) packages; with the tree, without results/measured and docs: $((size >> 20)) MiB
 Take both to the machine, and run the line below in the tree. Numbers are in \$OUT/bench_gpu.json at once, or in
-results/measured where OUT is not set. It takes at most 8 minutes.
+results/measured where OUT is not set. It takes at most 9 minutes.
 END
 cat <<END
 export REPRODUCE_COMMIT=$commit; site=\$(mktemp -d); python3 -m pip --disable-pip-version-check install --quiet --no-index --no-deps --no-compile --target "\$site" wheels/*.whl && export PYTHONPATH="\$site:\$PWD" PYTHONUNBUFFERED=1 && python3 -m tests.benchmarks.gpu --out "\${OUT:-results/measured}/bench_gpu.json"

@@ -11,6 +11,7 @@ from pytorch_metric_learning import distances, reducers, regularizers
 from torch.func import functional_call
 
 import losses
+from protocols.machine.torch_state import use_precision
 from tests.support.loss_cases import B, C, D, assert_same_state, batch, cases, made, train, value_of
 from tests.support.loss_cases import with_finite_gradients as finite
 
@@ -90,6 +91,7 @@ def test_embeddings_of_another_dtype_change_no_parameter_and_only_round(case, dt
 @pytest.mark.gpu
 @cases()
 def test_follows_the_embeddings_to_the_gpu(case):
+    use_precision("ieee")  # A test before may have trained with TF32 in products.
     embeddings, labels = batch()
     expected = value_of(made(case), embeddings, labels)
     for loss in (made(case), made(case).to("cuda")):
