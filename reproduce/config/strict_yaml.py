@@ -104,7 +104,10 @@ def _described(error: Any, model: type[BaseModel] | None) -> str:
     key = ".".join(str(part) for part in place)
     if error["type"] == "extra_forbidden":
         near = get_close_matches(str(place[-1]), _keys(model) - {place[-1]}, 1, cutoff=0.7)
-        return f"unknown key {key!r}; {f'did you mean {near[0]}?' if near else 'remove it or correct its spelling'}"
+        advice = "remove it or correct its spelling"
+        if place[-2:-1] in (("optimizer",), ("sampler",)):
+            advice = f"arguments of the {place[-2]}'s class belong into {key.rpartition('.')[0]}.arguments"
+        return f"unknown key {key!r}; {f'did you mean {near[0]}?' if near else advice}"
     if error["type"] == "missing":
         return f"key {key!r} is missing"
     if not key:
