@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str] | None] = {
             "safetensors",
         ),
     },
-    "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "PIL", "jinja2", "sklearn", "threadpoolctl"},
+    "reports": {"results", "numpy", "scipy", "pandas", "matplotlib", "PIL", "jinja2"},
     "reproduce": None,
 }
 

@@ -17,29 +17,15 @@ from results.records.artifacts import FigureData
 from results.records.records import RunRecord
 from results.spec.conditions import ImageSettings
 
-_TEST_CLASSES, _TEST_IMAGES = 12, 60
-_TRAIN_CLASSES, _TRAIN_IMAGES = 20, 12
 _QUERIES, _NEIGHBOURS, _SIDE = 10, 5, 96
 
 
 def figure_data_of(record: RunRecord, embedded: Embedded, data: TestData, class_names: Sequence[str]) -> FigureData:
     """Make the figure data of a tested run."""
-    shown = embedded.by_model[0].cpu()
-    rows = _spread(data.images.labels, _TEST_CLASSES, _TEST_IMAGES)
     return FigureData(
-        test_embeddings=shown[rows].float().numpy(),
-        test_labels=data.images.labels[rows],
-        spectrum=torch.linalg.svdvals(shown.double()).float().numpy(),
-        test_names=np.asarray(class_names, dtype=np.str_)[np.unique(data.images.labels[rows])],
+        spectrum=torch.linalg.svdvals(embedded.by_model[0].cpu().double()).float().numpy(),
         **_gallery(record, embedded.concatenated, data, record.specs[0].conditions.images, class_names),
     )
-
-
-def _spread(labels: NDArray[np.int64], classes: int, images: int) -> NDArray[np.int64]:
-    """Choose `classes` classes at equal intervals; return the positions of the first `images` images of each."""
-    ranks = np.unique(labels)
-    chosen = ranks[np.linspace(0, len(ranks) - 1, min(classes, len(ranks))).round().astype(int)]
-    return np.concatenate([np.flatnonzero(labels == label)[:images] for label in chosen])
 
 
 def _gallery(

@@ -1,6 +1,6 @@
 """The figures of a page: intervals, curves and sweeps of runs, searches, and embeddings of each method's first run.
 
-t-SNE takes seconds and a gallery takes space, so both are made for the best few methods only.
+A gallery takes space, so it is made for the best few methods only.
 """
 
 import base64
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -21,15 +20,14 @@ from reports.figures.style import PAGE_WIDTH, FigureError, UndrawableError, file
 from reports.page.material import Material
 from reports.page.sweeps import dependence_plot, sweeps_of
 from results.atomic_files import file_name, write_atomically
-from results.records.artifacts import FigureData
 from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.wording import capitalized
 
 _COLOURS_OF_DRAWINGS = 2**14
 
-MAPS, SPECTRA, GALLERIES, QUERIES, NEIGHBOURS = 2, 7, 2, 6, 4
-"""Number of best methods that are shown by t-SNE, spectra and galleries; queries and neighbours in a gallery."""
+SPECTRA, GALLERIES, QUERIES, NEIGHBOURS = 7, 2, 6, 4
+"""Number of best methods that are shown by spectra and galleries; queries and neighbours in a gallery."""
 
 
 @dataclass(frozen=True)
@@ -175,11 +173,6 @@ def _search(material: Material, key: str) -> Iterator[Drawn]:
 
 def _embeddings(material: Material) -> Iterator[Drawn]:
     shown = {key: material.figure_data[key] for key in material.records if key in material.figure_data}
-    trained = [key for key in shown if material.records[key][0].specs[0].method.loss is not None]
-    for key in (trained or list(shown))[:MAPS]:
-        title, draw = f"{material.titles[key]}: images of test classes", partial(_test_map, shown[key])
-        caption, fold = embedding_figures.CAPTION_OF_MAP, "Embeddings of test images (t-SNE)"
-        yield from _drawn(f"tsne_test_{file_name(key)}", title, draw, caption, fold)
     spectra = {material.titles[key]: data.spectrum for key, data in list(shown.items())[:SPECTRA]}
     draw = partial(embedding_figures.singular_value_spectrum, spectra, PAGE_WIDTH)
     yield from _drawn("spectrum", "Singular values of the test embeddings", draw, embedding_figures.CAPTION_OF_SPECTRA)
@@ -189,10 +182,3 @@ def _embeddings(material: Material) -> Iterator[Drawn]:
         yield from _drawn(
             f"gallery_{file_name(key)}", title, draw, embedding_figures.CAPTION_OF_GALLERY, "Nearest test images"
         )
-
-
-def _test_map(data: FigureData) -> Figure:
-    classes, most = np.unique(data.test_labels), embedding_figures.IMAGES_PER_CLASS
-    rows = np.concatenate([np.flatnonzero(data.test_labels == label)[:most] for label in classes])
-    places = embedding_figures.tsne_places(data.test_embeddings[rows])
-    return embedding_figures.embedding_map(places, data.test_labels[rows], data.test_names.tolist())

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -104,10 +105,9 @@ def _described(error: Any, model: type[BaseModel] | None) -> str:
     key = ".".join(str(part) for part in place)
     if error["type"] == "extra_forbidden":
         near = get_close_matches(str(place[-1]), _keys(model) - {place[-1]}, 1, cutoff=0.7)
-        advice = "remove it or correct its spelling"
-        if place[-2:-1] in (("optimizer",), ("sampler",)):
-            advice = f"arguments of the {place[-2]}'s class belong into {key.rpartition('.')[0]}.arguments"
-        return f"unknown key {key!r}; {f'did you mean {near[0]}?' if near else advice}"
+        if not near and key.rpartition(".")[0].endswith(("optimizer", "sampler")):
+            return f"unknown key {key!r}; what its class takes belongs into 'arguments' beside its name"
+        return f"unknown key {key!r}; {f'did you mean {near[0]}?' if near else 'remove it or correct its spelling'}"
     if error["type"] == "missing":
         return f"key {key!r} is missing"
     if not key:
@@ -150,8 +150,5 @@ def names_in(folder: Path) -> list[str]:
 
 def short_name(name: str) -> str:
     """Return the name that a file, or a panel of it, has in the store: the file's stem, with `/panel` behind it."""
-    for suffix in (".yaml", ".yml"):
-        file, separator, panel = name.partition(suffix)
-        if separator:
-            return Path(file).name + panel
-    return name
+    found = re.match(r"(.*?)\.ya?ml(.*)", name)
+    return Path(found[1]).name + found[2] if found else name

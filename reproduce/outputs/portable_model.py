@@ -152,7 +152,9 @@ def write_program(model: NormalizedModel, path: Path) -> float:
     The result is the largest difference between two entries of the embeddings of random inputs. InputError is raised if
     it is larger than `TOLERANCE`.
     """
-    torch.export.save(_program(model), path)
+    # Two inputs, because torch takes a size of 1 for a constant.
+    program = torch.export.export(model, (model.random_inputs(2),), dynamic_shapes=({0: torch.export.Dim("n")},))
+    torch.export.save(program, path)
     inputs = model.random_inputs(5)
     # torch's maximum is NaN if one entry is.
     difference = float((model(inputs) - torch.export.load(path).module()(inputs)).abs().max())
@@ -162,8 +164,3 @@ def write_program(model: NormalizedModel, path: Path) -> float:
             "nothing is written"
         )
     return difference
-
-
-def _program(model: NormalizedModel) -> torch.export.ExportedProgram:
-    # Two inputs, because torch takes a size of 1 for a constant.
-    return torch.export.export(model, (model.random_inputs(2),), dynamic_shapes=({0: torch.export.Dim("n")},))

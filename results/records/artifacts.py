@@ -1,6 +1,6 @@
 """Files in the artifact folder: weights, and arrays that figures are drawn from without torch.
 
-Each run has one .npz file with sampled embeddings and the retrievals of the hardest classes.
+Each run has one .npz file with the singular values of its embeddings and the retrievals of the hardest classes.
 """
 
 import io
@@ -15,31 +15,25 @@ from results.atomic_files import write_atomically
 from results.spec.training_spec import FoldSpec
 
 Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class FigureData:
-    """Arrays of one run. Its embeddings are normalised and come from the first fold's model.
+    """Arrays of one run.
 
     The retrievals are those of the concatenated embeddings, one query for each of the q test classes with the lowest
     MAP@R, the hardest class first.
 
     Attributes:
-        test_embeddings: (n, d), a sample of images of a sample of test classes.
-        test_labels: (n,), their classes.
-        spectrum: (d,), singular values of all test embeddings, the largest first.
+        spectrum: (d,), singular values of the normalised test embeddings of the first fold's model, the largest first.
         query_images: (q, s, s, c) uint8.
         neighbour_images: (q, k, s, s, c) uint8, the nearest neighbours of each query, the nearest first.
         correct: (q, k), whether the neighbour has the query's class.
         class_names: (q,), the queries' classes.
         neighbour_names: (q, k), the neighbours' classes.
         class_scores: (q,), MAP@R of the queries' classes, fractions of 1.
-        test_names: Names of the classes in `test_labels`, in the order of their labels.
     """
 
-    test_embeddings: Floats
-    test_labels: Ints
     spectrum: Floats
     query_images: NDArray[np.uint8]
     neighbour_images: NDArray[np.uint8]
@@ -47,7 +41,6 @@ class FigureData:
     class_names: NDArray[np.str_]
     neighbour_names: NDArray[np.str_]
     class_scores: Floats
-    test_names: NDArray[np.str_]
 
     def save(self, path: Path) -> None:
         """Write the arrays to an .npz file in one step."""

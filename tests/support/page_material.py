@@ -59,12 +59,8 @@ def replace_run(run, **changes):
 
 def figure_data():
     noise = np.random.default_rng(0)
-    embeddings = noise.normal(size=(40, 8)).astype(np.float32)
     pictures = noise.integers(0, 255, (2, 16, 16, 1), dtype=np.uint8)
-    labels = np.repeat(np.arange(4), 10)
     return FigureData(
-        test_embeddings=embeddings,
-        test_labels=labels,
         spectrum=np.linspace(8, 1, 8).astype(np.float32),
         query_images=pictures,
         neighbour_images=np.stack([pictures, pictures]),
@@ -72,7 +68,6 @@ def figure_data():
         class_names=np.array(["<b>x</b>", "y"]),
         neighbour_names=np.array([["<b>x</b>", "y"], ["<b>x</b>", "y"]]),
         class_scores=np.array([0.1, 0.2], np.float32),
-        test_names=np.empty(0, np.str_),
     )
 
 

@@ -44,7 +44,7 @@ def test_the_last_line_of_a_run_names_its_page(glyph_run):
     assert "<script>alert" not in page
     assert "A tiny &lt;script&gt;" in page
     figures = {path.name for path in (folder / "runs" / "reports" / "tiny" / "figures").iterdir()}
-    names = {"validation_curves", "spectrum", "tsne_test_proxy_anchor", "search_contrastive_history"}
+    names = {"validation_curves", "spectrum", "search_contrastive_history"}
     assert {f"{name}.{kind}" for name in names for kind in ("svg", "png")} <= figures
     for heading in ("Gain from peeking", "Hyperparameters found"):
         assert heading in page
