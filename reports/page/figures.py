@@ -163,12 +163,12 @@ def _curves(
 
 def _search(material: Material, key: str) -> Iterator[Drawn]:
     """Draw a method's search."""
-    history, title = material.searches[key], material.titles[key]
-    if not history.values:
+    trials, title = material.searches[key], material.titles[key]
+    if all(trial.score is None for trial in trials):
         return
     name, fold = f"search_{file_name(key)}", "The search"
-    draw = partial(score_figures.search_history, history)
-    yield from _drawn(f"{name}_history", f"{title}: trials", draw, score_figures.caption_of_search(history), fold)
+    draw = partial(score_figures.search_history, trials)
+    yield from _drawn(f"{name}_history", f"{title}: trials", draw, score_figures.caption_of_search(trials), fold)
 
 
 def _embeddings(material: Material) -> Iterator[Drawn]:

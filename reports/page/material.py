@@ -6,11 +6,12 @@ from functools import cached_property
 from importlib import metadata
 from typing import NamedTuple
 
-from reports.figures.score_figures import IntervalUnit, SearchHistory
+from reports.figures.score_figures import IntervalUnit
 from reports.tables.method_tables import PublishedSettings
 from results.answer.answers import Answer
 from results.records.artifacts import FigureData
 from results.records.records import RunRecord
+from results.records.trials import Trial
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.store.experiment_results import MeasuredExperiment
 
@@ -44,7 +45,7 @@ class Material:
     Attributes:
         answer: What the experiment shows, with its runs and trainings; or that of scores which are of no experiment.
         figure_data: Figure data by method, for the methods that have one.
-        searches: Search histories by method, for the methods that have one.
+        searches: The finished trials of a search by method, for the methods that have one.
         unreadable: Files of figure data that cannot be read.
         published: The hyperparameters that the methods' sources report as best, by method and target.
         deviations: Settings that differ from the suite's experiment file of the same name, as phrases.
@@ -55,7 +56,7 @@ class Material:
     name: str
     answer: Answer
     figure_data: Mapping[str, FigureData] = field(default_factory=dict)
-    searches: Mapping[str, SearchHistory] = field(default_factory=dict)
+    searches: Mapping[str, tuple[Trial, ...]] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
     published: PublishedSettings = field(default_factory=dict)
     deviations: tuple[str, ...] = ()

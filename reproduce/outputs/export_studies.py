@@ -1,7 +1,6 @@
 """Writes the searches of an experiment as studies of Optuna, for its plots and the dashboard."""
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,7 +17,6 @@ from results.records.trials import Trial
 from results.store.searches import StoredStudy
 from results.store.store import Start, Store
 
-_FEWEST_FOR_IMPORTANCE = 4
 _STATES = {"complete": TrialState.COMPLETE, "raced": TrialState.PRUNED, "failed": TrialState.FAIL}
 
 
@@ -74,23 +72,6 @@ def _storage(file: Path) -> Iterator[optuna.storages.RDBStorage]:
         yield storage
     finally:
         storage.engine.dispose()
-
-
-def importances(searches: Sequence[StoredStudy]) -> dict[str, float]:
-    """Return how much each hyperparameter separates the best quarter of a method's trials, of all its searches.
-
-    By PED-ANOVA; the sum is 1. The result is empty for fewer than four whole trials, and where nothing separates them.
-    """
-    whole = [trial for one in searches for trial in _trials(one) if trial.state == TrialState.COMPLETE]
-    if len(whole) < _FEWEST_FOR_IMPORTANCE or len({trial.value for trial in whole}) == 1:
-        return {}
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(direction="maximize")
-    study.add_trials(whole)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=0.25)
-    return optuna.importance.get_param_importances(study, evaluator=evaluator)
 
 
 def _trials(stored: StoredStudy, store: Store | None = None) -> list[FrozenTrial]:

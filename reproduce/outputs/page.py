@@ -23,6 +23,7 @@ from results.answer.answers import Answer
 from results.atomic_files import write_atomically
 from results.findings.experiment import answer_of
 from results.records.artifacts import FigureData, figure_data_path
+from results.records.trials import Trial
 from results.spec.data_choice import EMBEDDED
 from results.spec.experiment_spec import CARD_FILES, Experiment
 from results.spec.training_spec import SourceName, sources_of_training
@@ -33,7 +34,6 @@ from results.values import fingerprint_of
 from results.wording import first_line
 
 if TYPE_CHECKING:
-    from reports.figures.score_figures import SearchHistory
     from reports.page.figures import Drawn
     from reports.page.material import Command, Material
 
@@ -168,13 +168,10 @@ def _loaded(paths: Mapping[str, Path]) -> tuple[dict[str, FigureData], list[str]
 
 def histories(
     studies: Mapping[tuple[str, int], StoredStudy], methods: Mapping[str, str], budget: int
-) -> dict[str, SearchHistory]:
-    """Return the first search of each method that has finished trials, with the importances over all its searches."""
-    from reports.figures.score_figures import SearchHistory
-    from reproduce.outputs.export_studies import importances  # Imports Optuna.
-
+) -> dict[str, tuple[Trial, ...]]:
+    """Return the trials of the first search of each method that has finished ones."""
     return {
-        method: SearchHistory(trials, importances([study for (other, _), study in studies.items() if other == method]))
+        method: trials
         for (method, search), study in studies.items()
         if search == 0 and method in methods and (trials := study.finished(budget))
     }

@@ -6,7 +6,6 @@ import optuna
 import pytest
 
 from reproduce.outputs import export_studies
-from reproduce.outputs.export_studies import importances
 from reproduce.outputs.find_runs import find_experiment
 from results.records.trials import Trial
 from results.store.searches import StoredStudy
@@ -54,18 +53,3 @@ def test_a_raced_trial_is_pruned_with_its_expected_score():
     assert (trial.state.name, trial.params) == ("PRUNED", setting)
     assert trial.user_attrs["expected"] == expected
     assert trial.intermediate_values == {0: 0.25}
-
-
-def test_importances_find_the_hyperparameter_that_decides():
-    space = [{"target": name, "scale": "linear", "low": 0.0, "high": 1.0} for name in ("loss.a", "loss.b")]
-    values = [(number / 30, (number * 7 % 30) / 30) for number in range(30)]
-    trials = tuple(
-        Trial(number=n, setting={"loss.a": a, "loss.b": b}, state="complete", score=a / 2, fold_scores=(a / 2,))
-        for n, (a, b) in enumerate(values)
-    )
-    found = importances([StoredStudy("f", {"space": space}, trials)])
-    assert found["loss.a"] > 0.9
-    assert sum(found.values()) == pytest.approx(1)
-    assert importances([StoredStudy("f", {"space": space}, trials[:3])]) == {}
-    parts = [StoredStudy("f", {"space": space}, trials[start::11]) for start in range(11)]
-    assert importances(parts) == pytest.approx(found)

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from reports.figures.score_figures import SearchHistory
 from reports.page.material import Material
 from results.findings.experiment import answer_of
 from results.records.artifacts import FigureData
@@ -17,7 +16,7 @@ A, B, C = [0.60, 0.61, 0.605, 0.602], [0.50, 0.512, 0.503, 0.5], [0.601, 0.607, 
 def material(runs, titles=None, name="some", settings=None, reproductions=4, trials=0, repeats=1, **more):
     """An experiment of these runs; without trials its settings are given, and the runs are compared.
 
-    `searches` are the histories of searches, and `repeats` says how often each method is searched.
+    `searches` are the trials of searches, and `repeats` says how often each method is searched.
     """
     records = tuple(record for own in runs.values() for record in own)
     settings = settings or {**MLRC, "dataset": {"name": "glyphs"}}
@@ -73,6 +72,4 @@ def figure_data():
 
 def search():
     scores = [0.1 + 0.01 * number for number in range(4)]
-    return SearchHistory(
-        tuple(Trial(number=n, setting={}, state="complete", score=score) for n, score in enumerate(scores))
-    )
+    return tuple(Trial(number=n, setting={}, state="complete", score=score) for n, score in enumerate(scores))

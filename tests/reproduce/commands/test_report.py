@@ -66,10 +66,10 @@ def test_the_page_has_every_training_and_the_searches_that_led_to_the_runs(glyph
     studies = store.searches.of_experiment(fingerprint)
     found = histories(studies, known.summary.methods, known.summary.trials)
     assert set(found) == {"contrastive", "proxy_anchor"}
-    for key, search in found.items():
-        assert len(search.trials) == 2
+    for key, trials in found.items():
+        assert len(trials) == 2
         setting = next(record.hyperparameters for record in known.records if record.method == key)
-        best = max(search.trials, key=lambda trial: trial.score)
+        best = max(trials, key=lambda trial: trial.score)
         assert best.setting == {name: setting[name] for name in best.setting}
 
 
