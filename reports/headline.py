@@ -145,7 +145,7 @@ def _claims(found: Answer) -> Iterator[str]:
     open_ones = [titles[pair.b] for pair in pairs if not pair.better]
     if open_ones and (won or lost):
         named = few(open_ones, "others")
-        seen = f" ({seen_words([pair for pair in pairs if not pair.better])})"
+        seen = f" ({seen_words(found, [pair for pair in pairs if not pair.better])})"
         yield f"Open: {named}{seen}." if lost else f"It cannot be told from {named}{seen}."
 
 
@@ -176,5 +176,5 @@ def _would_show(found: Answer) -> str:
     if found.could_have_seen is None:
         return f"Three {'runs' if found.question.unit == 'run' else 'searches'} of each would say more."
     if len(found.pairs) == 1:
-        return f"They are {100 * found.span:.1f} apart; {seen_words(found.pairs)}."
-    return f"No pair differs; {seen_words(found.pairs)}, the means span {100 * found.span:.1f}."
+        return f"They are {100 * found.span:.1f} apart; {seen_words(found, found.pairs)}."
+    return f"No pair differs; {seen_words(found, found.pairs)}, the means span {100 * found.span:.1f}."

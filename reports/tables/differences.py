@@ -82,7 +82,7 @@ def open_words(found: Answer, pair: Pair) -> str:
     alone = pair.half_width is not None and abs(pair.difference) > pair.half_width
     family = found.gains if pair in found.gains else found.pairs
     corrected = f", corrected for {len(family)} comparisons" if alone else ""
-    return pair.untested or f"cannot tell{corrected}; {seen_words([pair])}"
+    return pair.untested or f"cannot tell{corrected}; {seen_words(found, [pair])}"
 
 
 def wider_over_classes(pair: Pair) -> str:
@@ -91,13 +91,12 @@ def wider_over_classes(pair: Pair) -> str:
     return f" (over classes ± {100 * width:.1f})" if width > (pair.half_width or 0.0) else ""
 
 
-def seen_words(pairs: Sequence[Pair]) -> str:
+def seen_words(found: Answer, pairs: Sequence[Pair]) -> str:
     """Say which difference could have been seen where nothing was: the range over pairs."""
-    seen = [min(pair.smallest, 1.0) for pair in pairs if pair.smallest is not None]
+    seen = [min(pair.smallest, found.question.largest) for pair in pairs if pair.smallest is not None]
     if not seen:
         return "nothing was tested"
-    # No two scores are 100 points apart.
-    return "could have seen no difference" if min(seen) == 1 else f"could have seen {span(seen)}"
+    return f"could have seen {'no difference' if min(seen) >= found.question.largest else span(seen)}"
 
 
 def _reading(found: Answer) -> list[str]:

@@ -51,23 +51,17 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
     """Say which differences a budget can show, and what that follows from; `seen` is what its pairs could have seen."""
     unit = "run" if budget.unit == "run" else "search"
     given = f"{counted(budget.units, unit)} of each of {budget.methods} methods"
-    # No two scores are 100 points apart.
-    smallest = None if budget.smallest is None or budget.smallest >= 1 else budget.smallest
+    smallest = None if (budget.smallest or 0.0) >= question.largest else budget.smallest
     if budget.deviation is None:
         more = "" if budget.units > 1 else f"; 3 {plural(unit)} of each would say"
         text = f"Which differences {given} can show is not known."
         return Finding("limit", text, "comparison", f"It depends on how far {plural(unit)} of this kind vary{more}.")
-    if smallest is None:
-        text = f"{capitalized(given)} can show no difference."
-    else:
-        bounds = span(seen or (smallest,))
-        text = f"Differences below {bounds} points can stay unseen."
-    detail = []
+    text, detail = f"{capitalized(given)} can show no difference.", []
     if smallest is not None:
-        power = power_words(question.compare)
-        verb = "shows" if budget.units == 1 else "show"
+        text = f"Differences below {span(seen or (smallest,))} points can stay unseen."
+        verb, power = "shows" if budget.units == 1 else "show", power_words(question.compare)
         detail.append(f"{given} {verb} larger ones in {question.score_name} with a probability of {power}.")
-    if budget.one_more is not None and budget.one_more < (smallest or 1.0):
+    if budget.one_more is not None and budget.one_more < (smallest or question.largest):
         detail.append(f"One {unit} more of each would show {100 * budget.one_more:.1f} points.")
     needed = f"more than {MOST_UNITS:,} {plural(unit)}" if budget.needed is None else counted(budget.needed, unit)
     detail.append(f"A difference of {100 * budget.wanted:g} points takes {needed} of each.")

@@ -1,5 +1,6 @@
 """What is asked of scores: which score, of which methods, by what unit, and which comparisons."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -110,6 +111,11 @@ class Question:
     def score_name(self) -> str:
         """The score in words, such as `concatenated MAP@R`."""
         return f"{self.embeddings} {HEADLINE_METRICS.get(self.score, self.score)}".strip()
+
+    @property
+    def largest(self) -> float:
+        """The largest difference that two scores can have: 100 points of percentages; other points have no end."""
+        return 1.0 if self.scale == "percent" else math.inf
 
     @property
     def titles(self) -> dict[str, str]:

@@ -58,9 +58,7 @@ def test_pairs_are_named_where_the_highest_mean_beats_none():
 def test_nothing_told_apart_gives_the_means_and_what_would_be_seen():
     close = {"a": (30, 31, 32), "b": (29, 31.5, 32)}
     assert of_searches(**close) == "Cannot tell yet: A 31.0, B 30.8. They are 0.2 apart; could have seen 5.4."
-    far = searched(searches=2, a=(30, 50), b=(10, 40), settings={**MLRC, "methods": ["a", "b"]}).answer
-    assert headline(far) == "Cannot tell yet: A 40.0, B 25.0. They are 15.0 apart; could have seen no difference."
-    assert "2 searches of each of 2 methods can show no difference." in [finding.text for finding in far.findings]
+    assert of_searches(searches=2, a=(30, 50), b=(10, 40)).endswith("15.0 apart; could have seen no difference.")
     assert of_runs(a=A[:1], b=B[:1], reproductions=1) == (
         "Cannot tell yet: A 17.5, B 15.0. Three runs of each would say more."
     )

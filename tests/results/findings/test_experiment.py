@@ -68,6 +68,7 @@ def test_what_can_stay_unseen_is_that_of_the_budget():
     )
     runs = replace(seen, unit="run", units=1, smallest=None, needed=None)
     assert budget_finding(runs, asked).text == "1 run of each of 5 methods can show no difference."
+    assert budget_finding(replace(seen, smallest=1.2), asked).text.endswith("can show no difference.")
     assert "takes more than 1,000 runs of each" in budget_finding(runs, asked).detail
     once = budget_finding(replace(seen, unit="single search", units=1, one_more=0.08), replace(asked, compare="best"))
     assert "One search more" not in once.detail  # Two searches of each see less than one with an assumed deviation.
