@@ -173,7 +173,7 @@ def _means(found: Answer) -> str:
 
 
 def _would_show(found: Answer) -> str:
-    if found.could_have_seen is None:
+    if found.could_have_seen(found.pairs) is None:
         return f"Three {'runs' if found.question.unit == 'run' else 'searches'} of each would say more."
     if len(found.pairs) == 1:
         return f"They are {100 * found.span:.1f} apart; {seen_words(found, found.pairs)}."

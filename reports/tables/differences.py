@@ -93,8 +93,7 @@ def wider_over_classes(pair: Pair) -> str:
 
 def seen_words(found: Answer, pairs: Sequence[Pair]) -> str:
     """Say which difference could have been seen where nothing was: the range over pairs."""
-    seen = [min(pair.smallest, found.question.largest) for pair in pairs if pair.smallest is not None]
-    if not seen:
+    if (seen := found.could_have_seen(pairs)) is None:
         return "nothing was tested"
     return f"could have seen {'no difference' if min(seen) >= found.question.largest else span(seen)}"
 

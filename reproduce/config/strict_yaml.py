@@ -106,7 +106,7 @@ def _described(error: Any, model: type[BaseModel] | None) -> str:
     if error["type"] == "extra_forbidden":
         near = get_close_matches(str(place[-1]), _keys(model) - {place[-1]}, 1, cutoff=0.7)
         if not near and key.rpartition(".")[0].endswith(("optimizer", "sampler")):
-            return f"unknown key {key!r}; what its class takes belongs into 'arguments' beside its name"
+            return f"unknown key {key!r}; if its class takes it, put it under 'arguments'"
         return f"unknown key {key!r}; {f'did you mean {near[0]}?' if near else 'remove it or correct its spelling'}"
     if error["type"] == "missing":
         return f"key {key!r} is missing"

@@ -157,10 +157,9 @@ class Answer:
         """The searches of every method that trains."""
         return tuple(own.units for own in self.values.values() if own.planned.searched and own.planned.trained)
 
-    @property
-    def could_have_seen(self) -> tuple[float, float] | None:
-        """The smallest and the largest of the differences that the pairs could have seen; None without a test."""
-        seen = [pair.smallest for pair in self.pairs if pair.smallest is not None]
+    def could_have_seen(self, pairs: Iterable[Pair]) -> tuple[float, float] | None:
+        """Return the smallest and the largest of the differences that pairs could have seen; None without a test."""
+        seen = [min(pair.smallest, self.question.largest) for pair in pairs if pair.smallest is not None]
         return (min(seen), max(seen)) if seen else None
 
     @property

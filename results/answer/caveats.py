@@ -44,18 +44,18 @@ def of_budget(found: Answer) -> Iterator[Finding]:
         budget = detectable(question, len(question.compared), found)
         # What is not known of single searches is a finding about the search.
         if budget.deviation is not None or budget.unit != "single search":
-            yield budget_finding(budget, question, found.could_have_seen)
+            yield budget_finding(budget, question, found.could_have_seen(found.pairs))
 
 
 def budget_finding(budget: Detectable, question: Question, seen: tuple[float, float] | None = None) -> Finding:
     """Say which differences a budget can show, and what that follows from; `seen` is what its pairs could have seen."""
     unit = "run" if budget.unit == "run" else "search"
     given = f"{counted(budget.units, unit)} of each of {budget.methods} methods"
-    smallest = None if (budget.smallest or 0.0) >= question.largest else budget.smallest
     if budget.deviation is None:
         more = "" if budget.units > 1 else f"; 3 {plural(unit)} of each would say"
         text = f"Which differences {given} can show is not known."
         return Finding("limit", text, "comparison", f"It depends on how far {plural(unit)} of this kind vary{more}.")
+    smallest = None if (budget.smallest or 0.0) >= question.largest else budget.smallest
     text, detail = f"{capitalized(given)} can show no difference.", []
     if smallest is not None:
         text = f"Differences below {span(seen or (smallest,))} points can stay unseen."

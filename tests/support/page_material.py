@@ -71,5 +71,4 @@ def figure_data():
 
 
 def search():
-    scores = [0.1 + 0.01 * number for number in range(4)]
-    return tuple(Trial(number=n, setting={}, state="complete", score=score) for n, score in enumerate(scores))
+    return tuple(Trial(number=n, setting={}, state="complete", score=0.1 + 0.01 * n) for n in range(4))

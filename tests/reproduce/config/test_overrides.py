@@ -38,7 +38,7 @@ def test_set_replaces_any_setting_by_its_dotted_key() -> None:
     [
         ("training.max_epoch=3", "options on top of quickstart.yaml: unknown key 'training.max_epoch'"),
         ("search.n_trials=3", "unknown key 'search.n_trials'; did you mean trials?"),
-        ("search.sampler.points=3", "what its class takes belongs into 'arguments' beside its name"),
+        ("search.sampler.points=3", "key 'search.sampler.points'; if its class takes it, put it under 'arguments'"),
         ("search.sampler=Grid", "key 'search.sampler': needs keys and values, as in {name: 'Grid'}, found 'Grid'"),
         ("training.max_epochs=many", "key 'training.max_epochs': input should be a valid integer"),
         ("folds=5", "key 'folds': input should be less than or equal to 4, found 5"),

@@ -218,6 +218,7 @@ def test_lower_is_better_turns_the_sign_and_points_have_no_bounds():
     large = table_of(RUNS.replace("71.2", "471.2"))
     with pytest.raises(ScoresError, match=r"row 2: 471.2 in 'P@1' is not within 0 and 100; .* --scale points"):
         read_scores(large)
+    assert read_scores(large, Reading(scale="points")).scale == "points"
     assert headline(only(audit(large, Reading(scale="points")))).endswith("136.1 apart; could have seen 730.3.")
 
 
