@@ -12,6 +12,7 @@ from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import Table
 from results.answer.answer_question import other_models
 from results.answer.answers import Answer
+from results.answer.compare import find_pair
 from results.answer.values import Pair
 from results.wording import counted, few, first_of, joined, percent
 
@@ -35,13 +36,16 @@ def headline(found: Answer) -> str:
         return f"{_means(found)}: there is no other method to compare it with."
     if found.interim:
         return f"Interim: {_means(found)}. Nothing is claimed before all searches and runs are there."
+    turned = "".join(f" Cannot tell: {words}." for words in _without_agreement(found))
     if found.claims:
-        return " ".join(_claims(found))
+        return " ".join(_claims(found)) + turned
+    if turned and len(found.pairs) == 1:
+        return turned.strip()
     if all(pair.size == "within" for pair in found.pairs):
         methods = [found.titles[key] for key in found.order]
         every = "All " if len(methods) > NAMED else ""
         return f"{every}{few(methods)} are equal within {100 * found.question.margin:g} points{_given(found)}."
-    return f"Cannot tell yet: {_means(found)}. {_would_show(found)}"
+    return f"Cannot tell yet: {_means(found)}. {_would_show(found)}{turned}"
 
 
 def joined_and_single(found: Answer) -> str:
@@ -142,11 +146,26 @@ def _claims(found: Answer) -> Iterator[str]:
         shown = [f"{titles[pair.better or '']} beats {titles[pair.worse or '']}" for pair in decided]
         of = f"{len(decided)} of {counted(len(found.pairs), 'pair')} differ{given}"
         yield f"{'; '.join(shown)}{given}." if len(shown) <= NAMED else f"{of}; {title} has the highest mean."
-    open_ones = [titles[pair.b] for pair in pairs if not pair.better]
-    if open_ones and (won or lost):
-        named = few(open_ones, "others")
-        seen = f" ({seen_words(found, [pair for pair in pairs if not pair.better])})"
+    open_pairs = [pair for pair in pairs if not pair.better and not pair.means_disagree]
+    if open_pairs and (won or lost):
+        named, seen = few([titles[pair.b] for pair in open_pairs], "others"), f" ({seen_words(found, open_pairs)})"
         yield f"Open: {named}{seen}." if lost else f"It cannot be told from {named}{seen}."
+
+
+def _without_agreement(found: Answer) -> list[str]:
+    """Say of the pairs whose order failures turn how they differ without and with them.
+
+    Of many pairs, only of those whose interval does not hold 0: nobody would call the others better anyway.
+    """
+    pairs = [pair for pair in found.without_agreement if find_pair(found.pairs, pair.a, pair.b)]
+    if len(found.pairs) > 1:
+        pairs = [pair for pair in pairs if pair.difference > (pair.half_width or 0.0)]
+    words = [
+        f"{found.titles[pair.a]} is{_by([pair]).removeprefix(' by')} above {found.titles[pair.b]}; "
+        f"{found.with_failed_words(pair)}"
+        for pair in pairs
+    ]
+    return first_of(words, NAMED)
 
 
 def _by(pairs: Sequence[Pair]) -> str:

@@ -10,7 +10,9 @@ from reports.board.boards import Board, BoardDataset
 from reports.tables.formats import templates, to_html
 from reports.tables.table import PERCENT, POINTS, Cell, Column, NumberFormat, Row, Table, measured_cell
 from results.answer.across_datasets import FEWEST_FOR_A_MEAN, BoardVerdict, PairOverDatasets, surviving
+from results.answer.answers import Answer
 from results.answer.intervals import Interval
+from results.answer.values import Pair
 from results.findings.origin import origin_findings
 from results.wording import capitalized, counted, few, joined, listed, place_words
 
@@ -108,7 +110,8 @@ def board_page(board: Board, compare: str = "all", made: str = "") -> str:
 
 def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:
     cells = [
-        Cell(one.difference, one.half_width, form=POINTS, kind="measured", note=one.untested or "") for one in pair.on
+        Cell(one.difference, one.half_width, form=POINTS, kind="measured", note=_note(dataset.answer, one))
+        for dataset, one in zip(board.datasets, pair.on, strict=True)
     ]
     if pair.mean is not None:
         widths = (pair.mean.half_width, pair.mean.prediction)
@@ -116,6 +119,11 @@ def _cells(board: Board, pair: PairOverDatasets) -> list[Cell]:
     elif len(board.datasets) >= FEWEST_FOR_A_MEAN:
         cells += [Cell(), Cell()]
     return [*cells, Cell(pair.verdict)]
+
+
+def _note(found: Answer, pair: Pair) -> str:
+    """Why a pair has no test, or what failures make of it."""
+    return pair.untested or (f"({found.with_failed_words(pair)})" if pair.means_disagree else "")
 
 
 def _counts(pairs: Sequence[tuple[PairOverDatasets, bool]]) -> str:

@@ -19,7 +19,7 @@ _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
 )
 _HEADER = (
-    *("a", "b", "metric", "variant", "unit", "difference", "low", "high", "over_classes"),
+    *("a", "b", "metric", "variant", "unit", "difference", "low", "high", "difference_of_all", "over_classes"),
     *("units_a", "units_b", "runs_a", "runs_b"),
     *(*_OF_TEST, "settings_direction"),
 )
@@ -78,6 +78,8 @@ def size_words(pair: Pair, margin: float) -> str:
 
 def open_words(found: Answer, pair: Pair) -> str:
     """Say why none of two is called better, and what could have been seen."""
+    if pair.untested is None and pair.means_disagree:
+        return f"cannot tell; {found.with_failed_words(pair)}"
     # The interval is that of this pair alone.
     alone = pair.half_width is not None and abs(pair.difference) > pair.half_width
     family = found.gains if pair in found.gains else found.pairs
@@ -153,10 +155,11 @@ def _has_classes(found: Answer) -> bool:
 def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:
     titles = found.titles
     units_a, units_b = len(pair.of_a.units), len(pair.of_b.units)
+    verdict = f"{pair.direction}; {found.with_failed_words(pair)}" if pair.means_disagree else pair.direction
     count = Cell(units_a, written="" if units_a == units_b else f"{units_a}, {units_b}")
     cells = [Cell(pair.difference, pair.half_width, form=POINTS, kind="measured")]
     cells += [Cell(pair.over_classes, form=DISTANCE)] if _has_classes(found) else []
-    cells += [Cell(f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction)]
+    cells += [Cell(f"{titles[pair.better]} better" if pair.better else pair.untested or verdict)]
     if found.tested or found.gains:
         cells += [Cell(size_words(pair, found.question.margin)), Cell(pair.p_better, form=P_VALUE)]
         cells += [count, Cell(pair.smallest, form=DISTANCE)]
@@ -173,7 +176,7 @@ def _values(found: Answer, pair: Pair, settings: Pair | None) -> tuple[Value, ..
     question = found.question
     interval = Interval(pair.difference, pair.half_width, len(pair.of_a.units))
     named = (pair.a, pair.b, question.score, question.embeddings, question.unit)
-    ends = (interval.mean, interval.low, interval.high, pair.over_classes)
+    ends = (interval.mean, interval.low, interval.high, pair.difference_of_all, pair.over_classes)
     counts = (len(pair.of_a.units), len(pair.of_b.units), pair.of_a.runs, pair.of_b.runs)
     of_test = (getattr(pair, name) for name in _OF_TEST)
     return (*named, *ends, *counts, *of_test, settings.direction if settings else None)

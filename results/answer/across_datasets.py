@@ -86,7 +86,7 @@ class PairOverDatasets:
     @property
     def p(self) -> float:
         """Largest p value of what "consistent" or a hint needs: that of each dataset, and of a mean."""
-        alone = [1.0 if one.p is None else one.p for one in self.on]
+        alone = [1.0 if one.p is None or one.means_disagree else one.p for one in self.on]
         return max(*alone, 0.0 if self.mean is None else self.mean.p)
 
     @property
@@ -104,8 +104,8 @@ class PairOverDatasets:
 
 
 def side_of(pair: Pair) -> int:
-    """Return 1 or -1 if the pair's own interval lies above or below zero, else 0."""
-    unclear = pair.half_width is None or abs(pair.difference) <= pair.half_width
+    """Return 1 or -1 if the pair's own interval lies above or below zero and both of its means say so, else 0."""
+    unclear = pair.half_width is None or abs(pair.difference) <= pair.half_width or pair.means_disagree
     return 0 if unclear else int(np.sign(pair.difference))
 
 

@@ -173,6 +173,17 @@ class Answer:
         """The searches or runs that failed, by compared method; methods without one are left out."""
         return {key: failed for key in self.compared if (failed := self.values[key].failed)}
 
+    @property
+    def without_agreement(self) -> list[Pair]:
+        """The tested pairs whose means disagree (`Pair.means_disagree`), with the typically better method as a."""
+        pairs = [pair for pair in (*self.shown_pairs, *self.gains) if pair.untested is None and pair.means_disagree]
+        return [pair if pair.difference > 0 else pair.turned() for pair in pairs]
+
+    def with_failed_words(self, pair: Pair) -> str:
+        """Write the difference that counts failures too, such as `with failed runs -26.1`."""
+        unit = "runs" if self.question.unit == "run" else "searches"
+        return f"with failed {unit} {percent(pair.difference_of_all, form='+.1f')}"
+
     @cached_property
     def rank_intervals(self) -> dict[str, tuple[int, int]]:
         """The places that each method can have by the claims: at 95 %, all of them at once hold the true ranks.
@@ -204,13 +215,14 @@ class Answer:
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """A row per pair that was asked for: difference and half width as fractions of 1, p values and verdicts."""
-        tests = ("half_width", "p", "p_better", "smallest", "break_even", "size", "untested")
-        rows = [
-            (pair.a, pair.b, pair.difference, pair.better, *(getattr(pair, name) for name in tests))
-            for pair in self.shown_pairs
-        ]
-        return pd.DataFrame(rows, columns=["a", "b", "difference", "better", *tests])
+        """A row per pair that was asked for: difference and half width as fractions of 1, p values and verdicts.
+
+        `difference_of_all` counts the searches (or runs) that failed too.
+        """
+        of_pair = ("a", "b", "difference", "difference_of_all", "better", "half_width", "p", "p_better", "smallest")
+        columns = [*of_pair, "break_even", "size", "untested"]
+        rows = [[getattr(pair, name) for name in columns] for pair in self.shown_pairs]
+        return pd.DataFrame(rows, columns=columns)
 
     def _repr_html_(self) -> str:
         """Return methods, pairs and findings as HTML, with numbers in percent or points."""

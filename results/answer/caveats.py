@@ -26,7 +26,8 @@ COARSE = 0.001
 
 def caveats(found: Answer) -> Iterator[Finding]:
     """Say what a reader of any scores must know."""
-    for kind in (of_missing, of_budget, of_settings, of_fragile, of_constants, of_single_searches, of_failed, of_looks):
+    kinds = (of_missing, of_budget, of_settings, of_means, of_fragile, of_constants, of_single_searches, of_failed)
+    for kind in (*kinds, of_looks):
         yield from kind(found)
 
 
@@ -109,18 +110,31 @@ def _single_search(found: Answer) -> str:
 
 def of_failed(found: Answer) -> Iterator[Finding]:
     """Name the searches or runs that failed, which are set aside."""
-    what = "found no good setting"
     detail = (
         "Nothing crashed. Such a search is set aside: means, intervals and tests are about a search that does not "
         "fail. More trials or a narrower range make failures rarer, and more searches tell how rare."
     )
     if (unit := _unit(found)) == "run":
-        what = "lies far below the others"
         detail = "Such a run is set aside: means, intervals and tests are about the others."
     for key, failed in found.failed.items():
         own, reached = found.values[key], listed([percent(value) for value in sorted(failed)])
-        text = f"{found.titles[key]}: {len(failed)} of {counted(own.count, unit)} {what} ({reached}; the others "
-        yield Finding("limit", f"{text}{span(own.units)}).", "search", detail)
+        low = f"{'lies' if len(failed) == 1 else 'lie'} far below the others"
+        text = f"{found.titles[key]}: {len(failed)} of {counted(own.count, unit)} "
+        text += f"{low if unit == 'run' else 'found no good setting'} ({reached}; the others {span(own.units)})."
+        yield Finding("limit", text, "search", detail)
+
+
+def of_means(found: Answer) -> Iterator[Finding]:
+    """Name the pairs whose order failures turn, with both differences."""
+    named = [
+        f"{found.titles[pair.a]} over {found.titles[pair.b]} ({percent(pair.difference, form='+.1f')}; "
+        f"{found.with_failed_words(pair)})"
+        for pair in found.without_agreement
+    ]
+    if named:
+        text = f"No verdict about {joined(first_of(named, NAMED))}."
+        detail = f"A typical {_unit(found)} of the first is better, and its mean over all of them is worse."
+        yield Finding("limit", text, "comparison", detail)
 
 
 def of_fragile(found: Answer) -> Iterator[Finding]:
@@ -208,7 +222,8 @@ def _unit(found: Answer) -> str:
 def _needed(found: Answer) -> Iterator[Finding]:
     """The searches or runs that would show the open differences, of the pairs with the highest means."""
     methods, pairs = len(found.question.compared), [pair for pair in found.shown_pairs if pair.untested is None]
-    open_ones = [pair for pair in pairs if not pair.better and pair.size != "within" and pair.difference]
+    open_ones = [pair for pair in pairs if not (pair.better or pair.size == "within" or pair.means_disagree)]
+    open_ones = [pair for pair in open_ones if pair.difference]
     if len(open_ones) > NAMED:
         open_ones.sort(key=lambda pair: -abs(pair.difference))
     budget = detectable(found.question, methods, found) if open_ones else None

@@ -70,7 +70,7 @@ def compare(question: Question, values: Mapping[str, MethodValues]) -> tuple[Pai
     pairs = []
     for a, b in _asked(ordered, question.compare):
         found = verdicts.get((a, b)) or {"untested": named[a] or named[b]}
-        pairs.append(Pair(a, b, compared[a], compared[b], **found))
+        pairs.append(Pair(a, b, compared[a], compared[b], **found).agreed())
     return tuple(pairs)
 
 
@@ -103,7 +103,7 @@ def _over_looks(pair: Pair, earlier: Sequence[tuple[float, Sequence[Pair]]], alp
     for verdict in ("direction", "size"):
         claims = (getattr(one, verdict) for _, one in seen)
         changes[verdict] = next((claim for claim in claims if claim != "cannot tell"), "cannot tell")
-    return replace(pair, **changes)
+    return replace(pair, **changes).agreed()
 
 
 def _at_look(question: Question, look: int) -> Question:
@@ -245,7 +245,7 @@ def gains_over(
         numbers: dict[str, Any] = {key: float(column[place]) for key, column in columns.items()}
         if numbers["p_better"] < alpha:
             numbers["direction"] = "a better" if found.difference[place] > 0 else "b better"
-        pairs.append(Pair(method, row, tuned[method], default[row], **numbers))
+        pairs.append(Pair(method, row, tuned[method], default[row], **numbers).agreed())
     return tuple(sorted(pairs, key=lambda pair: -pair.difference))
 
 

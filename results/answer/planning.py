@@ -73,8 +73,7 @@ def _deviation(question: Question, found: Answer | None) -> SearchDeviation | No
     if question.unit == "single search":
         return question.assumed
     if question.unit == "run":
-        own = [] if found is None else found.runs.values()
-        return run_deviation(runs for searches in own for runs in searches.values())
+        return run_deviation([] if found is None else [own.units for own in found.values.values()])
     if found is not None:
         between = search_deviation(found.searches)
         if between is not None and between.deviation > 0:

@@ -87,6 +87,8 @@ class Question:
         methods: The methods in the order of the rows. Planned ones without runs count in the correction.
         defaults: The method that each row of default settings belongs to, by the row's key.
         experiment: The experiment that the scores are of, by whose conditions a deviation is assumed.
+        half_can_fail: Whether a value below half of its method's best can have failed (`typical.failed`): for
+            experiments of this suite.
         scale: What numbers are shown in: percent, or points of a score that is no percentage.
     """
 
@@ -105,6 +107,7 @@ class Question:
     defaults: Mapping[str, str] = field(default_factory=dict)
     tested: Tested | None = None
     experiment: Experiment | None = None
+    half_can_fail: bool = False
     scale: Literal["percent", "points"] = "percent"
 
     @property
@@ -160,6 +163,7 @@ def planned_question(experiment: Experiment, embeddings: EmbeddingKind | None = 
         units=experiment.reproductions if unit == "run" else search.searches,
         assumed=_assumed(experiment, unit, primary.metric, primary.embeddings),
         experiment=experiment,
+        half_can_fail=True,
     )
 
 

@@ -13,9 +13,10 @@ from results.answer.pair_tests import MOST_DEGREES, MeanErrors, Numbers, pool_or
 from results.answer.question import Planned, Question
 from results.answer.values import MethodValues, Missing, Runs
 
-FAR, FEW, HALF = 10.0, 4.0, 0.5
+FAR, BELOW_HALF, FEW, GAP = 10.0, 3.0, 4.0, 1.5
 """A search failed if it lies more than `FAR (1 + FEW / m)` deviations below the median of its method's searches, for m
-absolute deviations that the deviation is from, or below this part of its method's best search."""
+absolute deviations that the deviation is from. Below half of its method's best, `BELOW_HALF (1 + FEW / m)` are enough.
+In both cases it lies further below those that did not fail than `GAP` times their range."""
 
 NORMAL_MEDIANS = (
     *(0.689572, 0.486347, 0.683079, 0.526910, 0.679573, 0.561645, 0.679166, 0.586674, 0.678445, 0.602955, 0.677765),
@@ -41,7 +42,7 @@ def method_values(question: Question, runs: Runs) -> dict[str, MethodValues]:
         planned = own.planned
         pool = planned.constant, planned.searched, planned.trained, planned.left_out is None
         pools.setdefault(pool, {})[key] = own
-    set_aside = (_without_failed(pool, question.step) for pool in pools.values())
+    set_aside = (_without_failed(pool, question) for pool in pools.values())
     return {**found, **{key: own for pool in set_aside for key, own in pool.items()}}
 
 
@@ -56,14 +57,15 @@ def _all_values(planned: Planned, runs: Mapping[int, list[float]]) -> MethodValu
     return MethodValues(tuple(units), count, planned, "older evaluation" if planned.older else missing)
 
 
-def _without_failed(values: Mapping[str, MethodValues], step: float) -> dict[str, MethodValues]:
+def _without_failed(values: Mapping[str, MethodValues], question: Question) -> dict[str, MethodValues]:
     """Set the searches (or runs) aside that failed: what remains is a method's typical search."""
     most = max((len(own.units) for own in values.values()), default=0)
     if most < 3:
         return dict(values)
     padded = [[*own.units, *[np.nan] * (most - len(own.units))] for own in values.values()]
     found = {}
-    for (key, own), low in zip(values.items(), failed(np.array(padded), step).tolist(), strict=True):
+    low_ones = failed(np.array(padded), question.step, half=question.half_can_fail)
+    for (key, own), low in zip(values.items(), low_ones.tolist(), strict=True):
         kept, aside = (
             [one for one, is_low in zip(own.units, low, strict=False) if is_low == of] for of in (False, True)
         )
@@ -71,13 +73,18 @@ def _without_failed(values: Mapping[str, MethodValues], step: float) -> dict[str
     return found
 
 
-def failed(values: Numbers, step: float = 0.0) -> npt.NDArray[np.bool_]:
+def failed(values: Numbers, step: float = 0.0, *, half: bool = True) -> npt.NDArray[np.bool_]:
     """Tell which searches (or runs) failed, in tables of shape (..., methods, searches); NaN where there is none.
 
     The deviation is robust and pooled: the median of all methods' absolute deviations from their medians, each divided
     by its median for normal values. A value failed if it lies far below its method's median, or below half of the
-    method's best. Never as many are set aside as remain. A deviation below the `step` of the score tells nothing.
-    docs/comparisons.md has the simulated errors.
+    method's best and less far. All low values of a method failed, or none: those of a method that varies much have no
+    gap above them. Never as many are set aside as remain. docs/comparisons.md has the simulated errors.
+
+    Args:
+        values: Higher is better.
+        step: Smallest step of the score. A deviation that is no larger tells nothing.
+        half: Whether half of the best means anything: not for scores of unknown origin, of which 100 - x is as good.
     """
     counts = np.isfinite(values).sum(axis=-1, keepdims=True)
     values = np.where(counts > 2, values, np.nan)
@@ -89,9 +96,14 @@ def failed(values: Numbers, step: float = 0.0) -> npt.NDArray[np.bool_]:
         parts = deviations / np.take(NORMAL_MEDIANS, np.clip(counts - 3, 0, len(NORMAL_MEDIANS) - 1))
         number = np.isfinite(parts).sum(axis=(-2, -1), keepdims=True)
         deviation = np.nanmedian(parts, axis=(-2, -1), keepdims=True)
-    bounds = FAR * (1 + FEW / np.maximum(number, 1)) * deviation
-    low = ((values < medians - bounds) & (deviation > max(step, _ROUNDING))) | ((values < HALF * best) & (best > 0))
-    return np.asarray(low & (2 * low.sum(axis=-1, keepdims=True) < counts))
+    width = (1 + FEW / np.maximum(number, 1)) * deviation
+    low = values < medians - FAR * width
+    if half:
+        low |= (values < best / 2) & (best > 0) & (values < medians - BELOW_HALF * width)
+    low &= deviation > max(step, _ROUNDING)
+    lowest = np.where(low, np.inf, np.nan_to_num(values, nan=np.inf)).min(axis=-1, keepdims=True)
+    gap = lowest - np.where(low, values, -np.inf).max(axis=-1, keepdims=True)
+    return np.asarray(low & (gap > GAP * (best - lowest)) & (2 * low.sum(axis=-1, keepdims=True) < counts))
 
 
 def intervals_of(question: Question, runs: Runs, values: Mapping[str, MethodValues]) -> dict[str, Interval]:

@@ -43,6 +43,11 @@ class MethodValues:
         """Mean of the units; NaN without any."""
         return float(np.mean(self.units)) if self.units else math.nan
 
+    @cached_property
+    def mean_of_all(self) -> float:
+        """Mean of all values, also of those that failed; NaN without any."""
+        return float(np.mean([*self.units, *self.failed])) if self.count else math.nan
+
     @property
     def count(self) -> int:
         """Number of all values, also of those that failed."""
@@ -59,7 +64,7 @@ class Pair:
         half_width: Half the width of the difference's own 95 % interval, which is not corrected for other pairs.
         over_classes: Half the width of its 95 % interval over the test classes; None if it was not computed.
         p: Two-sided p value of the hypothesis that there is no difference, for this pair alone.
-        p_better: p value of "better", adjusted for all claims of the family.
+        p_better: p value of "better", adjusted for all claims of the family; 1 if both means disagree, as the next two.
         p_beyond: p value of "beyond the margin", adjusted likewise.
         p_equal: p value of "within the margin", adjusted likewise.
         smallest: Smallest true difference that would be called better with a probability of 80 %.
@@ -92,6 +97,24 @@ class Pair:
         return self.of_a.mean - self.of_b.mean
 
     @property
+    def difference_of_all(self) -> float:
+        """The same of all values, also of those that failed."""
+        return self.of_a.mean_of_all - self.of_b.mean_of_all
+
+    @property
+    def means_disagree(self) -> bool:
+        """Whether failures turn the order: one is better without those that failed, and the other one with them."""
+        return self.difference * self.difference_of_all < 0
+
+    def agreed(self) -> "Pair":
+        """Return the pair without a verdict if its means disagree: nobody calls that better, or equal."""
+        if self.p is None or not self.means_disagree:
+            return self
+        none = {name: None if getattr(self, name) is None else 1.0 for name in ("p_better", "p_beyond", "p_equal")}
+        break_even = None if self.break_even is None else 0.0
+        return replace(self, direction="cannot tell", size="cannot tell", break_even=break_even, **none)
+
+    @property
     def better(self) -> str | None:
         """Name of the method that is claimed to be better, or None."""
         return {"a better": self.a, "b better": self.b}.get(self.direction)
@@ -114,8 +137,11 @@ class Pair:
         )
 
     def claimed_size(self, claimed: float) -> Literal["compatible", "excluded"] | None:
-        """Tell whether the interval of the difference excludes a claimed one; None without an interval."""
-        if self.half_width is None:
+        """Tell whether the interval of the difference excludes a claimed one.
+
+        None without an interval, and where both means disagree.
+        """
+        if self.half_width is None or self.means_disagree:
             return None
         return "excluded" if abs(self.difference - claimed) > self.half_width else "compatible"
 

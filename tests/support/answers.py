@@ -7,7 +7,7 @@ from results.answer.question import Planned, Question
 
 
 def asked(values, **question):
-    """The answer about values by method: means of searches, or runs with another `unit`.
+    """The answer about values by method: means of searches of this suite, or runs with another `unit`.
 
     A value can be a sequence of numbers or a `Planned` method with it, as `(planned, numbers)`.
     """
@@ -19,7 +19,7 @@ def asked(values, **question):
         methods[key] = planned or (Planned(key, count, 1) if by_search else Planned(key, 0, count))
         rows += [(key, place if by_search else 0, place, value) for place, value in enumerate(numbers)]
     frame = pd.DataFrame(rows, columns=["method", "search", "run", "value"]).assign(metric="map_at_r", embeddings="")
-    return answer(frame, Question(methods=methods, **question))
+    return answer(frame, Question(methods=methods, **{"half_can_fail": True, **question}))
 
 
 def constant(value):

@@ -16,8 +16,8 @@ def consistent(count):
 CONSISTENT = {count: consistent(count) for count in range(3, 9)}
 
 
-def set_aside(values):
-    """Which values of each method failed."""
+def set_aside(values, half=True):
+    """Which values of each method failed; `half` is for the suite's own searches only."""
     parts = []
     for own in values.values():
         if len(own) > 2:
@@ -27,18 +27,23 @@ def set_aside(values):
     found = {}
     for name, own in values.items():
         own = np.asarray(own, float)
-        low = own < max(own) * 0.5 if len(own) > 1 else np.zeros(len(own), bool)
+        low = np.zeros(len(own), bool)
         if len(own) > 2 and len(parts) and np.median(parts) > 0:
-            low |= own < np.median(own) - 10 * (1 + 4 / len(parts)) * np.median(parts)
-        if low.sum() >= len(own) - low.sum():
+            width = (1 + 4 / len(parts)) * np.median(parts)
+            low = own < np.median(own) - 10 * width
+            if half and own.max() > 0:
+                low |= (own < own.max() / 2) & (own < np.median(own) - 3 * width)
+            if low.any() and not own[~low].min() - own[low].max() > 1.5 * np.ptp(own[~low]):
+                low[:] = False
+        if 2 * low.sum() >= len(own):
             low[:] = False
         found[name] = low
     return found
 
 
-def compare(values, alpha=0.05):
-    """Means, half widths, claims and ranks of all pairs."""
-    low = set_aside(values)
+def compare(values, alpha=0.05, half=True):
+    """Means, half widths, claims and ranks of all pairs; both means of a claim agree."""
+    low = set_aside(values, half)
     kept = {name: np.asarray(own, float)[~low[name]] for name, own in values.items()}
     variances = {name: float(np.var(own, ddof=1)) if len(own) > 1 else 0.0 for name, own in kept.items()}
     degrees = {name: len(own) - 1 for name, own in kept.items()}
@@ -55,7 +60,8 @@ def compare(values, alpha=0.05):
     worst, claims = 0.0, set()
     for rank, (a, b, difference, p) in enumerate(sorted(pairs, key=lambda pair: pair[3])):
         worst = max(worst, min(1, p * max(len(pairs) - rank, len(pairs) / 2) / 0.75))
-        if worst < alpha:
+        turned = difference * (np.mean(values[a]) - np.mean(values[b])) < 0
+        if worst < alpha and not turned:
             claims.add((a, b) if difference > 0 else (b, a))
     return {
         "failed": {name: tuple(np.asarray(own, float)[low[name]]) for name, own in values.items() if low[name].any()},
