@@ -29,7 +29,8 @@ def test_a_difference_is_named_with_its_place_and_size():
     kept = [{"of": "a, trial 1, fold 1", "setting": {"x": 1.5}, "name": "n", "curve": [[5, 0.5, 0.25]]}]
     other = [{**kept[0], "curve": [[5, 0.5 + 1e-6, 0.25]]}]
     assert difference(kept, kept) is None
-    assert difference(kept, other) == "a, trial 1, fold 1: after 5 steps the loss differs by 1.0e-06 and MAP@R by 0.0e+00"
+    found = "a, trial 1, fold 1: after 5 steps the loss differs by 1.0e-06 and MAP@R by 0.0e+00"
+    assert difference(kept, other) == found
     assert "its setting is" in difference(kept, [{**kept[0], "setting": {"x": 1.6}}])
 
 
