@@ -16,7 +16,8 @@ from pathlib import Path
 KERNELS_VARIABLE = "REPRODUCE_KERNELS"
 """Variable that leaves the choice to the libraries where it is `native`."""
 
-_PINNED, _NATIVE = "x86-64-v3", "native"
+PINNED, NATIVE = "x86-64-v3", "native"
+"""How records name the kernels that are the same everywhere, and those that libraries choose."""
 
 # MKL's own choice of AVX2 differs between Intel and others; COMPATIBLE is the same everywhere.
 _PINS = {
@@ -47,13 +48,13 @@ def kernel_variables() -> dict[str, str]:
 def kernels() -> str:
     """Return the kernels of this process: `x86-64-v3` or `native`."""
     pinned = all(os.environ.get(name) == value for name, value in _PINS.items())
-    return _PINNED if pinned and _has_kernels() else _NATIVE
+    return PINNED if pinned and _has_kernels() else NATIVE
 
 
 def why_native() -> str | None:
     """Say why processes that start now are not pinned; None if they are."""
-    if os.environ.get(KERNELS_VARIABLE) == _NATIVE:
-        return f"{KERNELS_VARIABLE} is {_NATIVE}"
+    if os.environ.get(KERNELS_VARIABLE) == NATIVE:
+        return f"{KERNELS_VARIABLE} is {NATIVE}"
     return None if _has_kernels() else "this processor has no AVX2 and FMA"
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+import protocols.machine.square_roots  # noqa: F401 - replaces torch's
 from protocols.machine.kernels import kernels
 from results.records.provenance import CUDA_GRAPHS, Provenance, provenance
 from results.spec.conditions import Precision

@@ -147,8 +147,7 @@ def _field(value: Value) -> str | int:
         return ""
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@")):
         return f"'{value}"  # A spreadsheet would take it for a formula.
-    value = short(value)
-    return repr(value) if isinstance(value, float) else value
+    return repr(short(value)) if isinstance(value, float) else value
 
 
 def to_html(table: Table) -> str:

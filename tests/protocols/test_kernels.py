@@ -53,3 +53,24 @@ def test_why_kernels_are_native_is_said(monkeypatch):
     monkeypatch.setattr(kernels, "_has_kernels", lambda: False)
     assert "AVX2" in why_native()
     assert kernel_variables() == {}
+
+
+ROOTS = """
+import numpy as np, torch, protocols.machine.torch_state
+values = torch.rand(100_000, generator=torch.Generator().manual_seed(0)) * 3
+exact = np.sqrt(values.numpy())
+wide = torch.cdist(values[:40, None], torch.zeros(3, 1), compute_mode="use_mm_for_euclid_dist")
+assert (torch.sqrt(values).numpy() == exact).all()
+assert (values.clone().sqrt_().numpy() == exact).all()
+assert (torch.sqrt(values, out=torch.empty(0)).numpy() == exact).all()
+assert wide.shape == (40, 3) and torch.tensor([-1.0]).sqrt().isnan().all()
+assert torch.tensor([4, 9]).sqrt().tolist() == [2.0, 3.0]
+assert torch.ones(3, dtype=torch.bfloat16).sqrt().dtype == torch.bfloat16
+values.requires_grad_().sqrt().sum().backward()
+assert torch.allclose(values.grad, 0.5 / torch.from_numpy(exact))
+"""
+
+
+def test_square_roots_are_exact_in_a_pinned_process():
+    environment = {**os.environ, "PYTHONPATH": os.getcwd(), "REPRODUCE_KERNELS": ""}
+    subprocess.run([sys.executable, "-W", "error", "-c", PIN + ROOTS], env=environment, check=True)
