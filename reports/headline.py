@@ -14,7 +14,7 @@ from results.answer.answer_question import other_models
 from results.answer.answers import Answer
 from results.answer.compare import find_pair
 from results.answer.values import Pair
-from results.wording import counted, few, first_of, joined, percent
+from results.wording import counted, few, first_of, in_letters, joined, percent
 
 NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
@@ -38,13 +38,14 @@ def headline(found: Answer) -> str:
         return f"Interim: {_means(found)}. Nothing is claimed before all searches and runs are there."
     turned = "".join(f" Cannot tell: {words}." for words in _without_agreement(found))
     if found.claims:
-        return " ".join(_claims(found)) + turned
+        return " ".join(_claims(found)) + _marks(found) + turned
     if turned and len(found.pairs) == 1:
         return turned.strip()
     if all(pair.size == "within" for pair in found.pairs):
         methods = [found.titles[key] for key in found.order]
         every = "All " if len(methods) > NAMED else ""
-        return f"{every}{few(methods)} are equal within {100 * found.question.margin:g} points{_given(found)}."
+        equal = f"are equal within {100 * found.question.margin:g} points{_given(found)}"
+        return f"{every}{few(methods)} {equal}.{_marks(found)}"
     return f"Cannot tell yet: {_means(found)}. {_would_show(found)}{turned}"
 
 
@@ -118,9 +119,10 @@ def short_table(found: Answer) -> Table:
 def _line(pair: Pair, found: Answer) -> str:
     titles, classes = found.titles, wider_over_classes(pair)
     if pair.better and pair.worse:
-        return f"{titles[pair.better]} beats {titles[pair.worse]}{_by([pair])}{classes}"
+        return f"{titles[pair.better]} beats {titles[pair.worse]}{_by([pair])}{classes}{found.mark_words(pair)}"
     if pair.size == "within":
-        return f"{titles[pair.a]} and {titles[pair.b]} are equal within {100 * found.question.margin:g} points"
+        equal = f"are equal within {100 * found.question.margin:g} points"
+        return f"{titles[pair.a]} and {titles[pair.b]} {equal}{found.mark_words(pair)}"
     way = "above" if pair.difference >= 0 else "below"
     by = _by([pair]).removeprefix(" by")
     return f"{titles[pair.a]} is{by}{classes} {way} {titles[pair.b]}: {open_words(found, pair)}"
@@ -150,6 +152,15 @@ def _claims(found: Answer) -> Iterator[str]:
     if open_pairs and (won or lost):
         named, seen = few([titles[pair.b] for pair in open_pairs], "others"), f" ({seen_words(found, open_pairs)})"
         yield f"Open: {named}{seen}." if lost else f"It cannot be told from {named}{seen}."
+
+
+def _marks(found: Answer) -> str:
+    """Say how many of the claims lean on few searches that happened to agree."""
+    if not (marked := found.may_not_recur):
+        return ""
+    claims = sum(bool(pair.better) or pair.size == "within" for pair in found.pairs)
+    which = "it" if claims == 1 else f"{len(marked)} of {claims} claims"
+    return f" Another {in_letters(found.question.units)} searches may not show {which}."
 
 
 def _without_agreement(found: Answer) -> list[str]:

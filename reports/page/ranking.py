@@ -42,6 +42,7 @@ def pair_mark(found: Answer, pair: Pair) -> PairMark:
         kind, sign, verdict = "open", "–" if pair.untested else "·", open_words(found, pair)
     if pair.size != "cannot tell":
         verdict += f", {size_words(pair, margin)} points"
+    verdict += found.mark_words(pair)
     difference = f"{percent(pair.difference, pair.half_width, '+z.2f')} points{wider_over_classes(pair)}"
     words = f"{title} − {found.titles[pair.b]}\n{difference}\n{verdict}"
     return PairMark(sign, kind, words, percent(pair.difference, form="+z.2f"))

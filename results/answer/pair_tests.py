@@ -109,21 +109,20 @@ def variance_inflation(units: npt.ArrayLike) -> Any:
     return 1 + 1 / (np.asarray(units) - 1.0) ** 2
 
 
-def pool_or_own(means: Numbers, variances: Numbers, units: npt.ArrayLike, resolution: float = 0.0) -> MeanErrors:
+def pool_or_own(means: Numbers, variances: Numbers, units: npt.ArrayLike, least: float = 0.0) -> MeanErrors:
     """Take the larger of a method's own variance and the pooled one, times `variance_inflation`.
 
     Args:
         means: Means over units, of shape (..., methods).
         variances: Variances over units, likewise.
         units: Numbers of units, at least two: one for all, or one of each method.
-        resolution: Smallest step of the score. No variance is taken to be smaller than that of rounding to it, so that
-            no p value is 0.
+        least: No variance is taken to be smaller. That of rounding to the steps of a score lets no p value be 0.
     """
     counts = np.broadcast_to(np.asarray(units, dtype=float), means.shape)
     degrees = counts - 1
     all_degrees = degrees.sum(axis=-1, keepdims=True)
     pooled = (degrees * variances).sum(axis=-1, keepdims=True) / all_degrees
-    taken = variance_inflation(counts) * np.maximum(np.maximum(variances, pooled), resolution**2 / 12)
+    taken = variance_inflation(counts) * np.maximum(np.maximum(variances, pooled), least)
     return MeanErrors(means, taken / counts, np.broadcast_to(np.minimum(all_degrees, MOST_DEGREES), means.shape))
 
 

@@ -72,6 +72,7 @@ class Pair:
             is better would be gone; 0 without a claim.
         direction: Which method is better, as far as the data can tell.
         size: Whether the difference is beyond the margin or within it, as far as they can tell.
+        may_not_recur: Whether its claim leans on few searches that happened to agree (`compare.with_marks`).
     """
 
     a: str
@@ -90,6 +91,7 @@ class Pair:
     break_even: float | None = None
     direction: Direction = "cannot tell"
     size: Size = "cannot tell"
+    may_not_recur: bool = False
 
     @property
     def difference(self) -> float:
@@ -110,7 +112,9 @@ class Pair:
         """Return the pair without a verdict if its means disagree: nobody calls that better, or equal."""
         if self.p is None or not self.means_disagree:
             return self
-        none = {name: None if getattr(self, name) is None else 1.0 for name in ("p_better", "p_beyond", "p_equal")}
+        none: dict[str, Any] = {
+            name: None if getattr(self, name) is None else 1.0 for name in ("p_better", "p_beyond", "p_equal")
+        }
         break_even = None if self.break_even is None else 0.0
         return replace(self, direction="cannot tell", size="cannot tell", break_even=break_even, **none)
 

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from results.answer.answer_question import answer_frame
 from results.answer.answers import Answer
 from results.answer.caveats import caveats
+from results.answer.compare import with_marks
 from results.answer.contrasts import ContrastAnswer, contrasts_of
 from results.answer.over_classes import of_classes, with_class_intervals
 from results.answer.question import question_of
@@ -35,7 +36,7 @@ def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answe
     """
     question = question_of(measured)
     found = answer_frame(measured.frame, question if compare is None else replace(question, compare=compare))
-    return with_class_intervals(replace(found, measured=measured, find=_findings))
+    return with_marks(with_class_intervals(replace(found, measured=measured, find=_findings)))
 
 
 def _findings(found: Answer) -> Iterator[Finding]:
