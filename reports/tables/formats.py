@@ -169,13 +169,12 @@ def templates(folder: Path) -> Environment:
 
 
 def _html_cells(table: Table, row: Row) -> Iterator[tuple[Cell, str, str, str]]:
-    """Yield each cell with its classes, its value and what is beside it."""
+    """Yield each cell with its classes, its value and its half width."""
     for cell, column in zip(row.cells, table.columns, strict=True):
         # The words of a verdict, such as `not-run`, are a class too, so that a style sheet can colour each verdict.
         verdict = str(cell.value).replace(" ", "-") if cell.kind == "verdict" else ""
         classes = filter(None, ("number" if column.numeric else "", cell.kind, verdict))
-        beside = filter(None, (half_width_text(cell), cell.note))
-        yield cell, " ".join(classes), value_text(cell), " ".join(beside)
+        yield cell, " ".join(classes), value_text(cell), half_width_text(cell)
 
 
 WRITERS: dict[str, Callable[[Table], str]] = {
