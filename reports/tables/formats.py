@@ -92,7 +92,7 @@ def _latex_cell(cell: Cell) -> str:
     if not text:
         return escape_latex(cell.note)
     if cell.kind == "measured":
-        number = text.replace("±", r"\pm").replace(",", "{,}")
+        number = re.sub(r",(?=\d)", "{,}", text.replace("±", r"\pm"))
         text = rf"$\mathbf{{{number}}}$" if cell.leads else f"${number}$"
     else:
         text = rf"\textbf{{{escape_latex(text)}}}" if cell.leads else escape_latex(text)

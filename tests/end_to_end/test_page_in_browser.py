@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.support.sample_page import tables_page, measured, runs_of, sample_page
+from tests.support.sample_page import measured, runs_of, sample_page, tables_page
 
 CHROMIUM = shutil.which("chromium")
 GALLERY = "details:has(#figure-gallery_contrastive)"

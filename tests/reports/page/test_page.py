@@ -129,7 +129,7 @@ def test_the_answer_comes_before_everything_else():
     page = page_of(material(values(a=A, b=B)))
     assert page.index('class="headline"') < page.index('class="limits"') < page.index('class="ranking"')
     assert page.index("<table") == page.index('<table class="ranking"')
-    assert html.escape("A beats B by 2.5 ± 0.2 at the given settings.") in page
+    assert html.escape("A beats B by 2.5 ± 0.2 points of MAP@R at the given settings.") in page
 
 
 def test_a_partial_experiment_says_what_is_missing_and_invents_nothing():
