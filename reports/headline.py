@@ -161,7 +161,8 @@ def _without_agreement(found: Answer) -> list[str]:
     if len(found.pairs) > 1:
         pairs = [pair for pair in pairs if pair.difference > (pair.half_width or 0.0)]
     words = [
-        f"{found.titles[pair.a]} is {_points(pair, found)} above {found.titles[pair.b]}; {found.with_failed_words(pair)}"
+        f"{found.titles[pair.a]} is {_points(pair, found)} above {found.titles[pair.b]}; "
+        f"{found.with_failed_words(pair)}"
         for pair in pairs
     ]
     return first_of(words, NAMED)
