@@ -66,6 +66,23 @@ def asked_pairs(found: Answer) -> str:
     return f"each method with {found.titles[found.reference]}{highest}"
 
 
+def compared_words(found: Answer) -> str:
+    """Write the same as the object of a sentence: `all pairs of methods`, or `each other method with A`."""
+    if found.reference is None:
+        return "the two methods" if len(found.question.compared) == 2 else "all pairs of methods"
+    asked = asked_pairs(found).replace("each method", "each other method", 1)
+    return f"{asked}," if "," in asked else asked
+
+
+def exceptions(question: Question) -> str:
+    """Say where wrong claims are more likely than the level says (docs/comparisons.md)."""
+    unit = "runs" if question.unit == "run" else "searches"
+    return (
+        f"In simulations it was higher where one method failed in two of five {unit}, or varied five times as much as "
+        "the others."
+    )
+
+
 def settings_words(pair: Pair, titles: Mapping[str, str]) -> str:
     """Write which of two settings is better: `A's setting better`, `cannot tell`, or why it was not tested."""
     return f"{titles[pair.better]}'s setting better" if pair.better else pair.untested or pair.direction
@@ -132,8 +149,8 @@ def _reading(found: Answer) -> list[str]:
         in_search = "" if question.unit == "run" else " in a typical search, one that does not fail"
         sentences += [
             f"Verdict: which method is better{in_search}. Size: whether the difference is beyond {margin} or within. "
-            f"The probability of any wrong claim in these two columns is at most {100 * question.alpha:g} % "
-            "(exceptions: docs, How methods are compared); p is adjusted for all these pairs.",
+            f"The probability of any wrong claim in these two columns is at most {100 * question.alpha:g} %. "
+            f"{exceptions(question)} p is adjusted for all these pairs.",
             "The 95 % intervals hold for one pair alone.",
         ]
         if _has_classes(found):
