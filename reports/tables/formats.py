@@ -47,11 +47,12 @@ def to_latex(table: Table) -> str:
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in table.columns]
     notes = [rf"{escape_latex(note)}\par" for note in (table.legend, *table.notes, *table.remarks) if note]
     lines = [
-        r"% Needs \usepackage[T1]{fontenc} and \usepackage{booktabs}.",
+        r"% Needs \usepackage[T1]{fontenc} and \usepackage{booktabs}. Too wide? Take fewer columns: --columns concatenated",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape_latex(' '.join([title, table.caption]))}}}",
         rf"\label{{tab:{re.sub('[^a-z0-9]+', '-', (table.label or table.title).lower()).strip('-')}}}",
+        r"\smallskip",
         rf"\begin{{tabular}}{{l{''.join('r' if column.numeric else 'l' for column in table.columns)}}}",
         r"\toprule",
         *_group_headings(table),
