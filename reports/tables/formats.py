@@ -47,7 +47,7 @@ def to_latex(table: Table) -> str:
     names += ["$n$" if column.name == "n" else escape_latex(column.name) for column in table.columns]
     notes = [rf"{escape_latex(note)}\par" for note in (table.legend, *table.notes, *table.remarks) if note]
     lines = [
-        r"% Needs \usepackage[T1]{fontenc} and \usepackage{booktabs}. Too wide? Take fewer columns: --columns concatenated",
+        r"% Needs \usepackage[T1]{fontenc} and \usepackage{booktabs}. Too wide? Take fewer columns: --columns MAP@R",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape_latex(' '.join([title, table.caption]))}}}",

@@ -258,7 +258,7 @@ def test_the_paragraph_to_cite_has_the_numbers_of_the_experiment():
         "searched 3 times from other seeds, each time with 20 trials of each method on validation classes, and each "
         "setting found was trained 2 times with new seeds.",
         f"Scores are measured on {run.test_images:,} images of {run.test_classes} test classes. We compared the two "
-        'methods in concatenated MAP@R with t-tests over means of searches. The probability of any wrong claim, '
+        "methods in concatenated MAP@R with t-tests over means of searches. The probability of any wrong claim, "
         '"better" or "equal within 0.5 points", is at most 5 %. In simulations it was higher where ',
         "title = {A Metric Learning Reality Check}",
     ):
