@@ -7,14 +7,15 @@ nothing is claimed.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from reports.tables.differences import open_words, seen_words, wider_over_classes
+from reports.tables.differences import difference_words, open_words, seen_words, wider_over_classes
 from reports.tables.result_table import RESULT_COLUMNS, table_of
 from reports.tables.table import Table
 from results.answer.answer_question import other_models
 from results.answer.answers import Answer
 from results.answer.compare import find_pair
 from results.answer.values import Pair
-from results.wording import counted, few, first_of, in_letters, joined, percent
+from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.wording import counted, few, first_of, in_letters, joined
 
 NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
@@ -70,7 +71,8 @@ def joined_and_single(found: Answer) -> str:
         same = f"have the same verdicts; {second}: {headline(other)}" if found.claims else "both show no difference."
         return f"{about} {same}"
     said = [
-        f"{asked} {_short(pair, found)}{_size(pair)}, {second} {_short(own, found, again=True)}{_size(own)}"
+        f"{asked} {_short(pair, found)} ({difference_words(pair, found.question, '.1f')}), "
+        f"{second} {_short(own, found, again=True)} ({difference_words(own, found.question, '.1f')})"
         for pair, own in unlike
     ]
     return f"{about} differ in {len(unlike)} of {counted(len(both), 'verdict')}: {'; '.join(first_of(said, NAMED))}."
@@ -84,10 +86,6 @@ def _short(pair: Pair, found: Answer, *, again: bool = False) -> str:
         return f"{found.titles[pair.better]} beats {found.titles[pair.worse]}"
     names = "they" if again else f"{found.titles[pair.a]} and {found.titles[pair.b]}"
     return f"{names} are equal" if pair.size == "within" else f"{names} cannot be told apart"
-
-
-def _size(pair: Pair) -> str:
-    return f" ({percent(abs(pair.difference), pair.half_width)})"
 
 
 def comparison_lines(found: Answer) -> list[str]:
@@ -119,13 +117,13 @@ def short_table(found: Answer) -> Table:
 def _line(pair: Pair, found: Answer) -> str:
     titles, classes = found.titles, wider_over_classes(pair)
     if pair.better and pair.worse:
-        return f"{titles[pair.better]} beats {titles[pair.worse]}{_by([pair])}{classes}{found.mark_words(pair)}"
+        beaten = f"{titles[pair.better]} beats {titles[pair.worse]} by {_points(pair, found)}"
+        return f"{beaten}{classes}{found.mark_words(pair)}"
     if pair.size == "within":
         equal = f"are equal within {100 * found.question.margin:g} points"
         return f"{titles[pair.a]} and {titles[pair.b]} {equal}{found.mark_words(pair)}"
     way = "above" if pair.difference >= 0 else "below"
-    by = _by([pair]).removeprefix(" by")
-    return f"{titles[pair.a]} is{by}{classes} {way} {titles[pair.b]}: {open_words(found, pair)}"
+    return f"{titles[pair.a]} is {_points(pair, found)}{classes} {way} {titles[pair.b]}: {open_words(found, pair)}"
 
 
 def _claims(found: Answer) -> Iterator[str]:
@@ -136,13 +134,15 @@ def _claims(found: Answer) -> Iterator[str]:
     lost = [pair for pair in pairs if pair.worse == subject]
     given, title = _given(found), titles[subject]
     if lost:
-        lead = _by(lost) or f",{_by([max(lost, key=lambda pair: -pair.difference)]).replace(' by', ' by up to')}"
+        largest = _points(max(lost, key=lambda pair: -pair.difference), found, score=True)
+        lead = f" by {largest}" if len(lost) == 1 else f", by up to {largest}"
         yield f"{few([titles[pair.b] for pair in lost])} {_verb('beat', lost)} {title}{lead}{given}."
     if won:
         every = len(won) == len(found.question.compared) - 1 > 1
         beaten = "every other method" if every else few([titles[pair.b] for pair in won])
         next_one = f", the next, {titles[won[0].b]}," if every else ""
-        yield f"{title} beats {beaten}{next_one}{_by(won[:1] if every else won)}{'' if lost else given}."
+        lead = f" by {_points(won[0], found, score=not lost)}" if every or len(won) == 1 else ""
+        yield f"{title} beats {beaten}{next_one}{lead}{'' if lost else given}."
     if not won and not lost:
         decided = [pair for pair in found.pairs if pair.better]
         shown = [f"{titles[pair.better or '']} beats {titles[pair.worse or '']}" for pair in decided]
@@ -150,7 +150,8 @@ def _claims(found: Answer) -> Iterator[str]:
         yield f"{'; '.join(shown)}{given}." if len(shown) <= NAMED else f"{of}; {title} has the highest mean."
     open_pairs = [pair for pair in pairs if not pair.better and not pair.means_disagree]
     if open_pairs and (won or lost):
-        named, seen = few([titles[pair.b] for pair in open_pairs], "others"), f" ({seen_words(found, open_pairs)})"
+        named, seen = few([titles[pair.b] for pair in open_pairs], "others"), seen_words(found, open_pairs)
+        seen = f" ({seen.removeprefix('a difference of ')})"
         yield f"Open: {named}{seen}." if lost else f"It cannot be told from {named}{seen}."
 
 
@@ -172,16 +173,18 @@ def _without_agreement(found: Answer) -> list[str]:
     if len(found.pairs) > 1:
         pairs = [pair for pair in pairs if pair.difference > (pair.half_width or 0.0)]
     words = [
-        f"{found.titles[pair.a]} is{_by([pair]).removeprefix(' by')} above {found.titles[pair.b]}; "
+        f"{found.titles[pair.a]} is {_points(pair, found)} above {found.titles[pair.b]}; "
         f"{found.with_failed_words(pair)}"
         for pair in pairs
     ]
     return first_of(words, NAMED)
 
 
-def _by(pairs: Sequence[Pair]) -> str:
-    """The difference of a single pair with its half width."""
-    return f" by {percent(abs(pairs[0].difference), pairs[0].half_width)}" if len(pairs) == 1 else ""
+def _points(pair: Pair, found: Answer, *, score: bool = False) -> str:
+    """The difference of a pair with its interval and its unit: `2.0 ± 0.9 points`, of a score in a headline."""
+    name = found.question.score
+    of = f" of {HEADLINE_METRICS.get(name, name)}" if score else ""
+    return f"{difference_words(pair, found.question, '.1f')} points{of}"
 
 
 def _verb(verb: str, subjects: Sequence[object]) -> str:
@@ -203,8 +206,8 @@ def _means(found: Answer) -> str:
 
 
 def _would_show(found: Answer) -> str:
-    if found.could_have_seen(found.pairs) is None:
+    if found.would_have_shown(found.pairs) is None:
         return f"Three {'runs' if found.question.unit == 'run' else 'searches'} of each would say more."
     if len(found.pairs) == 1:
-        return f"They are {100 * found.span:.1f} apart; {seen_words(found, found.pairs)}."
-    return f"No pair differs; {seen_words(found, found.pairs)}, the means span {100 * found.span:.1f}."
+        return f"They are {100 * found.span:.1f} points apart; {seen_words(found, found.pairs)}."
+    return f"No two are told apart: the means span {100 * found.span:.1f} points; {seen_words(found, found.pairs)}."

@@ -1,16 +1,34 @@
 """Numbers and lists in sentences."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 
 def plural(thing: str) -> str:
-    """Write the plural of `run`, `search`, `pass` and the like."""
-    return f"{thing}es" if thing.endswith(("ch", "s")) else f"{thing}s"
+    """Write the plural of `run`, `search`, `query`, `epoch` and the like."""
+    if thing.endswith("y") and thing[-2:-1] not in ("a", "e", "o", "u"):
+        return f"{thing[:-1]}ies"
+    return f"{thing}es" if thing.endswith(("ch", "s", "sh", "x")) and not thing.endswith("epoch") else f"{thing}s"
+
+
+def verb(count: int, of_many: str) -> str:
+    """Write the form of a verb, given as of many things, that fits their number: `are` or `is`, `lie` or `lies`."""
+    if count != 1:
+        return of_many
+    first, *rest = of_many.split(" ")
+    forms = {"are": "is", "were": "was", "have": "has", "do": "does", "can": "can"}
+    return " ".join([forms.get(first, plural(first)), *rest])
 
 
 def counted(count: int, thing: str) -> str:
     """Write a number of things, such as `1 run` or `3 searches`."""
     return f"{count:,} {thing if count == 1 else plural(thing)}"
+
+
+def counted_span(counts: Iterable[int], thing: str) -> str:
+    """Write a range of numbers of things, such as `2 to 3 runs`, or `1 run`."""
+    known = list(counts)
+    return f"{span(known, ',d', 1)} {thing if max(known) == 1 else plural(thing)}"
 
 
 def capitalized(text: str) -> str:
@@ -48,9 +66,29 @@ def span(values: Iterable[float], form: str = ".1f", scale: int = 100) -> str:
     return " to ".join(dict.fromkeys(format(scale * end, form) for end in (min(known), max(known))))
 
 
-def percent(value: float, half_width: float | None = None, form: str = ".1f") -> str:
-    """Write a fraction of 1 in percent, or a difference in points, with its half width: `2.0 ± 0.9`."""
-    return f"{100 * value:{form}}" + ("" if half_width is None else f" ± {100 * half_width:{form.lstrip('+z')}}")
+Ends = tuple[float, float]
+"""The lowest and the highest number that a score, or a difference of scores, can be."""
+
+ENDLESS: Ends = (-math.inf, math.inf)
+
+
+def percent(value: float, half_width: float | None = None, form: str = ".1f", ends: Ends = ENDLESS) -> str:
+    """Write a fraction of 1 in percent, or a difference in points, with its interval (`interval_words`)."""
+    words = f"{100 * value:{form}}"
+    return words if half_width is None else f"{words} {interval_words(value, half_width, form, ends)}".rstrip()
+
+
+def interval_words(value: float, half_width: float, form: str = ".1f", ends: Ends = ENDLESS, scale: float = 100) -> str:
+    """Write the interval around a number: `± 0.9`, or its ends, `[0.0, 1.4]`, if it passes an end of the scale.
+
+    Nothing is written of an interval that holds the whole scale.
+    """
+    low, high = value - half_width, value + half_width
+    if low >= ends[0] and high <= ends[1]:
+        return f"± {scale * half_width:{form.lstrip('+z')}}"
+    if low <= ends[0] and high >= ends[1]:
+        return ""
+    return f"[{scale * max(low, ends[0]):{form}}, {scale * min(high, ends[1]):{form}}]"
 
 
 def few(names: Sequence[str], things: str = "methods", most: int = 3) -> str:

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -117,7 +118,7 @@ class _Training:
         self.observe = observe
         self.checkpoint = BestCheckpoint()
         self.curve: list[CurvePoint] = []
-        self.iterations = 0
+        self.iterations, self.batches_without_pairs = 0, 0
         self.monitor = StepMonitor(device)
         # The network is made before the loss, so that all methods start from the same network under one seed.
         torch.manual_seed(derive_seed("network", spec.seed))
@@ -191,6 +192,8 @@ class _Training:
         trainable = [p for p in self.model.parameters() if p.requires_grad]
         self.trunk_is_frozen = False
         self.trunk_parameters = [p for p in self.model.trunk.parameters() if p.requires_grad]
+        # A loss with proxies pulls images to them, and needs no two images of a class.
+        self.learns_from_pairs = not any(parameter.requires_grad for parameter in method.loss.parameters())
         with self._refusals():
             method.plugin.bind(TrainingContext(trainable, len(counts), generator, pool))
         return method
@@ -233,6 +236,8 @@ class _Training:
         with self._refusals():
             plugin.on_step_start(clock)
         rows = next(self.rows)
+        if self.learns_from_pairs and len(np.unique(self.targets[rows])) == len(rows):
+            self.batches_without_pairs += 1
         images, labels = self.source.training_batch(rows, self.crops), to_device(self.targets[rows], self.device)
         self.optimizer.zero_grad(set_to_none=True)
         self.joined.clear_gradients()
@@ -287,4 +292,5 @@ class _Training:
             curve=tuple(self.curve),
             wall_time=wall_time,
             provenance=torch_provenance(self.device, graphs=self.network.uses_graphs),
+            batches_without_pairs=self.batches_without_pairs,
         )

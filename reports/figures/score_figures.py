@@ -25,7 +25,7 @@ from reports.figures.style import (
 )
 from results.answer.intervals import Interval
 from results.records.trials import Trial
-from results.wording import counted
+from results.wording import Ends, counted
 
 IntervalUnit = Literal["search", "run"]
 """What a point is, and what an interval is over."""
@@ -47,15 +47,18 @@ _LONG_NAME, _WIDE_NAME = 26, 16
 
 
 @styled
-def interval_plot(methods: Mapping[str, MethodRuns], score: str, unit: IntervalUnit = "run") -> Figure:
+def interval_plot(
+    methods: Mapping[str, MethodRuns], score: str, unit: IntervalUnit = "run", ends: Ends = (0.0, 1.0)
+) -> Figure:
     """Draw mean and 95 % interval of each method by its title, and its searches or runs as points.
 
     A method with one value is a point without interval. The axis is in percent and does not always start at 0.
+    Intervals end at the lowest and the highest score (`ends`).
     """
     figure = new_figure(1.35 + 0.33 * len(methods), PAGE_WIDTH)
     axes = figure.add_subplot()
     for row, (values, interval) in enumerate(methods.values()):
-        _draw_row(axes, row, values, interval, f"single {unit}")
+        _draw_row(axes, row, values, interval, f"single {unit}", ends)
     # A long name wraps, but not inside its number of runs.
     names = [fill(f"{name}  (n\u00a0=\u00a0{len(values)})", _LONG_NAME) for name, (values, _) in methods.items()]
     axes.set_yticks(range(len(methods)), names)
@@ -71,11 +74,12 @@ def interval_plot(methods: Mapping[str, MethodRuns], score: str, unit: IntervalU
     return figure
 
 
-def _draw_row(axes: Axes, row: int, values: Sequence[float], interval: Interval, point: str) -> None:
+def _draw_row(axes: Axes, row: int, values: Sequence[float], interval: Interval, point: str, ends: Ends) -> None:
     percent = 100 * np.asarray(values)
-    if interval.half_width is not None:
+    if shown := interval.within(ends):
+        low, high = 100 * (interval.mean - shown[0]), 100 * (shown[1] - interval.mean)
         bar: Look = {"color": INK, "elinewidth": 1.6, "capsize": 4, "capthick": 1.6, "linestyle": ""}
-        axes.errorbar(100 * interval.mean, row, xerr=100 * interval.half_width, label="95 % interval", **bar)
+        axes.errorbar(100 * interval.mean, row, xerr=[[low], [high]], label="95 % interval", **bar)
     axes.plot(percent, np.full(len(percent), row + 0.24), ".", color=GREY, markersize=5, alpha=0.8, label=point)
     axes.plot(100 * interval.mean, row, "o", color=BLUE, markersize=6.5, label="mean")
 

@@ -103,7 +103,7 @@ def _intervals(material: Material) -> Iterator[Drawn]:
     found = material.answer
     rows = {material.titles[key]: (found.values[key].units, found.intervals[key]) for key in material.order}
     score = f"{material.score_name}, {material.scale}"
-    draw = partial(score_figures.interval_plot, rows, score, unit)
+    draw = partial(score_figures.interval_plot, rows, score, unit, found.question.ends)
     return _drawn(
         "intervals", f"{capitalized(material.score_name)} by method", draw, score_figures.caption_of_intervals(unit)
     )

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.page.material import Material
-from reports.tables.differences import open_words, size_words, wider_over_classes
+from reports.tables.differences import difference_words, open_words, size_words, wider_over_classes
 from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.values import MethodValues, Pair
-from results.wording import counted, percent, place_words, plural
+from results.wording import Ends, counted, interval_words, percent, place_words, plural, span
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def pair_mark(found: Answer, pair: Pair) -> PairMark:
     if pair.size != "cannot tell":
         verdict += f", {size_words(pair, margin)} points"
     verdict += found.mark_words(pair)
-    difference = f"{percent(pair.difference, pair.half_width, '+z.2f')} points{wider_over_classes(pair)}"
+    difference = f"{difference_words(pair, found.question)} points{wider_over_classes(pair)}"
     words = f"{title} − {found.titles[pair.b]}\n{difference}\n{verdict}"
     return PairMark(sign, kind, words, percent(pair.difference, form="+z.2f"))
 
@@ -138,12 +138,14 @@ def ranking(material: Material) -> Ranking | None:
     if not intervals:
         return None
     axis = _axis(list(intervals.values()), [value for key in intervals for value in found.values[key].units])
-    ranks, missing, asked = found.final_ranks, found.missing, found.reference
+    ranks, missing, asked, ends = found.final_ranks, found.missing, found.reference, found.question.ends
     rows = [
         RankedRow(
             title=material.titles[key],
             mean=f"{100 * intervals[key].mean:.2f}",
-            spread="" if (half := intervals[key].half_width) is None else f"± {100 * half:.2f}",
+            spread=""
+            if (half := intervals[key].half_width) is None
+            else interval_words(intervals[key].mean, half, ".2f", ends),
             count=missing[key].rpartition(" ")[0] if key in missing else _count(material, key),
             drawn=_drawn(intervals[key], found.values[key].units, axis) if math.isfinite(intervals[key].mean) else None,
             rank=place_words(ranks[key]) if key in ranks else "",
@@ -151,7 +153,7 @@ def ranking(material: Material) -> Ranking | None:
             asked=key == asked,
             sign=reason.sign if (reason := found.question.methods[key].left_out) else "",
             leads=key in found.leading,
-            detail=_detail(material.titles[key], found.values[key], intervals[key], material.unit),
+            detail=_detail(material.titles[key], found.values[key], intervals[key], material.unit, ends),
         )
         for key in material.order
     ]
@@ -198,12 +200,12 @@ def _drawn(interval: Interval, values: Sequence[float], axis: tuple[float, float
     return DrawnInterval(place(interval.mean), place(low), place(high), points, low < axis[0], high > axis[1])
 
 
-def _detail(title: str, own: MethodValues, interval: Interval, unit: str) -> str:
+def _detail(title: str, own: MethodValues, interval: Interval, unit: str, ends: Ends) -> str:
     """Three lines on a mean: the method, its single values by run or by search, and the ends of its interval."""
     single = f"{plural(unit)}: {', '.join(f'{100 * value:.2f}' for value in own.units)}"
     if own.failed:
         single += f"; set aside: {', '.join(f'{100 * value:.2f}' for value in own.failed)}"
-    ends = "no interval"
-    if interval.low is not None and interval.high is not None:
-        ends = f"95 % interval: {100 * interval.low:.2f} to {100 * interval.high:.2f}"
-    return f"{title}\n{single}\n{ends}, over {counted(len(own.units), unit)}"
+    words, over = "no interval", counted(len(own.units), unit)
+    if shown := interval.within(ends):
+        words = "the 95 % interval holds all scores" if shown == ends else f"95 % interval: {span(shown, '.2f')}"
+    return f"{title}\n{single}\n{words}, over {over}"

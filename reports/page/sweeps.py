@@ -23,7 +23,7 @@ from results.published.tables import FigureValue, figure_values
 from results.spec.conditions import Conditions
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.values import Record, flat
-from results.wording import plural, span
+from results.wording import counted_span
 
 _COLUMNS, _FEW_VALUES = 3, 5
 _FEW_TICKS = 12
@@ -67,8 +67,7 @@ def dependence_plot(frame: pd.DataFrame, label: str, metric: str) -> Figure:
 def over(frame: pd.DataFrame) -> str:
     """Return what the intervals of some points are over, such as `n = 3 searches` or `n = 1 to 3 runs`."""
     measured = frame[frame["n"] > 0]
-    counts, unit = measured["values"].map(len), measured["unit"].iloc[-1]
-    return f"n = {span(counts, 'd', 1)} {unit if counts.max() == 1 else plural(unit)}"
+    return f"n = {counted_span(measured['values'].map(len), measured['unit'].iloc[-1])}"
 
 
 def _draw_panel(axes: Axes, frame: pd.DataFrame, names: Sequence[str]) -> None:
@@ -84,8 +83,9 @@ def _draw_panel(axes: Axes, frame: pd.DataFrame, names: Sequence[str]) -> None:
 
 def _draw_line(axes: Axes, name: str, frame: pd.DataFrame, look: Look) -> None:
     measured, printed = frame[frame["n"] > 0], frame[frame["published"].notna()]
-    halves = 100 * measured["half_width"].astype(float)
-    means = 100 * measured["mean"].astype(float)
+    half, mean = measured["half_width"].astype(float), measured["mean"].astype(float)
+    # Intervals of percentages end at 0 and 100.
+    halves, means = 100 * np.array([np.minimum(half, mean), np.minimum(half, 1 - mean)]), 100 * mean
     axes.errorbar(measured["at"], means, yerr=halves, label=name, capsize=3, elinewidth=0.9, capthick=0.9, **look)
     dots: Look = {"color": look["color"], "marker": ".", "markersize": 4.5, "alpha": 0.7, "linestyle": ""}
     for at, values in zip(measured["at"], measured["values"], strict=True):

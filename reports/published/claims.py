@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from reports.published.eligibility import StoredExperiment, concerns, objections
-from reports.tables.differences import DISTANCE, P_VALUE, size_words
+from reports.tables.differences import P_VALUE, shown_cell, size_words
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Table
 from results.answer.answer_question import answer_on
 from results.answer.answers import Answer
@@ -188,8 +188,8 @@ _CAPTION_OF_RUNS = (
     "better with a probability of 80 %."
 )
 _OF_CLAIM = ("dataset", "score", "claimed", "noise", "print alone", "gone at", "runs")
-_OF_RUNS = ("size", "ours", "claimed size", "p", "could have seen", "n", "experiment")
-_NUMBERS = {"claimed", "noise", "gone at", "ours", "p", "could have seen", "n"}
+_OF_RUNS = ("size", "ours", "claimed size", "p", "would have shown", "n", "experiment")
+_NUMBERS = {"claimed", "noise", "gone at", "ours", "p", "would have shown", "n"}
 
 
 def claims_table(answered: Sequence[AnsweredClaim], title: str) -> Table:
@@ -240,7 +240,7 @@ def _answer_cells(claim: Claim, answer: ExperimentAnswer | None) -> list[Cell]:
         Cell(pair.difference, pair.half_width, form=POINTS, kind="measured"),
         Cell(pair.claimed_size(claim.points / 100) if answer.differences == () else None),
         Cell(pair.p_better, form=P_VALUE),
-        Cell(pair.smallest, form=DISTANCE),
+        shown_cell(pair.smallest, answer.answer.question),
         Cell(counts[0], written=f"{', '.join(map(str, dict.fromkeys(counts)))} {units}"),
         Cell(answer.stored.name),
     ]

@@ -6,14 +6,16 @@ Two things stand apart: which method is better, and whether the difference is be
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from reports.tables.table import POINTS, Cell, Column, NumberFormat, Row, Sheet, Table, Value
 from results.answer.answers import Answer
 from results.answer.compare import find_pair
 from results.answer.intervals import Interval
 from results.answer.pair_tests import power_words
+from results.answer.question import Question
 from results.answer.values import Pair
-from results.wording import span
+from results.wording import counted_span, percent, span
 
 _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
@@ -65,6 +67,23 @@ def asked_pairs(found: Answer) -> str:
     return f"each method with {found.titles[found.reference]}{highest}"
 
 
+def compared_words(found: Answer) -> str:
+    """Write the same as the object of a sentence: `all pairs of methods`, or `each other method with A`."""
+    if found.reference is None:
+        return "the two methods" if len(found.question.compared) == 2 else "all pairs of methods"
+    asked = asked_pairs(found).replace("each method", "each other method", 1)
+    return f"{asked}," if "," in asked else asked
+
+
+def exceptions(question: Question) -> str:
+    """Say where wrong claims are more likely than the level says (docs/comparisons.md)."""
+    unit = "runs" if question.unit == "run" else "searches"
+    return (
+        f"In simulations it was higher where one method failed in two of five {unit}, or varied five times as much as "
+        "the others."
+    )
+
+
 def settings_words(pair: Pair, titles: Mapping[str, str]) -> str:
     """Write which of two settings is better: `A's setting better`, `cannot tell`, or why it was not tested."""
     return f"{titles[pair.better]}'s setting better" if pair.better else pair.untested or pair.direction
@@ -77,8 +96,17 @@ def size_words(pair: Pair, margin: float) -> str:
     return pair.size if pair.size == "cannot tell" else f"{pair.size} {100 * margin:g}"
 
 
+def difference_words(pair: Pair, question: Question, form: str = "+z.2f") -> str:
+    """Write the difference of a pair with its interval, such as `+2.00 ± 0.90`; without the sign by a form without it.
+
+    The interval ends where differences of two scores end.
+    """
+    difference = pair.difference if "+" in form else abs(pair.difference)
+    return percent(difference, pair.half_width, form, question.ends_of_differences)
+
+
 def open_words(found: Answer, pair: Pair) -> str:
-    """Say why none of two is called better, and what could have been seen."""
+    """Say why none of two is called better, and which difference would have been."""
     if pair.untested is None and pair.means_disagree:
         return f"cannot tell; {found.with_failed_words(pair)}"
     # The interval is that of this pair alone.
@@ -95,10 +123,22 @@ def wider_over_classes(pair: Pair) -> str:
 
 
 def seen_words(found: Answer, pairs: Sequence[Pair]) -> str:
-    """Say which difference could have been seen where nothing was: the range over pairs."""
-    if (seen := found.could_have_seen(pairs)) is None:
+    """Say which difference would have shown where none did: the range over pairs."""
+    seen, largest = found.would_have_shown(pairs), found.question.largest
+    if seen is None:
         return "nothing was tested"
-    return f"could have seen {'no difference' if min(seen) >= found.question.largest else span(seen)}"
+    if min(seen) < largest:
+        some = ", in some pairs none" if max(seen) >= largest else ""
+        return f"a difference of {span(seen if not some else seen[:1])} points would have shown{some}"
+    sides = [side for pair in pairs for side in (pair.of_a, pair.of_b) if not side.planned.constant]
+    unit = "run" if found.question.unit == "run" else "search"
+    return f"no difference could have shown with {counted_span((len(side.units) for side in sides), unit)} of each"
+
+
+def shown_cell(smallest: float | None, question: Question) -> Cell:
+    """Return a cell with the smallest difference that would have shown; `none` if no two scores differ so much."""
+    beyond = smallest is not None and smallest >= question.largest
+    return Cell(smallest, form=DISTANCE, written="none" if beyond else "")
 
 
 def _reading(found: Answer) -> list[str]:
@@ -110,14 +150,14 @@ def _reading(found: Answer) -> list[str]:
         in_search = "" if question.unit == "run" else " in a typical search, one that does not fail"
         sentences += [
             f"Verdict: which method is better{in_search}. Size: whether the difference is beyond {margin} or within. "
-            f"The probability of any wrong claim in these two columns is at most {100 * question.alpha:g} % "
-            "(exceptions: docs, How methods are compared); p is adjusted for all these pairs.",
+            f"The probability of any wrong claim in these two columns is at most {100 * question.alpha:g} %. "
+            f"{exceptions(question)} p is adjusted for all these pairs.",
             "The 95 % intervals hold for one pair alone.",
         ]
         if _has_classes(found):
             sentences.append("± over classes: half its 95 % interval if other test classes were drawn.")
         sentences.append(
-            "Could have seen: the smallest true difference that would be called better with a probability of "
+            "Would have shown: the smallest true difference that would be called better with a probability of "
             f"{power_words(question.compare)}, by the deviations found for the two; another experiment finds others."
         )
     if found.tested and question.unit == "run":
@@ -142,7 +182,7 @@ def _columns(found: Answer) -> tuple[Column, ...]:
     counts = Column("searches" if found.question.unit == "search" else "runs")
     more = [counts]
     if found.tested or found.gains:
-        more = [Column("size", numeric=False), Column("p (adjusted)"), counts, Column("could have seen")]
+        more = [Column("size", numeric=False), Column("p (adjusted)"), counts, Column("would have shown")]
         more += [Column("break-even")] if found.question.unit == "run" else []
     of_classes = [Column("± over classes")] if _has_classes(found) else []
     columns = (Column("difference"), *of_classes, Column("verdict", numeric=False), *more)
@@ -160,13 +200,15 @@ def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:
     if pair.untested is None and pair.means_disagree:
         verdict += f"; {found.with_failed_words(pair)}"
     count = Cell(units_a, written="" if units_a == units_b else f"{units_a}, {units_b}")
-    cells = [Cell(pair.difference, pair.half_width, form=POINTS, kind="measured")]
+    question = found.question
+    form = replace(POINTS, ends=question.ends_of_differences)
+    cells = [Cell(pair.difference, pair.half_width, form=form, kind="measured")]
     cells += [Cell(pair.over_classes, form=DISTANCE)] if _has_classes(found) else []
     cells += [Cell(f"{verdict}{found.mark_words(pair)}")]
     if found.tested or found.gains:
-        cells += [Cell(size_words(pair, found.question.margin)), Cell(pair.p_better, form=P_VALUE)]
-        cells += [count, Cell(pair.smallest, form=DISTANCE)]
-        if found.question.unit == "run":
+        cells += [Cell(size_words(pair, question.margin)), Cell(pair.p_better, form=P_VALUE)]
+        cells += [count, shown_cell(pair.smallest, question)]
+        if question.unit == "run":
             cells.append(Cell(pair.break_even if pair.better else None, form=DISTANCE))
     else:
         cells.append(count)

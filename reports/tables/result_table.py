@@ -1,10 +1,22 @@
 """Table of an experiment's results: one row per method, means over searches or runs with their intervals."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from reports.tables.differences import asked_pairs
-from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell
+from reports.tables.table import (
+    PERCENT,
+    Cell,
+    Column,
+    NumberFormat,
+    Row,
+    Sheet,
+    Table,
+    Value,
+    half_width_text,
+    measured_cell,
+)
 from results.answer.answer_question import answer_on
 from results.answer.answers import Answer
 from results.answer.intervals import Interval
@@ -16,7 +28,7 @@ from results.records.records import RunRecord
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.training_spec import SourceName
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, joined, place_words, span
+from results.wording import counted, counted_span, joined, place_words, span
 
 ResultColumn = tuple[EmbeddingKind, str]
 """Kind of embeddings, and metric."""
@@ -100,6 +112,7 @@ def table_of(found: Answer) -> Table:
             *(f"{reason.sign} {joined(heads)}: {reason.note}" for reason, heads in left_out.items()),
             *(finding.sentences for finding in findings if finding.level != "note"),
             *([_STAR] if any("*" in row.sign for row in rows) else []),
+            *_not_printed(found, rows),
             *_single_searches(found),
         ),
         remarks=(
@@ -123,7 +136,8 @@ def _scores(found: Answer, further: Mapping[str, str]) -> Iterator[_Scores]:
             continue
         intervals, title = answer_on(found, metric, kind).intervals, further.get(metric, metric_title(metric))
         group = f"further, {kind}" if metric in further else kind.replace("_", " ")
-        form = PERCENT if metric not in further or metric.startswith(_IN_PERCENT) else _AS_COMPUTED
+        as_percent = replace(PERCENT, ends=found.question.ends)
+        form = as_percent if metric not in further or metric.startswith(_IN_PERCENT) else _AS_COMPUTED
         yield _Scores(kind, title if SourceName.parse(metric) else metric, Column(title, group), intervals, form)
 
 
@@ -232,6 +246,21 @@ def _settings(measured: MeasuredExperiment) -> str:
         f"{given} Separated: mean of {folds} {dimensions}-dim models; concatenated: their {folds * dimensions}-dim "
         f"ensemble. Base seed {first.seed}."
     )
+
+
+def _not_printed(found: Answer, rows: Iterable[Row]) -> Iterator[str]:
+    """Name the methods with an interval that holds all scores."""
+    whole = {
+        row.key: row.head
+        for row in rows
+        for cell in row.cells
+        if cell.half_width is not None and not half_width_text(cell)
+    }
+    if whole:
+        counts = [len(found.values[key].units) for key in whole]
+        unit = "search" if found.question.unit == "search" else "run"
+        of = counted_span(counts, unit)
+        yield f"An interval over {of} that holds all scores is not printed: {joined([*whole.values()])}."
 
 
 def _reading(found: Answer, *, last_epoch: bool) -> list[str]:

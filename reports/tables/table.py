@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from results.answer.intervals import Interval
+from results.wording import ENDLESS, Ends, interval_words
 
 CellKind = Literal["", "measured", "published", "verdict"]
 """Kind of a cell's value.
@@ -27,6 +28,7 @@ class NumberFormat:
         scale: The number is multiplied by this before it is shown; 100 shows fractions of 1 in percent.
         signed: Whether positive numbers have a plus sign. Half widths never have a sign, and zeros never a minus.
         smallest: Numbers below this are shown as "< smallest"; 0 turns this off.
+        ends: The lowest and the highest number that can be. An interval is shown up to them.
     """
 
     digits: int = 0
@@ -35,11 +37,16 @@ class NumberFormat:
     signed: bool = False
     significant: bool = False
     smallest: float = 0.0
+    ends: Ends = ENDLESS
+
+    def spec(self, sign: str = "") -> str:
+        """Write it in Python's format language."""
+        return f"{sign}z{',' if self.thousands else ''}.{self.digits}{'g' if self.significant else 'f'}"
 
 
-PERCENT = NumberFormat(digits=2, scale=100)
+PERCENT = NumberFormat(digits=2, scale=100, ends=(0.0, 1.0))
 """Shows fractions of 1 as percentages with two digits after the point."""
-POINTS = NumberFormat(digits=2, scale=100, signed=True)
+POINTS = NumberFormat(digits=2, scale=100, signed=True, ends=(-1.0, 1.0))
 """Shows differences of fractions of 1 in percentage points, with a sign and two digits after the point."""
 
 
@@ -122,6 +129,7 @@ class Table:
         caption: What the numbers are, in one paragraph.
         notes: What a reader must know beside the numbers.
         remarks: How to read the table, and longer notes on single numbers.
+        label: What LaTeX documents refer to it by; empty for the title.
     """
 
     title: str
@@ -132,6 +140,7 @@ class Table:
     first: str = "Method"
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    label: str = ""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -247,12 +256,13 @@ def value_text(cell: Cell) -> str:
 
 
 def half_width_text(cell: Cell) -> str:
-    """Return what is shown after the value, if anything."""
-    return "" if cell.value is None or cell.half_width is None else f"± {_digits(cell.half_width, cell.form)}"
+    """Return the interval that is shown after the value, if any."""
+    if cell.half_width is None or not isinstance(cell.value, float | int):
+        return ""
+    return interval_words(cell.value, cell.half_width, cell.form.spec(), cell.form.ends, cell.form.scale)
 
 
 def _digits(value: float, form: NumberFormat, sign: str = "") -> str:
-    grouping = "," if form.thousands else ""
     if isinstance(value, int) and form.digits == 0 and form.scale == 1:
-        return f"{value:{sign}{grouping}d}"
-    return f"{form.scale * value:{sign}z{grouping}.{form.digits}{'g' if form.significant else 'f'}}"
+        return f"{value:{sign}{',' if form.thousands else ''}d}"
+    return f"{form.scale * value:{form.spec(sign)}}"

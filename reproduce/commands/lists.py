@@ -92,7 +92,7 @@ def status(store: StoreAt = STORE) -> None:
             for one in starts
         ]
         show_rows("experiments, the latest first", columns, started, whole={"identity"})
-        say("Commands take an identity in place of a name, which means its latest experiment.")
+        say("Commands take an identity in place of a name, which means its latest finished experiment.")
     if trained := versions(opened.database):
         rows = [
             (one.method, one.source, str(one.trainings), one.last[:19], ", ".join(one.experiments) or "-")

@@ -100,6 +100,7 @@ def gather(name: str, fingerprint: str, store: Store, found: Answer | None = Non
         deviations=deviations(name, summary),
         sources={key: MethodSource(card.source, card.papers) for key, card in suite_cards(summary.methods).items()},
         made=drawn_line(f" from experiment {fingerprint} of the store"),
+        label=own_name(name, fingerprint),
     )
 
 

@@ -193,6 +193,7 @@ def write_table(table: Table, session: Session) -> None:
     They carry the experiment's identity; names without it lead to the latest experiment of the name.
     """
     files = table_files(session)
+    table = replace(table, label=f"{own_name(session.name, session.fingerprint)} results")
     for form, path in files.items():
         write_atomically(path, WRITERS[form](with_notes(table, "short") if form == "latex" else table))
     link_latest(session.name, session.fingerprint, session.store, list(files.values()))

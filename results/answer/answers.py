@@ -15,7 +15,7 @@ from results.answer.question import Question
 from results.answer.values import Finding, MethodValues, Pair, Runs
 from results.records.experiment_summary import LeftOut
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, in_letters, percent, place_words
+from results.wording import ENDLESS, Ends, counted, in_letters, percent, place_words
 
 _MOST_ROWS = 30
 """Of more methods or pairs a notebook shows the first and the last ones."""
@@ -157,8 +157,8 @@ class Answer:
         """The searches of every method that trains."""
         return tuple(own.units for own in self.values.values() if own.planned.searched and own.planned.trained)
 
-    def could_have_seen(self, pairs: Iterable[Pair]) -> tuple[float, float] | None:
-        """Return the smallest and the largest of the differences that pairs could have seen; None without a test."""
+    def would_have_shown(self, pairs: Iterable[Pair]) -> tuple[float, float] | None:
+        """Return the smallest and the largest of the differences that pairs would have shown; None without a test."""
         seen = [min(pair.smallest, self.question.largest) for pair in pairs if pair.smallest is not None]
         return (min(seen), max(seen)) if seen else None
 
@@ -240,7 +240,10 @@ class Answer:
         shown = pd.DataFrame(
             {
                 "": methods["title"],
-                f"{self.question.score_name}, {unit}": list(map(_number, methods["mean"], methods["half_width"])),
+                f"{self.question.score_name}, {unit}": [
+                    _number(mean, width, ends=self.question.ends)
+                    for mean, width in zip(methods["mean"], methods["half_width"], strict=True)
+                ],
                 "rank": [place_words(ranks[key]) if key in ranks else "" for key in methods.index],
                 "n": [f"{n} ({failed} failed)" if failed else n for n, failed in methods[["n", "failed"]].values],
             }
@@ -248,11 +251,17 @@ class Answer:
         compared = pd.DataFrame(
             {
                 "": [f"{titles[pair.a]} − {titles[pair.b]}" for pair in pairs],
-                "difference": [_number(pair.difference, pair.half_width, "+.2f") for pair in pairs],
+                "difference": [
+                    _number(pair.difference, pair.half_width, "+.2f", self.question.ends_of_differences)
+                    for pair in pairs
+                ],
                 "verdict": [
                     f"{titles[one.better]} better" if one.better else one.untested or one.direction for one in pairs
                 ],
-                "could have seen": [_number(pair.smallest) for pair in pairs],
+                "would have shown": [
+                    "none" if pair.smallest and pair.smallest >= self.question.largest else _number(pair.smallest)
+                    for pair in pairs
+                ],
             }
         )
         tables = [one.to_html(index=False, border=0, max_rows=_MOST_ROWS) for one in (shown, compared) if len(one)]
@@ -261,5 +270,5 @@ class Answer:
         return f"{title}{''.join(tables)}<ul>{said}</ul>"
 
 
-def _number(value: float | None, width: float | None = None, form: str = ".2f") -> str:
-    return "" if value is None or pd.isna(value) else percent(value, None if pd.isna(width) else width, form)
+def _number(value: float | None, width: float | None = None, form: str = ".2f", ends: Ends = ENDLESS) -> str:
+    return "" if value is None or pd.isna(value) else percent(value, None if pd.isna(width) else width, form, ends)

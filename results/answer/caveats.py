@@ -55,11 +55,14 @@ def of_budget(found: Answer) -> Iterator[Finding]:
         budget = detectable(question, len(question.compared), found)
         # What is not known of single searches is a finding about the search.
         if budget.deviation is not None or budget.unit != "single search":
-            yield budget_finding(budget, question, found.could_have_seen(found.pairs))
+            yield budget_finding(budget, question, found.would_have_shown(found.pairs))
 
 
 def budget_finding(budget: Detectable, question: Question, seen: tuple[float, float] | None = None) -> Finding:
-    """Say which differences a budget can show, and what that follows from; `seen` is what its pairs could have seen."""
+    """Say which differences a budget can show, and from what that follows.
+
+    `seen` is what its pairs would have shown.
+    """
     unit = "run" if budget.unit == "run" else "search"
     given = f"{counted(budget.units, unit)} of each of {budget.methods} methods"
     if budget.deviation is None:

@@ -63,6 +63,12 @@ class Interval:
         """Upper end, or None without an interval."""
         return None if self.half_width is None else self.mean + self.half_width
 
+    def within(self, ends: tuple[float, float]) -> tuple[float, float] | None:
+        """The lower and the upper end, none beyond those of the scale; None without an interval."""
+        if self.half_width is None:
+            return None
+        return max(self.mean - self.half_width, ends[0]), min(self.mean + self.half_width, ends[1])
+
 
 def student_t_interval(values: Sequence[float]) -> Interval:
     """Compute the mean and the 95 % Student-t interval of a value over runs."""

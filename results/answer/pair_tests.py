@@ -145,7 +145,8 @@ def with_assumed_search(
     error = assumed + of_runs[..., first] + of_runs[..., second]
     of_variances = np.where(runs > 1, of_runs**2 / np.maximum(runs - 1, 1), 0)
     spread = assumed**2 / degrees + of_variances[..., first] + of_variances[..., second]
-    satterthwaite = error**2 / np.where(spread > 0, spread, 1)
+    # Between two methods without an estimated part the error is that of rounding.
+    satterthwaite = np.where(spread > 0, error**2 / np.where(spread > 0, spread, 1), MOST_DEGREES)
     return PairDifferences(means[..., first] - means[..., second], np.sqrt(error), satterthwaite)
 
 

@@ -14,6 +14,7 @@ from results.spec.experiment_spec import Experiment, PrimaryScore
 from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.search_settings import LOOKS
 from results.store.experiment_results import MeasuredExperiment
+from results.wording import ENDLESS, Ends
 
 ALPHA = 0.05
 MARGIN = 0.005
@@ -121,6 +122,16 @@ class Question:
     def largest(self) -> float:
         """The largest difference that two scores can have: 100 points of percentages; other points have no end."""
         return 1.0 if self.scale == "percent" else math.inf
+
+    @property
+    def ends(self) -> Ends:
+        """The lowest and the highest score; a score that is no percentage has no ends."""
+        return (0.0, 1.0) if self.scale == "percent" else ENDLESS
+
+    @property
+    def ends_of_differences(self) -> Ends:
+        """The same for differences of two scores."""
+        return -self.largest, self.largest
 
     @property
     def titles(self) -> dict[str, str]:

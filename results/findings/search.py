@@ -102,6 +102,7 @@ def _shares(titles: Mapping[str, str], counts: Mapping[str, tuple[int, int]]) ->
 _EVENTS = {
     "diverged": "diverged; their best checkpoint before that counts",
     "no gain": "did not beat the untrained network",
+    "no pairs": "had batches without two images of a class, in which a loss on pairs has nothing to pull together",
     "skipped": "skipped all steps between two validations",
     "collapsed": "ended with equal embeddings of all test images, which score 0",
     "zeros": "ended with embeddings of zeros, which have no direction and count as wrong",

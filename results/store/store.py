@@ -5,7 +5,7 @@ crash loses no finished training. Threads and processes can use one store at the
 """
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -50,7 +50,7 @@ class Start:
 
     Attributes:
         last_started: Time of its last start in UTC, ISO 8601.
-        runs: Number of its runs with test scores.
+        runs: Number of its runs with test scores, without those of a method's earlier card.
     """
 
     name: str
@@ -65,6 +65,11 @@ class Start:
         return identity_of(self.fingerprint)
 
     @property
+    def finished(self) -> bool:
+        """Whether every planned run is there."""
+        return self.runs >= sum(self.summary.runs.values())
+
+    @property
     def plan(self) -> str:
         """Searches of each method, and trials of each search, such as `3 x 15`."""
         return f"{self.summary.experiment.search.searches} x {self.summary.trials}"
@@ -74,6 +79,21 @@ class Start:
         """What it has in common with starts that differ in their methods alone."""
         data = self.summary.data.fingerprint if self.summary.data else self.fingerprint
         return self.summary.experiment.fingerprint_without_rows(self.name, data)
+
+
+def meant_by_name(starts: Iterable[Start]) -> dict[str, Start]:
+    """Return the start that each name means: the latest finished one, or the latest if none is finished.
+
+    So a run that was interrupted does not hide a finished one.
+
+    Args:
+        starts: The latest first.
+    """
+    found: dict[str, Start] = {}
+    for start in starts:
+        if start.name not in found or (start.finished and not found[start.name].finished):
+            found[start.name] = start
+    return found
 
 
 class Store:
@@ -165,11 +185,8 @@ class Store:
         return {name: curve for name, curve in curves if curve.evaluation_version == EVALUATION_VERSION}
 
     def latest_experiments(self) -> dict[str, str]:
-        """Return the fingerprint of the latest experiment of each name, by name, the latest first."""
-        latest: dict[str, str] = {}
-        for row in self.database.rows("SELECT name, fingerprint FROM experiments ORDER BY last_started DESC"):
-            latest.setdefault(row["name"], row["fingerprint"])
-        return latest
+        """Return the fingerprint of the experiment that each name means (`meant_by_name`), by name."""
+        return {name: start.fingerprint for name, start in meant_by_name(self.starts()).items()}
 
     def experiment(self, fingerprint: str) -> ExperimentSummary:
         """Return the summary that `put_experiment` stored; raise StoreError if there is none."""
@@ -201,7 +218,9 @@ class Store:
     def starts(self) -> list[Start]:
         """Return all started experiments, the latest first."""
         rows = self.database.rows(
-            "SELECT *, (SELECT count(*) FROM experiment_runs WHERE experiment = fingerprint) AS runs "
+            "SELECT *, (SELECT count(*) FROM experiment_runs AS listed "
+            "LEFT JOIN experiment_studies AS searched USING (experiment, method, search) "
+            "WHERE experiment = fingerprint AND listed.study IS searched.study) AS runs "
             "FROM experiments ORDER BY last_started DESC"
         )
         return [

@@ -30,7 +30,7 @@ TABLES = {
 }
 # Files of figures that no table has the runs for.
 FIGURES = {
-    *("proxy_isa_figure9", "proxy_isa_figure10", "proxy_gml_figure4", "proxy_gml_figure5"),
+    *("proxy_isa_figure9", "proxy_isa_figure10", "proxy_gml_figure4", "proxy_gml_figure5", "ccp_figure3"),
     *("proxy_anchor_batch_size", "proxy_anchor_embedding_size", "proxy_anchor_alpha_delta", "proxy_anchor_convergence"),
 }
 FILES = sorted({*TABLES, *FIGURES})
@@ -119,7 +119,7 @@ def test_the_number_of_planned_trainings_equals_a_count_by_hand() -> None:
     assert sum(planned("mlrc_cub200_batch256").values()) == 14 * 240 + 4
     # 4 folds x 1 reproduction, no trials.
     rows = {"ccp_table1/sop": 14, "ccp_table1/inshop": 14, "ccp_table2/cub200": 14, "ccp_table3/sop": 10}
-    for name, count in {**rows, "ccp_figure4/cars196_128": 2}.items():
+    for name, count in {**rows, "ccp_figure4/cars196_128": 2, "ccp_figure3": 1 + 9 * 4}.items():
         assert list(planned(name).values()) == [4] * count, name
     # 5 runs x (4 folds that choose the epoch, one training on all classes); one test of the untrained trunk.
     assert list(planned("proxy_isa_table1/cub200").values()) == [25] * 5
@@ -130,6 +130,7 @@ def test_the_number_of_planned_trainings_equals_a_count_by_hand() -> None:
 
 SHARED = [
     *((f"ccp_table3/{data}", f"ccp_table1/{data}", None) for data in ("sop", "inshop")),
+    ("ccp_figure3", "ccp_table2/cub200", ("c2",)),
     *((f"ccp_figure4/{data}_32", f"ccp_table2/{data}", None) for data in ("cub200", "cars196")),
     *((f"proxy_isa_table2/{d}", f"proxy_isa_table1/{d}", ("proxy_anchor", "proxy_isa")) for d in ("cub200", "cars196")),
     ("proxy_isa_table3", "proxy_isa_table1/cars196", ("proxy_anchor",)),

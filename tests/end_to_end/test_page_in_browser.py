@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.support.sample_page import measured, runs_of, sample_page
+from tests.support.sample_page import measured, runs_of, sample_page, tables_page
 
 CHROMIUM = shutil.which("chromium")
 GALLERY = "details:has(#figure-gallery_contrastive)"
@@ -139,6 +139,49 @@ def test_the_page_never_scrolls_sideways(visit, width):
     images = [image.bounding_box() for image in page.locator("figure img").all()]
     assert images
     assert all(image["x"] >= 0 and image["x"] + image["width"] <= width for image in images), "figures are shown whole"
+
+
+TABLES = """() => [...document.querySelectorAll("table")].map(table => {
+  const box = table.closest(".scroll") ?? table.parentElement;
+  const lines = cell => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return new Set([...range.getClientRects()].map(part => Math.round(part.bottom))).size;
+  };
+  const words = cell => cell.textContent.trim().split(/[\\s-]+/).length;
+  const cells = [...table.querySelectorAll("th, td")].filter(cell => !cell.querySelector("ol, .plot"));
+  return {
+    name: box.ariaLabel ?? table.className,
+    inner: box.scrollWidth,
+    outer: box.clientWidth,
+    scrolls: getComputedStyle(box).overflowX === "auto",
+    // A cell has a line for each word at most, and one for its sign of sorting or of leading.
+    broken: cells.filter(cell => lines(cell) > words(cell) + 1).map(cell => cell.textContent),
+  };
+})"""
+
+
+@pytest.fixture(
+    scope="module",
+    params=["mlrc_frozen_cub200_random_start_subset", "reality_check_glyphs", "all_methods_glyphs"],
+    ids=["two methods", "fourteen methods", "31 methods"],
+)
+def of_record(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    path.write_text(tables_page(request.param), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.mark.parametrize("width", [400, 800, 1280, 1600])
+def test_no_table_is_clipped_on_a_screen_and_none_breaks_words_on_a_telephone(visit, of_record, width):
+    page = visit(width=width, address=of_record, unfolded=True)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    tables = page.evaluate(TABLES)
+    assert len(tables) >= 5
+    assert [table for table in tables if table["broken"]] == []
+    wider = [table for table in tables if table["inner"] > table["outer"]]
+    assert all(table["scrolls"] for table in wider)
+    assert width < 1280 or wider == []
 
 
 LUMINANCE = """selector => {

@@ -34,19 +34,24 @@ def of_runs(settings=None, titles=None, trials=0, reproductions=4, **runs):
 
 
 def test_the_winner_comes_first_with_its_lead():
-    assert of_searches(a=CLEAR["a"], c=CLEAR["c"]) == "A beats C by 2.0 ± 0.9."
-    assert of_searches(**CLEAR) == "A beats every other method, the next, B, by 1.1 ± 0.7."
-    assert of_searches("best", **CLEAR) == "A beats every other method, the next, B, by 1.1 ± 0.7."
-    assert of_runs(a=A, b=B) == "A beats B by 2.5 ± 0.2 at the given settings."
+    assert of_searches(a=CLEAR["a"], c=CLEAR["c"]) == "A beats C by 2.0 ± 0.9 points of MAP@R."
+    assert of_searches(**CLEAR) == "A beats every other method, the next, B, by 1.1 ± 0.7 points of MAP@R."
+    assert of_searches("best", **CLEAR) == "A beats every other method, the next, B, by 1.1 ± 0.7 points of MAP@R."
+    assert of_runs(a=A, b=B) == "A beats B by 2.5 ± 0.2 points of MAP@R at the given settings."
 
 
 def test_what_cannot_be_told_follows():
-    assert of_searches(**PARTLY) == "A beats C by 2.0 ± 0.8. It cannot be told from B (could have seen 1.3)."
+    assert of_searches(**PARTLY) == (
+        "A beats C by 2.0 ± 0.8 points of MAP@R. It cannot be told from B (1.3 points would have shown)."
+    )
 
 
 @pytest.mark.parametrize(
     ("named", "sentence"),
-    [("b", "A beats B by 1.1 ± 0.7. B beats C by 0.9 ± 0.8."), ("c", "A and B beat C, by up to 2.0 ± 0.8.")],
+    [
+        ("b", "A beats B by 1.1 ± 0.7 points of MAP@R. B beats C by 0.9 ± 0.8 points."),
+        ("c", "A and B beat C, by up to 2.0 ± 0.8 points of MAP@R."),
+    ],
 )
 def test_a_named_method_is_compared_with_each_other_one(named, sentence):
     assert of_searches(named, **CLEAR) == sentence
@@ -62,8 +67,12 @@ def test_pairs_are_named_where_the_highest_mean_beats_none():
 
 def test_nothing_told_apart_gives_the_means_and_what_would_be_seen():
     close = {"a": (30, 31, 32), "b": (29, 31.5, 32)}
-    assert of_searches(**close) == "Cannot tell yet: A 31.0, B 30.8. They are 0.2 apart; could have seen 5.4."
-    assert of_searches(searches=2, a=(30, 50), b=(10, 40)).endswith("15.0 apart; could have seen no difference.")
+    assert of_searches(**close) == (
+        "Cannot tell yet: A 31.0, B 30.8. They are 0.2 points apart; a difference of 5.4 points would have shown."
+    )
+    assert of_searches(searches=2, a=(30, 50), b=(10, 40)).endswith(
+        "15.0 points apart; no difference could have shown with 2 searches of each."
+    )
     assert of_runs(a=A[:1], b=B[:1], reproductions=1) == (
         "Cannot tell yet: A 17.5, B 15.0. Three runs of each would say more."
     )
@@ -93,7 +102,7 @@ def test_while_searches_or_runs_are_missing_nothing_is_claimed():
 
 def test_claims_of_single_searches_say_so():
     assert of_runs(trials=10, a=A, b=B).startswith(
-        "Cannot tell yet: A 17.6, B 15.1. They are 2.5 apart; could have seen "
+        "Cannot tell yet: A 17.6, B 15.1. They are 2.5 points apart; a difference of "
     )
     far = of_runs(trials=10, a=[x + 1.2 for x in A], b=B)
     assert far.startswith("A beats B by 32.5 ± ")
@@ -110,7 +119,7 @@ def test_one_method_is_compared_with_nothing():
 
 def test_titles_with_commas_are_kept_apart():
     titles = {"a": "A, cosine", "b": "B", "c": "C"}
-    assert of_searches("c", titles=titles, **CLEAR) == "A, cosine; and B beat C, by up to 2.0 ± 0.8."
+    assert of_searches("c", titles=titles, **CLEAR) == "A, cosine; and B beat C, by up to 2.0 ± 0.8 points of MAP@R."
 
 
 @pytest.mark.parametrize("name", ["quickstart", "all_methods_glyphs", "reality_check_glyphs", "quickstart_one_search"])
@@ -125,19 +134,19 @@ def test_a_line_for_each_comparison_that_was_asked_for():
         return comparison_lines(few_trials(settings=settings, **means).answer)
 
     assert lines("all", **PARTLY) == [
-        "A beats C by 2.0 ± 0.8",
-        "B beats C by 1.9 ± 0.8",
-        "A is 0.1 ± 0.7 above B: cannot tell; could have seen 1.3",
+        "A beats C by 2.0 ± 0.8 points",
+        "B beats C by 1.9 ± 0.8 points",
+        "A is 0.1 ± 0.7 points above B: cannot tell; a difference of 1.3 points would have shown",
     ], "what is decided comes first"
     assert lines("b", **PARTLY) == [
-        "B beats C by 1.9 ± 0.8",
-        "B is 0.1 ± 0.7 below A: cannot tell; could have seen 1.2",
+        "B beats C by 1.9 ± 0.8 points",
+        "B is 0.1 ± 0.7 points below A: cannot tell; a difference of 1.2 points would have shown",
     ]
     assert lines("all", a=CLEAR["a"], b=CLEAR["b"], c=CLEAR["c"][:1]) == [], "nothing is claimed yet"
     equal = few_trials(searches=5, a=tuple(40 + STEPS[:5]), b=tuple(40.01 + STEPS[5:])).measured
     assert comparison_lines(answer_of(equal)) == ["B and A are equal within 0.5 points"]
     few_classes = answer_of(MeasuredExperiment.kept("embedder_start_pca_frozen_cub200_subset"))
-    assert comparison_lines(few_classes)[0] == "Proxy-Anchor beats Contrastive by 1.9 ± 1.0 (over classes ± 1.4)"
+    assert comparison_lines(few_classes)[0] == "Proxy-Anchor beats Contrastive by 1.9 ± 1.0 points (over classes ± 1.4)"
     many = {f"m{place}": (40.0 - place, 40.1 - place, 40.2 - place) for place in range(9)}
     said = comparison_lines(searched(**many).answer)
     assert len(said) == 6, "of 36 pairs a few with the highest mean"
@@ -156,7 +165,9 @@ def joined_and_single_of(world, separated=None, folds=4):
 def test_both_verdicts_stand_in_a_line_where_joined_and_single_models_are_measured():
     world = searched(a=CLEAR["a"], c=CLEAR["c"])
     start = "Joined models (512-dim) and single ones (128-dim, as fit writes) "
-    assert joined_and_single_of(world) == (f"{start}have the same verdicts; as single models: A beats C by 2.0 ± 0.9.")
+    assert joined_and_single_of(world) == (
+        f"{start}have the same verdicts; as single models: A beats C by 2.0 ± 0.9 points of MAP@R."
+    )
     assert joined_and_single_of(world, {"a": (30.0, 30.6, 30.3), "c": (30.1, 30.4, 30.0)}) == (
         f"{start}differ in 1 of 1 verdict: joined A beats C (2.0 ± 0.9), as single models they cannot be told apart "
         "(0.1 ± 0.7)."

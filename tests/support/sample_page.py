@@ -1,5 +1,8 @@
 """Kept records, and a page about one of them."""
 
+from unittest import mock
+
+from reports.page import page
 from reports.page.material import Command, Material, MethodSource
 from reports.page.page import build_page
 from results.findings.experiment import answer_of
@@ -25,4 +28,11 @@ def sample_page(name: str = "quickstart_one_search", **changes: object) -> str:
         "made": "Made from results/measured.",
     }
     html, _ = build_page(Material(name, answer_of(measured(name)), **{**parts, **changes}))
+    return html
+
+
+def tables_page(name: str) -> str:
+    """The page of a kept record without its figures, which take most of the time."""
+    with mock.patch.object(page, "page_figures", return_value=()):
+        html, _ = build_page(Material(name, answer_of(measured(name))))
     return html

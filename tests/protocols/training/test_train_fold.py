@@ -463,3 +463,21 @@ def test_other_classes_are_found(dataset, part, classes):
 def test_the_images_of_another_fold_are_refused(dataset):
     with pytest.raises(SplitError, match=r"^fold 0: the classes of the images differ from those in the specification"):
         train_fold(toy_fold(dataset)[0], toy_fold(dataset, fold=1)[1])
+
+
+@pytest.mark.parametrize(
+    ("method", "batch", "counted"),
+    [
+        (CONTRASTIVE, 8, 0),
+        (CONTRASTIVE.model_copy(update={"samples_per_class": 1, "whole_passes": True}), 4, 6),
+        (CONTRASTIVE.model_copy(update={"samples_per_class": 0}), 24, 0),
+        (PROXIES.model_copy(update={"whole_passes": True}), 4, 0),
+    ],
+    ids=["two of a class", "one of a class", "all images at random", "proxies"],
+)
+def test_batches_without_two_images_of_a_class_are_counted_where_a_loss_needs_them(dataset, method, batch, counted):
+    result = train_fold(*toy_fold(dataset, method, short(batch_size=batch))).result
+    assert result.batches_without_pairs == counted
+    assert ("no pairs" in [event.kind for event in result.events]) == bool(counted)
+    assert ("batches_without_pairs" in result.model_dump_json()) == bool(counted)
+    assert type(result).model_validate_json(result.model_dump_json()) == result

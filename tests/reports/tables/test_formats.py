@@ -136,6 +136,15 @@ def test_latex_documents_compile(tmp_path):
     assert not re.search("Missing character|undefined", done.stdout)
 
 
+def test_a_label_is_given_or_made_of_the_title_and_the_packages_are_named():
+    table = layout("filled")
+    assert r"\label{tab:quickstart-1a2b-results}" in to_latex(replace(table, label="quickstart-1a2b results "))
+    text = to_latex(table)
+    assert text.startswith("% Needs ")
+    needed = re.findall(r"\\usepackage(?:\[.*?\])?{(\w+)}", text.splitlines()[0])
+    assert needed == re.findall(r"\\usepackage(?:\[.*?\])?{(\w+)}", DOCUMENT)
+
+
 def test_latex_leaves_letters_as_they_are_and_sets_signs():
     text = "Größe λ `a_b` 5 % ± × − [1] ~ *"
     assert escape_latex(text) == (r"Größe λ \texttt{a\_b} 5 \% $\pm$ $\times$ $-$ {[}1{]} \textasciitilde{} {*}")

@@ -258,3 +258,19 @@ def test_a_method_without_a_metric_has_empty_cells_and_a_table_without_metrics_n
     assert all(cell.value is None for cell in cells_beside(row(with_metrics("nmi", without=2), "cosface")))
     assert len(with_metrics().columns) == 7
     assert not any("percentages:" in note for note in with_metrics().remarks)
+
+
+def test_intervals_end_where_scores_end_and_two_searches_say_so():
+    given = [
+        some_run(key, run, value, fingerprint=f"{key}-{run}")
+        for key, values in {"triplet": (0.40, 0.60), "cosface": (0.02, 0.03)}.items()
+        for run, value in enumerate(values)
+    ]
+    drawn = table(given=given, **PAIR, reproductions=2, runs={"triplet": 2, "cosface": 2})
+    wide, low = (cell_of(drawn, key, "separated", "precision_at_1") for key in ("triplet", "cosface"))
+    assert wide.half_width > 0.5
+    assert cell_text(wide) == "50.00"
+    assert cell_text(low).startswith("2.50 [0.00, ")
+    assert "An interval over 2 runs that holds all scores is not printed: Triplet" in " ".join(drawn.notes)
+    assert r"$2.50 [0.00, " in to_latex(drawn)
+    assert "-" not in to_csv(drawn).split("\n")[1], "the file keeps the half width"

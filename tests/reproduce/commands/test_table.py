@@ -196,8 +196,8 @@ def test_other_comparisons_can_be_asked_for_and_are_said_in_sentences(say, store
     answer = say("table", "glyphs", "--what", "differences", "--compare", "cosface")
     assert answer.out.splitlines()[:2] == [
         "Cannot tell yet: CosFace 34.0, Proxy-Anchor 35.4 and 3 others. "
-        "No pair differs; could have seen 5.9 to 8.6, the means span 2.1.",
-        "CosFace is 1.3 ± 3.2 below Proxy-Anchor: cannot tell; could have seen 5.9",
+        "No two are told apart: the means span 2.1 points; a difference of 5.9 to 8.6 points would have shown.",
+        "CosFace is 1.3 ± 3.2 points below Proxy-Anchor: cannot tell; a difference of 5.9 points would have shown",
     ]
     assert "highest mean" not in answer.out
     assert "These comparisons are not those of the experiment (all)." in answer.out
@@ -210,9 +210,12 @@ def test_the_end_of_a_run_is_short(capsys):
     kept = answer_of(MeasuredExperiment.kept("reality_check_glyphs"))
     show_answer(kept)
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert lines[0] == "Proxy-Anchor beats 8 methods. It cannot be told from 5 others (could have seen 7.1 to 11.0)."
+    assert (
+        lines[0]
+        == "Proxy-Anchor beats 8 methods. It cannot be told from 5 others (7.1 to 11.0 points would have shown)."
+    )
     assert len([line for line in lines if line.startswith("- ")]) == 6, "of 91 pairs a few of the highest mean"
-    assert "- Proxy-Anchor beats ArcFace by 5.6 ± 3.0" in lines
+    assert "- Proxy-Anchor beats ArcFace by 5.6 ± 3.0 points" in lines
     (head,) = [place for place, line in enumerate(lines) if line.startswith("Method")]
     assert lines[head].split()[1:] == ["concatenated", "P@1", "concatenated", "MAP@R", "searches", "×", "runs"]
     assert lines[head + 1].startswith("Proxy-Anchor ")

@@ -219,7 +219,9 @@ def test_lower_is_better_turns_the_sign_and_points_have_no_bounds():
     with pytest.raises(ScoresError, match=r"row 2: 471.2 in 'P@1' is not within 0 and 100; .* --scale points"):
         read_scores(large)
     assert read_scores(large, Reading(scale="points")).scale == "points"
-    assert headline(only(audit(large, Reading(scale="points")))).endswith("136.1 apart; could have seen 730.3.")
+    assert headline(only(audit(large, Reading(scale="points")))).endswith(
+        "136.1 points apart; a difference of 730.3 points would have shown."
+    )
 
 
 def test_of_several_columns_of_numbers_one_is_named_and_the_others_are_not_read():

@@ -164,7 +164,7 @@ def test_with_one_search_and_no_record_nothing_is_said_about_methods():
     result = asked(values, unit="single search", margin=0.5)
     assert {pair.untested for pair in result.pairs} == {"search not known"}
     assert {pair.p for pair in result.pairs} == {None}
-    assert (result.rank_intervals, result.could_have_seen(result.pairs)) == ({}, None)
+    assert (result.rank_intervals, result.would_have_shown(result.pairs)) == ({}, None)
     assert sum(pair.p is not None for pair in result.settings) == 6
     more = asked({**values, "given": answers.given(3.3, 3.2)}, unit="single search")
     assert [pair.b for pair in more.pairs if pair.p is not None] == ["given"]

@@ -89,6 +89,15 @@ def test_one_search_each_is_as_uncertain_as_the_record_says():
     assert pairs.degrees[0] == pytest.approx((0.25 + 0.1 + 0.075) ** 2 / spread)
 
 
+def test_two_single_runs_that_stand_for_all_are_told_apart_by_more_than_rounding():
+    step = 1e-4
+    rounded = np.full(2, step**2 / 12)
+    pairs = with_assumed_search(np.array([0.25, 0.23]), rounded, np.ones(2), np.zeros(2), 9)
+    assert pairs.error[0] == pytest.approx(step / 6**0.5)
+    assert pairs.half_width()[0] < 3 * step
+    assert pairs.p[0] < 1e-6
+
+
 @pytest.mark.parametrize(("p_values", "expected"), [([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]), ([0.6, 0.7], [1, 1])])
 def test_holms_method_by_hand(p_values, expected):
     assert holm(p_values) == pytest.approx(expected)

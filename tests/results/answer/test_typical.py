@@ -98,7 +98,7 @@ def test_a_method_that_is_better_without_its_failures_and_worse_with_them_gets_n
     both = [round(100 * one, 2) for one in (pair.difference, pair.difference_of_all)]
     assert both == [2.13, -25.86]
     assert (found.claims, set(found.rank_intervals.values()), found.leading) == (set(), {(1, 2)}, frozenset())
-    said = "unstable is 2.1 ± 0.4 above stable"
+    said = "unstable is 2.1 ± 0.4 points above stable"
     assert headline(found) == f"Cannot tell: {said}; with failed runs -25.9."
     assert comparison_lines(found) == [f"{said}: cannot tell; with failed runs -25.9"]
     table = differences(found)
@@ -115,7 +115,7 @@ def test_a_method_that_is_better_without_its_failures_and_worse_with_them_gets_n
 def test_one_turned_pair_among_others_stands_in_the_headline():
     found = asked({"stable": STABLE, "unstable": UNSTABLE, "low": [one - 0.3 for one in STABLE]}, unit="run")
     assert ("stable", "low") in found.claims
-    assert headline(found).endswith(" Cannot tell: unstable is 2.1 ± 0.4 above stable; with failed runs -25.9.")
+    assert headline(found).endswith(" Cannot tell: unstable is 2.1 ± 0.4 points above stable; with failed runs -25.9.")
     assert "cannot be told from stable" not in headline(found)
     calm = asked(
         {"stable": STABLE, "unstable": (0.791, 0.794, 0.12, 0.105, 0.793), "low": [0.5, 0.501, 0.502]}, unit="run"
