@@ -261,7 +261,9 @@ def _of_the_trunk(weights: Mapping[str, Tensor], outline: Outline) -> dict[str, 
     return max(renamed, key=lambda tensors: len(tensors.keys() & outline.keys()))
 
 
-def _tensors(weights: Mapping[str, Tensor], path: Path, outline: Outline, ignored: tuple[str, ...]) -> dict[str, Tensor]:
+def _tensors(
+    weights: Mapping[str, Tensor], path: Path, outline: Outline, ignored: tuple[str, ...]
+) -> dict[str, Tensor]:
     """The tensors without those of the classifier, which must have exactly the outline's keys and shapes."""
     named = _of_the_trunk(weights, outline)
     tensors = {key: value for key, value in named.items() if key in outline or not key.startswith(ignored)}
