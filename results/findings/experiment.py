@@ -23,7 +23,7 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.recipe import BATCHES, LOSS_LR, Recipe
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, joined, listed, span
+from results.wording import counted, few, joined, listed, span
 
 
 def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answer:
@@ -128,6 +128,7 @@ def handicaps(summary: ExperimentSummary) -> Iterator[Finding]:
     rows = {title: summary.recipes[key] for key, title in summary.compared.items() if key in summary.recipes}
     if any(recipe.searched for recipe in rows.values()):
         yield from _rates(rows)
+        yield from _ranges_of_rates(summary)
         yield from _arguments(rows)
     yield from _batches(rows)
     if stuck := [title for title, recipe in rows.items() if recipe.falls is False]:
@@ -147,6 +148,18 @@ def _rates(rows: _Rows) -> Iterator[Finding]:
         text = f"Learning rates of a loss's own parameters that are not searched: {joined(fixed)}."
         detail = f"Those of {counted(searched, 'other method')} are searched ({LOSS_LR})."
         yield Finding("warning", text, "search", detail)
+
+
+def _ranges_of_rates(summary: ExperimentSummary) -> Iterator[Finding]:
+    titles: dict[str, list[str]] = {}
+    for key, title in summary.compared.items():
+        if known := summary.ranges.get(key, {}).get(LOSS_LR):
+            titles.setdefault(f"{known.low:g} to {known.high:g}", []).append(title)
+    if len(titles) > 1:
+        parts = [f"{ends} for {few(of_range)}" for ends, of_range in titles.items()]
+        text = f"Learning rates of a loss's own parameters are searched in {len(titles)} ranges: {'; '.join(parts)}."
+        detail = f"Their cards have them; `ranges` in the experiment's file can give all one ({LOSS_LR})."
+        yield Finding("note", text, "search", detail)
 
 
 def _batches(rows: _Rows) -> Iterator[Finding]:
