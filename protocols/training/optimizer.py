@@ -258,4 +258,4 @@ def check_training(settings: TrainingSettings, trunk: TrunkSpec) -> None:
                 "and another scheduler"
             )
     if settings.optimizer.layer_decay is not None:
-        layer_factors(trunk_entry(trunk).shapes(), settings.optimizer.layer_decay)
+        layer_factors(trunk_entry(trunk).outline(), settings.optimizer.layer_decay)

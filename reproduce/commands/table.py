@@ -228,8 +228,12 @@ def board(
     from reproduce.outputs.tables import latest_sources, named_sources, write_board
 
     opened = existing_store(store)
-    boards, left_out = boards_of(named_sources(opened, name) if name else latest_sources(opened))
-    for line in left_out:
+    sources = named_sources(opened, name) if name else latest_sources(opened)
+    drawn = [one for one in sources if compare in one.trained] or sources
+    without = [] if drawn is sources else [one for one in sources if compare not in one.trained]
+    lacking = [f"{one.name} ({one.place}) is not drawn: it has no {compare}" for one in without]
+    boards, left_out = boards_of(drawn)
+    for line in (*lacking, *left_out):
         typer.echo(line, err=True)
     if not boards:
         raise InputError("no two datasets can stand on one board; run an experiment on a second one, or import one")

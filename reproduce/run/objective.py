@@ -13,6 +13,7 @@ from typing import Any
 
 import optuna
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import BaseTrial
 from pydantic import JsonValue
 
 from protocols.jobs import Lab, TrainJob
@@ -33,7 +34,7 @@ from results.spec.hyperparameters import HyperparameterError, values_at
 
 _LOG = logging.getLogger(__name__)
 
-Suggest = Callable[[optuna.Trial], dict[str, JsonValue]]
+Suggest = Callable[[BaseTrial], dict[str, JsonValue]]
 
 
 class Objective:
@@ -99,15 +100,20 @@ class Objective:
         self._executor, self._lock = LocalProcesses(self.device, self.workers), threading.Lock()
         weakref.finalize(self, self._executor.close)
 
-    def __call__(self, trial: optuna.Trial) -> float:
+    def __call__(self, trial: BaseTrial) -> float:
         """Train the folds of a trial's setting. NaN, which fails the trial, if the method refuses the setting.
+
+        Args:
+            trial: One of a study's. A finished one, such as `study.best_trial`, or a `FixedTrial` with its parameters
+                and its number, gives its value again, from the trainings in the store.
 
         Raises:
             InputError: The study minimises or has several objectives, or the method has no such hyperparameter.
             optuna.TrialPruned: The study's pruner ends the trial.
             WorkFailedError: A training failed too often for another reason.
         """
-        directions = [direction.name.lower() for direction in trial.study.directions]
+        study = getattr(trial, "study", None)  # Finished and fixed trials have none.
+        directions = [direction.name.lower() for direction in study.directions] if study else ["maximize"]
         if directions != ["maximize"]:
             raise InputError(
                 f"the study's directions are {', '.join(directions)}; MAP@R is one value to maximise: "
@@ -195,7 +201,7 @@ class Objective:
             raise failed[self.key]
 
 
-def suggested(trial: optuna.Trial, parameter: SearchParameter) -> JsonValue:
+def suggested(trial: BaseTrial, parameter: SearchParameter) -> JsonValue:
     """Let a trial of Optuna choose a value from the range of a hyperparameter."""
     target, range_ = parameter.target, parameter.distribution()
     if isinstance(range_, CategoricalDistribution):

@@ -25,7 +25,7 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.recipe import BATCHES, LOSS_LR, Recipe
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, joined, listed, percent, span
+from results.wording import counted, few, joined, listed, percent, span
 
 
 def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answer:
@@ -131,6 +131,7 @@ def handicaps(summary: ExperimentSummary) -> Iterator[Finding]:
     rows = {title: summary.recipes[key] for key, title in summary.compared.items() if key in summary.recipes}
     if any(recipe.searched for recipe in rows.values()):
         yield from _rates(rows)
+        yield from _ranges_of_rates(summary)
         yield from _arguments(rows)
     yield from _batches(rows)
     if stuck := [title for title, recipe in rows.items() if recipe.falls is False]:
@@ -150,6 +151,18 @@ def _rates(rows: _Rows) -> Iterator[Finding]:
         text = f"Learning rates of a loss's own parameters that are not searched: {joined(fixed)}."
         detail = f"Those of {counted(searched, 'other method')} are searched ({LOSS_LR})."
         yield Finding("warning", text, "search", detail)
+
+
+def _ranges_of_rates(summary: ExperimentSummary) -> Iterator[Finding]:
+    titles: dict[str, list[str]] = {}
+    for key, title in summary.compared.items():
+        if known := summary.ranges.get(key, {}).get(LOSS_LR):
+            titles.setdefault(f"{known.low:g} to {known.high:g}", []).append(title)
+    if len(titles) > 1:
+        parts = [f"{ends} for {few(of_range)}" for ends, of_range in titles.items()]
+        text = f"Learning rates of a loss's own parameters are searched in {len(titles)} ranges: {'; '.join(parts)}."
+        detail = f"Their cards have them; `ranges` in the experiment's file can give all one ({LOSS_LR})."
+        yield Finding("note", text, "search", detail)
 
 
 def _batches(rows: _Rows) -> Iterator[Finding]:
@@ -209,7 +222,7 @@ def _verdicts(rows: Mapping[str, float], found: Answer) -> Iterator[str]:
 
 
 def contrast_findings(found: Answer, contrasts: Sequence[ContrastAnswer]) -> Iterator[Finding]:
-    """Say what each contrast shows, or what it could have seen."""
+    """Say what each contrast shows, or what would have shown."""
     for one in contrasts:
         groups = (listed([found.titles.get(key, key) for key in keys]) for keys in (one.asked.a, one.asked.b))
         of_a, of_b = (f"the mean of {group}" if " and " in group else group for group in groups)
@@ -221,7 +234,7 @@ def contrast_findings(found: Answer, contrasts: Sequence[ContrastAnswer]) -> Ite
         corrected = f", corrected for {len(contrasts)} contrasts" if len(contrasts) > 1 else ""
         text = f"Contrast, {one.asked.title}: {of_a} minus {of_b} is {percent(one.difference, one.half_width, '+.2f')}"
         p = f"p {one.p_better:.3f}" if one.p_better >= 0.001 else "p < 0.001"
-        detail = f"{p}{corrected}{'' if one.shown else f'; could have seen {seen}'}"
+        detail = f"{p}{corrected}{'' if one.shown else f'; {seen} would have shown'}"
         if one.means_disagree and one.difference_of_all is not None:
             unit = "runs" if found.question.unit == "run" else "searches"
             detail = f"with failed {unit} {percent(one.difference_of_all, form='+.2f')}"

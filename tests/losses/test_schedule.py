@@ -99,6 +99,31 @@ def test_the_examples_of_the_docs_call_the_hooks():
     assert names["loss"].started
 
 
+def test_a_module_of_lightning_calls_the_hooks_as_a_plain_loop_does():
+    pytest.importorskip("lightning")
+    (code,) = (one for one in blocks(ROOT / "docs" / "losses_elsewhere.md", "python") if "LightningModule" in one)
+    torch.manual_seed(0)
+    exec(code, names := {})
+    assert names["module"].schedule.step == 16
+    torch.manual_seed(0)
+    images, labels = torch.randn(64, 8), torch.arange(64) % 4
+    model = nn.Sequential(nn.Linear(8, 32), nn.Linear(32, 16))
+    loss = ProxyISALoss(num_classes=4, embedding_size=16, memory_size=32)
+    groups = [{"params": model.parameters()}, *loss.param_groups(lr=1e-2, weight_decay=0.0)]
+    optimizer = torch.optim.Adam(groups, lr=1e-3)
+    schedule = Schedule(loss, model, labels, batch_size=16, trunk=model[0])
+    for rows in list(torch.arange(64).split(16)) * 4:
+        schedule.start_step()
+        optimizer.zero_grad()
+        loss(model(images[rows]), labels[rows]).backward()
+        if schedule.gradients_ready():
+            optimizer.step()
+    for ours, theirs in ((model, names["network"]), (loss, names["with_memory"])):
+        for key, value in ours.state_dict().items():
+            torch.testing.assert_close(theirs.state_dict()[key], value, msg=key)
+    assert loss.memory_on, "without hooks it stays off"
+
+
 # --- the reminder ---
 
 WAITING = {

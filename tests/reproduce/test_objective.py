@@ -69,6 +69,21 @@ def test_a_study_of_ones_own_trains_the_folds_through_the_store(objective, tmp_p
     assert len(store.table("folds")) == 4
 
 
+def test_a_finished_trial_is_evaluated_again_from_the_store(objective, tmp_path):
+    """As Optuna documents it: with the trial itself, or with its parameters as a fixed one."""
+    own = objective(suggest=lambda trial: {"loss.neg_margin": trial.suggest_float("margin", 0.2, 0.8)})
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=1))
+    study.optimize(own, n_trials=2)
+    best = study.best_trial
+    assert own(best) == best.value
+    assert own(optuna.trial.FixedTrial(best.params, number=best.number)) == best.value
+    other = own(optuna.trial.FixedTrial({"margin": 0.3}, number=5))
+    assert 0 <= other <= 1
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
+    assert len(store.table("folds")) == 6
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 2
+
+
 def test_a_space_of_ones_own_takes_the_place_of_the_cards(objective, tmp_path):
     setting = {"loss.neg_margin": 0.5, "optimizer.lr": 0.01, "batch.samples_per_class": 2}
     (trial,) = once(objective(suggest=lambda trial: setting)).trials

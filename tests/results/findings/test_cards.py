@@ -48,6 +48,17 @@ def test_nothing_is_said_where_no_row_is_behind() -> None:
     assert found(PROXIES, several, samples_per_class=4) == [], "most have several"
 
 
+def test_ranges_of_rates_are_named_where_they_differ() -> None:
+    """Rows that are not searched, or not compared, have none."""
+    rows = {"mine": PROXIES, "a": PROXIES, "b": PROXIES, "pairs": PAIRS, "mine_default": PROXIES}
+    wide, narrow = ({LOSS_LR: SearchedRange(scale="log", low=low, high=1.0)} for low in (1e-6, 1e-5))
+    common = {"methods": {key: key.upper() for key in rows}, "recipes": rows, "defaults": {"mine_default": "mine"}}
+    assert list(handicaps(some_summary(ranges={"mine": wide, "a": wide, "mine_default": narrow}, **common))) == []
+    (finding,) = handicaps(some_summary(ranges={"mine": wide, "a": narrow, "b": wide}, **common))
+    said = "are searched in 2 ranges: 1e-06 to 1 for MINE and B; 1e-05 to 1 for A."
+    assert finding.text == f"Learning rates of a loss's own parameters {said}"
+
+
 def test_rows_that_are_not_compared_do_not_count() -> None:
     rows = {"mine": PROXIES.model_copy(update={"samples_per_class": 4}), "mine_default": PROXIES}
     summary = some_summary(methods=dict.fromkeys(rows, "M"), recipes=rows, defaults={"mine_default": "mine"})
