@@ -10,11 +10,11 @@ from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.question import Question
 from results.findings.experiment import readings_of
-from results.records.experiment_summary import LeftOut
 from results.records.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.records.records import RunRecord
+from results.spec.component import SourceName
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.spec.training_spec import SourceName
+from results.spec.plan import LeftOut
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, joined, place_words, span
 

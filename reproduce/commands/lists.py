@@ -49,9 +49,9 @@ def methods(
         return
     rows = []
     for card in map(load_card, card_names()):
-        loss = "-" if card.loss is None else card.loss.name
+        loss = "-" if card.method.loss is None else card.method.loss.name
         searched = ", ".join(target.removeprefix("loss.") for target in card.search) or "-"
-        rows.append((card.key, card.title, loss, str(card.batch.samples_per_class), searched))
+        rows.append((card.key, card.title, loss, str(card.method.batch.samples_per_class), searched))
     show_rows("methods", ("method", "title", "loss", "images per class", "searched"), rows, whole={"method"})
     say("`reproduce methods NAME` shows the whole card of one.")
 
@@ -88,7 +88,7 @@ def status(store: StoreAt = STORE) -> None:
     if starts:
         columns = ("experiment", "identity", "methods", "searches x trials", "last started", "runs")
         started = [
-            (one.name, one.identity, ", ".join(one.summary.methods), one.plan, one.last_started[:19], str(one.runs))
+            (one.name, one.identity, ", ".join(one.summary.rows), one.plan, one.last_started[:19], str(one.runs))
             for one in starts
         ]
         show_rows("experiments, the latest first", columns, started, whole={"identity"})

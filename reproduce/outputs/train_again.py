@@ -55,7 +55,7 @@ def stored_trainings(store: Store, experiment: Start) -> list[StoredTraining]:
     tested = {fingerprint for record in records for fingerprint in record.fold_fingerprints}
     others = {fingerprint for record in records for fingerprint in record.chosen_by}
     for (method, _), study in store.searches.of_experiment(experiment.fingerprint).items():
-        if method in summary.methods:
+        if method in summary.rows:
             others |= {fingerprint for trial in study.trials for fingerprint in trial.trainings}
     return [
         StoredTraining(experiment, result, fingerprint in tested)
