@@ -13,7 +13,7 @@ from results.findings.experiment import readings_of
 from results.records.frame import EMBEDDING_KINDS, EmbeddingKind
 from results.records.records import RunRecord
 from results.spec.component import SourceName
-from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.spec.mlrc_constants import HEADLINE_METRICS, is_in_percent
 from results.spec.plan import LeftOut
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, joined, place_words, span
@@ -39,7 +39,6 @@ _TITLES = {
     "total_training_steps": "steps",
 }
 _STAR = "* A training diverged, skipped steps, made equal embeddings or did not beat the untrained network."
-_IN_PERCENT = ("recall@", "map@", "nmi")
 _AS_COMPUTED = NumberFormat(digits=4, significant=True)
 _MOST_SEARCHES = 100
 """Largest number of searches whose single values are listed."""
@@ -123,7 +122,7 @@ def _scores(found: Answer, further: Mapping[str, str]) -> Iterator[_Scores]:
             continue
         intervals, title = answer_on(found, metric, kind).intervals, further.get(metric, metric_title(metric))
         group = f"further, {kind}" if metric in further else kind.replace("_", " ")
-        form = PERCENT if metric not in further or metric.startswith(_IN_PERCENT) else _AS_COMPUTED
+        form = PERCENT if metric not in further or is_in_percent(metric) else _AS_COMPUTED
         yield _Scores(kind, title if SourceName.parse(metric) else metric, Column(title, group), intervals, form)
 
 
@@ -136,7 +135,7 @@ def _further_titles(records: Sequence[RunRecord]) -> dict[str, str]:
 
 
 def _about_further(titles: Mapping[str, str]) -> Iterator[str]:
-    as_computed = [title for name, title in titles.items() if not name.startswith(_IN_PERCENT)]
+    as_computed = [title for name, title in titles.items() if not is_in_percent(name)]
     if as_computed:
         yield f"Not percentages: {', '.join(as_computed)}."
     own = [f"{title} is {name}" for name, title in titles.items() if SourceName.parse(name)]
