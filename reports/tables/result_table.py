@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from reports.tables.differences import asked_pairs
 from reports.tables.table import PERCENT, Cell, Column, NumberFormat, Row, Sheet, Table, Value, measured_cell
-from results.answer.answer_question import answer_on
+from results.answer.answer_question import intervals_on
 from results.answer.answers import Answer
 from results.answer.intervals import Interval
 from results.answer.question import Question
@@ -120,7 +120,7 @@ def _scores(found: Answer, further: Mapping[str, str]) -> Iterator[_Scores]:
     for kind, metric in names if found.measured else there:
         if (kind, metric) not in there and (kind, metric) not in RESULT_COLUMNS:
             continue
-        intervals, title = answer_on(found, metric, kind).intervals, further.get(metric, metric_title(metric))
+        intervals, title = intervals_on(found, metric, kind), further.get(metric, metric_title(metric))
         group = f"further, {kind}" if metric in further else kind.replace("_", " ")
         form = PERCENT if metric not in further or is_in_percent(metric) else _AS_COMPUTED
         yield _Scores(kind, title if SourceName.parse(metric) else metric, Column(title, group), intervals, form)
