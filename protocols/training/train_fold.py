@@ -182,7 +182,7 @@ class _Training:
         source = training_batches_of(self.data.train, spec.conditions.images, self.device)
         draws = derive_seed("batches", spec.seed)
         with self._refusals():
-            m, whole = spec.method.samples_per_class, spec.method.whole_passes
+            m, whole = spec.method.batch.samples_per_class, spec.method.batch.whole_passes
             self.rows = batches(self.targets, batch_size, m, draws, whole_passes=whole)
         self.source, self.crops = source, torch.Generator().manual_seed(derive_seed("crops", spec.seed))
         pool_seed = derive_seed("pool", spec.seed)
@@ -205,18 +205,18 @@ class _Training:
 
     def _clock(self, epoch: int) -> Clock:
         # Authors count epochs as passes over the data; an epoch of the protocol is a number of iterations.
-        images, batch, method = len(self.targets), self.settings.batch_size, self.spec.method
-        shuffled = method.whole_passes and not method.samples_per_class
+        images, batch, composition = len(self.targets), self.settings.batch_size, self.spec.method.batch
+        shuffled = composition.whole_passes and not composition.samples_per_class
         passes = self.iterations // max(1, images // batch) if shuffled else self.iterations * batch // images
         total = self.steps_per_epoch * self.settings.max_epochs
         return Clock(epoch, self.iterations, self.steps_per_epoch, passes, self._warming_up(passes), total)
 
     def _warming_up(self, passes: int) -> bool:
-        method = self.spec.method
-        if method.warmup_steps is not None:
-            return self.iterations < method.warmup_steps
-        if method.warmup_passes is not None:
-            return passes < method.warmup_passes
+        warmup = self.spec.method.warmup
+        if warmup.steps is not None:
+            return self.iterations < warmup.steps
+        if warmup.passes is not None:
+            return passes < warmup.passes
         return passes < self.method.plugin.needs.warmup_epochs
 
     def _train_epoch(self, epoch: int) -> None:

@@ -31,7 +31,7 @@ from protocols.trunks.trunk_entry import (
     use_weights,
 )
 from protocols.users_code.sources import SourceError, hashed_name
-from results.spec.training_spec import SourceName
+from results.spec.component import SourceName
 from results.spec.trunk_spec import NO_TRUNK, PRETRAINED, InputFormat, TrunkSpec
 
 # torchvision's GoogLeNet converts inputs from ImageNet's format to this one (`transform_input`).

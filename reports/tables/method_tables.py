@@ -65,7 +65,7 @@ def _setting_cell(setting: object) -> Cell:
 def recipes(found: Answer) -> Table:
     """Build the table of what the methods' cards decide about training and search; no rows without known recipes."""
     summary = found.of_experiment.summary
-    words = {key: recipe.words(summary.ranges.get(key, {})) for key, recipe in summary.recipes.items()}
+    words = {key: row.recipe.words(row.ranges) for key, row in summary.rows.items() if row.recipe}
     names = next(iter(words.values()), {})
     rows = [Row(found.titles[key], [*map(Cell, words[key].values())], key) for key in found.titles if key in words]
     return Table(
@@ -81,7 +81,7 @@ def costs(found: Answer) -> Table:
     measured = found.of_experiment
     rows: list[Row] = []
     without: list[str] = []
-    for key, title in ((key, title) for key, title in measured.summary.methods.items() if key in measured.runs):
+    for key, title in ((key, title) for key, title in measured.summary.titles.items() if key in measured.runs):
         own = measured.runs[key]
         steps, seconds = _steps(own), student_t_interval([run.wall_time for run in own])
         devices = ", ".join(sorted({run.provenance.device for run in own}))
@@ -124,7 +124,7 @@ def _steps(runs: Sequence[RunRecord]) -> Interval | None:
 def peeking_table(found: Answer) -> Table:
     """Build the table of the gain by peeking, of methods whose runs have test curves and a checkpoint to choose."""
     measured = found.of_experiment
-    titles, metric = measured.summary.methods, measured.summary.experiment.peeking_metric
+    titles, metric = measured.summary.titles, measured.summary.experiment.peeking_metric
     gains = {gain.method: gain for gain in peeking(found, metric)}
     shown = [gains[key] for key in titles if key in gains and not gains[key].nothing_to_choose]
     hidden = [title for key, title in titles.items() if key in gains and gains[key].nothing_to_choose]

@@ -36,7 +36,7 @@ def methods(
     """List the methods, or show the card of one with its source, and what decides a fair comparison with others."""
     from reproduce.config.method_card import card_file, card_names
     from reproduce.config.open_method import checked_card, load_card
-    from results.spec.recipe import LOSS_LR
+    from results.spec.method import LOSS_LR
 
     if name is not None:
         card, hashed, recipe = checked_card(name)  # Fails if it cannot be used.
@@ -54,9 +54,9 @@ def methods(
         return
     rows = []
     for card in map(load_card, card_names()):
-        loss = "-" if card.loss is None else card.loss.name
+        loss = "-" if card.method.loss is None else card.method.loss.name
         searched = ", ".join(target.removeprefix("loss.") for target in card.search) or "-"
-        rows.append((card.key, card.title, loss, str(card.batch.samples_per_class), searched))
+        rows.append((card.key, card.title, loss, str(card.method.batch.samples_per_class), searched))
     show_rows("methods", ("method", "title", "loss", "images per class", "searched"), rows, whole={"method"})
     say("`reproduce methods NAME` shows the whole card of one.")
 
@@ -64,7 +64,7 @@ def methods(
 def _rates_of_cards() -> str:
     """Count the ranges in which the suite's cards search the learning rate of a loss's own parameters."""
     from reproduce.config.method_card import card_file, card_names, read_card
-    from results.spec.recipe import LOSS_LR
+    from results.spec.method import LOSS_LR
 
     cards = [read_card(card_file(name)) for name in card_names()]
     counts = Counter(f"{rate.low} to {rate.high}" for card in cards if (rate := card.search.get(LOSS_LR)))
@@ -103,7 +103,7 @@ def status(store: StoreAt = STORE) -> None:
     if starts:
         columns = ("experiment", "identity", "methods", "searches x trials", "last started", "runs")
         started = [
-            (one.name, one.identity, ", ".join(one.summary.methods), one.plan, one.last_started[:19], str(one.runs))
+            (one.name, one.identity, ", ".join(one.summary.rows), one.plan, one.last_started[:19], str(one.runs))
             for one in starts
         ]
         show_rows("experiments, the latest first", columns, started, whole={"identity"})

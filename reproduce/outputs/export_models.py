@@ -29,7 +29,7 @@ from reproduce.errors import InputError, WorkFailedError
 from reproduce.outputs.find_runs import StoredRun
 from reproduce.outputs.portable_model import SEEN, check_onnx, write_json, write_portable
 from reproduce.run.open_data import OpenedData
-from results.answer.answer_question import answer_frame, answer_on
+from results.answer.answer_question import answer_frame, intervals_on
 from results.answer.answers import Answer
 from results.answer.question import question_of
 from results.records.artifacts import contents_path, read_contents, weights_path
@@ -105,7 +105,7 @@ def _said(found: Answer, method: str, kind: EmbeddingKind) -> Iterator[str]:
     scores = [
         f"{HEADLINE_METRICS.get(metric, metric)} {percent(one.mean, one.half_width)} %"
         for metric in metrics
-        if (one := answer_on(found, metric, kind).intervals.get(method))
+        if (one := intervals_on(found, metric, kind).get(method))
     ]
     unit = counted(len(values.units), "search" if values.planned.searches else "run")
     yield (

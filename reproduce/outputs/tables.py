@@ -55,7 +55,7 @@ def kept_experiments() -> list[StoredExperiment]:
 def published_settings(measured: MeasuredExperiment) -> dict[str, dict[str, JsonValue]]:
     """The hyperparameters that the suite's cards give as published for an experiment's dataset, by method."""
     summary = measured.summary
-    return {key: card.published.get(summary.dataset, {}) for key, card in suite_cards(summary.methods).items()}
+    return {key: card.published.get(summary.dataset, {}) for key, card in suite_cards(summary.rows).items()}
 
 
 def compared_by(measured: MeasuredExperiment, compare: str | None) -> Answer:

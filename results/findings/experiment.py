@@ -17,12 +17,12 @@ from results.answer.question import question_of
 from results.answer.values import Finding
 from results.findings.origin import origin_findings
 from results.findings.search import search_findings, training_findings
-from results.records.experiment_summary import ExperimentData, ExperimentSummary
 from results.spec import mlrc_constants
 from results.spec.data_choice import OWN_DATA, DrawnSplit
 from results.spec.experiment_spec import Experiment
+from results.spec.method import BATCHES, LOSS_LR
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.spec.recipe import BATCHES, LOSS_LR, Recipe
+from results.spec.plan import ExperimentData, Plan, Recipe
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
 from results.wording import counted, few, joined, listed, percent, span
@@ -60,14 +60,14 @@ def _findings(found: Answer) -> Iterator[Finding]:
     yield from origin_findings(measured)
 
 
-def _looked_before(summary: ExperimentSummary) -> Iterator[Finding]:
+def _looked_before(summary: Plan) -> Iterator[Finding]:
     if summary.interim_looks:
         text = f"Searches or runs were added after results were known ({listed(summary.interim_looks)})."
         detail = "Adding after a look makes wrong claims more likely than the tests say."
         yield Finding("warning", text, "comparison", detail)
 
 
-def _part_of_the_budget(summary: ExperimentSummary) -> Iterator[Finding]:
+def _part_of_the_budget(summary: Plan) -> Iterator[Finding]:
     if summary.experiment.protocol != "mlrc":
         return
     searches = summary.experiment.search.searches
@@ -83,7 +83,7 @@ def _part_of_the_budget(summary: ExperimentSummary) -> Iterator[Finding]:
         yield Finding("limit", text, "comparison", "The full budget can rank the methods differently.")
 
 
-def _below_untrained(found: Answer, summary: ExperimentSummary) -> Iterator[Finding]:
+def _below_untrained(found: Answer, summary: Plan) -> Iterator[Finding]:
     means = {key: interval.mean for key, interval in found.intervals.items()}
     if below := [found.titles[key] for key in means if key != "untrained" and means[key] <= means.get("untrained", -1)]:
         named, trunk = f"{listed(below)} {'has' if len(below) == 1 else 'have'}", summary.experiment.conditions.trunk
@@ -91,11 +91,11 @@ def _below_untrained(found: Answer, summary: ExperimentSummary) -> Iterator[Find
         yield Finding("warning", f"{named} no higher mean than {baseline}.", "comparison")
 
 
-def _printed(summary: ExperimentSummary) -> Iterator[Finding]:
-    titles, rows = summary.methods, []
-    for key, printed in summary.printed.items():
-        values = ", ".join(f"{HEADLINE_METRICS[metric]} {value:g}" for metric, value in printed.items())
-        rows += [f"{titles[key]} {values}"] if values else []
+def _printed(summary: Plan) -> Iterator[Finding]:
+    rows = []
+    for row in summary.rows.values():
+        values = ", ".join(f"{HEADLINE_METRICS[metric]} {value:g}" for metric, value in row.printed.items())
+        rows += [f"{row.title} {values}"] if values else []
     if rows:
         text = f"Printed by the methods' sources: {'; '.join(rows)}."
         yield Finding("note", text, "comparison", "Under conditions of their own, so nothing is tested against them.")
@@ -123,12 +123,12 @@ _Rows = Mapping[str, Recipe]
 """Recipes of the methods that are compared, by title."""
 
 
-def handicaps(summary: ExperimentSummary) -> Iterator[Finding]:
+def handicaps(summary: Plan) -> Iterator[Finding]:
     """Say which of the compared methods are trained or searched worse than the others by their cards alone.
 
     Nothing is said of methods without a recipe, as in experiments that an earlier release recorded.
     """
-    rows = {title: summary.recipes[key] for key, title in summary.compared.items() if key in summary.recipes}
+    rows = {title: recipe for key, title in summary.compared.items() if (recipe := summary.rows[key].recipe)}
     if any(recipe.searched for recipe in rows.values()):
         yield from _rates(rows)
         yield from _ranges_of_rates(summary)
@@ -153,11 +153,12 @@ def _rates(rows: _Rows) -> Iterator[Finding]:
         yield Finding("warning", text, "search", detail)
 
 
-def _ranges_of_rates(summary: ExperimentSummary) -> Iterator[Finding]:
+def _ranges_of_rates(summary: Plan) -> Iterator[Finding]:
     titles: dict[str, list[str]] = {}
     for key, title in summary.compared.items():
-        if known := summary.ranges.get(key, {}).get(LOSS_LR):
-            titles.setdefault(f"{known.low:g} to {known.high:g}", []).append(title)
+        known = summary.rows[key].ranges.get(LOSS_LR)
+        if known and not known.choices:
+            titles.setdefault("{:g} to {:g}".format(*known.ends), []).append(title)
     if len(titles) > 1:
         parts = [f"{ends} for {few(of_range)}" for ends, of_range in titles.items()]
         text = f"Learning rates of a loss's own parameters are searched in {len(titles)} ranges: {'; '.join(parts)}."

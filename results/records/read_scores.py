@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from results.records.frame import EMBEDDING_KINDS
-from results.spec.mlrc_constants import HEADLINE_METRICS
+from results.spec.mlrc_constants import is_in_percent
 from results.wording import some
 
 ScoreScale = Literal["fractions", "percent", "points"]
@@ -95,7 +95,7 @@ def columns_of_scores(table: pd.DataFrame, roles: dict[str, str], score: str) ->
         raise ScoresError(f"no column of numbers is a score; the columns are {some(list(table.columns))}")
     if not asked:
         raise ScoresError(f"several columns could be the score; name one with --score: {some(found)}")
-    known = [one for one in found if one in HEADLINE_METRICS or one.startswith(("recall@", "map@", "nmi"))]
+    known = [one for one in found if is_in_percent(one)]
     return list(dict.fromkeys([*asked, *known]))
 
 

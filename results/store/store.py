@@ -16,9 +16,9 @@ from typing import Literal
 import pandas as pd
 
 from results.records.artifacts import figure_data_path
-from results.records.experiment_summary import ExperimentSummary
 from results.records.frame import ExportedRun, class_scores_table, curves_table, folds_table, test_points_table
 from results.records.records import EVALUATION_VERSION, FoldResult, RunRecord, TestCurve
+from results.spec.plan import Plan
 from results.store import StoreError
 from results.store.database import AnyRecord, Database
 from results.store.searches import Searches
@@ -57,7 +57,7 @@ class Start:
     fingerprint: str
     last_started: str
     runs: int
-    summary: ExperimentSummary
+    summary: Plan
 
     @property
     def identity(self) -> str:
@@ -67,7 +67,7 @@ class Start:
     @property
     def finished(self) -> bool:
         """Whether every planned run is there."""
-        return self.runs >= sum(self.summary.runs.values())
+        return self.runs >= self.summary.runs
 
     @property
     def plan(self) -> str:
@@ -144,7 +144,7 @@ class Store:
         """Store the test evaluation of a reproduction. If it is stored already, the stored one stays."""
         self.database.put("runs", fingerprint=record.fingerprint, content=record.model_dump_json())
 
-    def put_experiment(self, fingerprint: str, name: str, summary: ExperimentSummary) -> None:
+    def put_experiment(self, fingerprint: str, name: str, summary: Plan) -> None:
         """Store that an experiment was started now. The summary replaces that of an earlier start."""
         (latest,) = self.database.rows("SELECT max(last_started) AS started FROM experiments")
         now = datetime.now(UTC)
@@ -188,9 +188,9 @@ class Store:
         """Return the fingerprint of the experiment that each name means (`meant_by_name`), by name."""
         return {name: start.fingerprint for name, start in meant_by_name(self.starts()).items()}
 
-    def experiment(self, fingerprint: str) -> ExperimentSummary:
+    def experiment(self, fingerprint: str) -> Plan:
         """Return the summary that `put_experiment` stored; raise StoreError if there is none."""
-        summary = self._one(ExperimentSummary, "experiments", fingerprint)
+        summary = self._one(Plan, "experiments", fingerprint)
         if summary is None:
             raise StoreError(f"store {self.url}: holds no experiment {fingerprint}")
         return summary
@@ -225,7 +225,7 @@ class Store:
         )
         return [
             Start(row["name"], row["fingerprint"], row["last_started"], row["runs"], summary)
-            for row, summary in self.database.readable(ExperimentSummary, rows, "experiments")
+            for row, summary in self.database.readable(Plan, rows, "experiments")
         ]
 
     def count(self, table: str) -> int:

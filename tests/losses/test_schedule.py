@@ -13,8 +13,9 @@ from protocols.training.build_method import build_method
 from protocols.training.optimizer import build_optimizer
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import model_of
+from results.spec.component import Component
 from results.spec.conditions import TrainingSettings
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.method import Method
 from results.values import derive_seed
 from tests.support.documentation import ROOT, blocks
 from tests.support.small_setup import small_setup
@@ -149,7 +150,7 @@ def parts_of_training(spec, data):
     method = build_method(spec.method, counts, model.dimensions, batch_size)
     optimizer = build_optimizer(spec.conditions.training.optimizer, model, method, spec.method)
     source = BatchSource(data.train, spec.conditions.images, torch.device("cpu"))
-    rows = batches(targets, batch_size, spec.method.samples_per_class, derive_seed("batches", spec.seed))
+    rows = batches(targets, batch_size, spec.method.batch.samples_per_class, derive_seed("batches", spec.seed))
     return model, method, optimizer, source, rows
 
 
@@ -196,5 +197,5 @@ def five_epochs(loss, folder):
     """A fold's training of a loss over five epochs, and its images."""
     settings = {**dict(small_setup(folder).conditions.training), "max_epochs": 5, "patience": 9}
     setup = small_setup(folder, training=TrainingSettings.model_validate(settings))
-    spec = setup.fold_specs(MethodSpec(name="own", loss=loss, loss_lr=0.01), "reproduction", 0)[0]
+    spec = setup.fold_specs(Method(name="own", loss=loss, loss_lr=0.01), "reproduction", 0)[0]
     return spec, setup.training_data(spec)

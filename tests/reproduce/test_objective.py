@@ -90,7 +90,7 @@ def test_a_space_of_ones_own_takes_the_place_of_the_cards(objective, tmp_path):
     assert (trial.params, trial.user_attrs["setting"]) == ({}, setting)
     store = Store(f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "artifacts")
     methods = [made.spec.method for made in store.fold_results(trial.user_attrs["trainings"]).values()]
-    assert [(one.loss.arguments["neg_margin"], one.lr, one.samples_per_class) for one in methods] == [
+    assert [(one.loss.arguments["neg_margin"], one.optimizer.lr, one.batch.samples_per_class) for one in methods] == [
         (0.5, 0.01, 2)
     ] * 2
 
@@ -102,7 +102,7 @@ def test_a_setting_is_tested_as_an_experiment_of_its_own(objective, tmp_path):
     runs = own.test(setting, "my_setting")
     store = Store(tmp_path / "store.sqlite", tmp_path / "artifacts")
     (start,) = store.starts()
-    assert (start.name, start.runs, start.summary.methods) == ("my_setting", 2, {"held": "Held"})
+    assert (start.name, start.runs, start.summary.titles) == ("my_setting", 2, {"held": "Held"})
     assert [run.hyperparameters for run in runs] == [setting] * 2
     specs = [spec for run in runs for spec in run.specs]
     assert {(spec.conditions.training.batch_size, spec.method.lr) for spec in specs} == {(16, 0.01)}
@@ -132,9 +132,9 @@ def test_a_setting_is_tested_as_an_experiment_of_its_own(objective, tmp_path):
 )
 def test_an_objective_opens_any_row_of_any_file_and_further_methods(objective, row, file, batch, searched):
     study = objective(row, file).study
-    assert study.method.method.name == row
+    assert study.method.name == row
     assert study.setup.conditions.training.batch_size == batch
-    assert {parameter.target: parameter.ends for parameter in study.space} == searched
+    assert {target: one.ends for target, one in study.row.ranges.items()} == searched
     assert not study.enqueue
 
 

@@ -15,7 +15,7 @@ from protocols.training.build_method import RefusedError
 from protocols.training.closed_forms import most_dimensions, set_to_closed_form
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import embed_crops, embedding_size_of, in_parts, model_of, trained_model
-from results.spec.training_spec import MethodSpec
+from results.spec.method import Method
 from results.spec.trunk_spec import EmbedderSpec
 from tests.support.sample_records import some_spec
 from tests.support.small_setup import with_changes
@@ -36,7 +36,7 @@ def some_classes(images):
 
 
 def spec_with(embedder):
-    method = MethodSpec(name="some", loss=None, embedder=embedder)
+    method = Method(name="some", loss=None, embedder=embedder)
     return some_spec().changed(method=method, train_classes=((0, 5),))
 
 

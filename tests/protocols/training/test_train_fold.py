@@ -19,12 +19,13 @@ from protocols.metrics.retrieval import QueryScores
 from protocols.training import train_fold as training
 from protocols.training.train_fold import train_fold
 from protocols.trunks.embedding_model import EmbeddingModel, embed_crops
+from results.spec.component import Component
 from results.spec.conditions import OptimizerSettings
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.method import Method
 from tests.support.toys import CONTRASTIVE, PROXIES, UNTRAINED, same_weights, toy_fold
 from tests.support.toys import settings as short
 
-RECORDING = MethodSpec(name="recording", loss=Component(name="RecordingLoss"), samples_per_class=2, loss_lr=0.1)
+RECORDING = Method(name="recording", loss=Component(name="RecordingLoss"), samples_per_class=2, loss_lr=0.1)
 
 
 class RecordingLoss(TrainingPlugin, nn.Module):
@@ -389,7 +390,7 @@ def test_a_warm_up_is_counted_in_passes_and_the_method_has_the_last_word(dataset
 
 @pytest.mark.parametrize(("batch_size", "passes"), [(10, [0, 0, 1, 1, 2, 2]), (20, [0, 1, 2, 3, 4, 5])])
 def test_whole_passes_leave_the_rest_of_the_images_out(dataset, batch_size, passes):
-    shuffled = RECORDING.model_copy(update={"whole_passes": True, "samples_per_class": 0})
+    shuffled = RECORDING.at({"batch.samples_per_class": 0})
     train_fold(*toy_fold(dataset, shuffled, short(batch_size=batch_size, max_epochs=3)))
     clocks = [value for name, value in RecordingLoss.calls if name == "on_step_start"]
     assert [clock.passes for clock in clocks] == passes

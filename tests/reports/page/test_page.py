@@ -21,12 +21,12 @@ from reports.page.page import build_page, page_values
 from reports.tables.formats import to_csv, to_html, to_latex, to_markdown
 from reports.tables.result_table import table_of
 from results.findings.experiment import answer_of
-from results.spec.recipe import Recipe
+from results.spec.plan import Recipe
 from results.store.experiment_results import MeasuredExperiment
 from tests.support.page_material import A, B, comparing, material, replace_run, searched, values
 from tests.support.published_world import MLRC, changed, runs_of
 from tests.support.sample_page import measured, sample_page
-from tests.support.sample_records import some_provenance
+from tests.support.sample_records import changed_plan, some_provenance
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
@@ -179,7 +179,7 @@ def test_a_matrix_of_the_pairs_and_the_limits_come_before_the_list_which_is_one_
 def test_what_decides_a_fair_comparison_is_a_small_table_of_the_methods():
     def drawn(**recipes):
         world = material(values(a=A, b=B))
-        summary = world.measured.summary.model_copy(update={"recipes": recipes})
+        summary = changed_plan(world.measured.summary, recipes=recipes)
         return page_values(replace(world, answer=answer_of(MeasuredExperiment(summary, world.measured.records))))
 
     table = drawn(a=Recipe(samples_per_class=4), b=Recipe(samples_per_class=1, parameters="proxies"))["recipes"].table

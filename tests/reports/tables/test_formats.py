@@ -228,8 +228,9 @@ def test_csv_and_json_have_the_cells_in_the_units_of_the_table():
         "t", "", (Column("P@1", "both"), Column("n")), (Row("A", (share, Cell(3))), Row("B", (Cell(), Cell())))
     )
     assert to_csv(table) == "Method,both P@1,both P@1 ±,n\nA,30.0,1.0,3\nB,,,\n"
-    formula = replace(table, rows=(replace(table.rows[0], head="=1+1"), *table.rows[1:]))
-    assert "\n'=1+1,30.0" in to_csv(formula)
+    for formula in ("=1+1", "+1", "-1", "@SUM(A1)"):
+        drawn = replace(table, rows=(replace(table.rows[0], head=formula), *table.rows[1:]))
+        assert f"\n'{formula},30.0" in to_csv(drawn)
     assert json.loads(to_json(table))[1] == {"Method": "B", "both P@1": None, "both P@1 ±": None, "n": None}
 
 

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from results.spec.training_spec import Component, MethodSpec
+from results.spec.component import Component
+from results.spec.method import Method
 from results.store.store import Store
 from tests.support.command_line import ROOT, refused
 from tests.support.published_files import covered
@@ -43,7 +44,7 @@ def test_status_tells_the_versions_of_a_users_class_from_each_other(say, store):
         loss = Component(
             name="MultipleLosses", arguments={"losses": [{"component": {"name": f"m.py:Mine (sha256 {digest})"}}]}
         )
-        return some_spec(method=MethodSpec(name="mine", loss=loss), seed=seed)
+        return some_spec(method=Method(name="mine", loss=loss), seed=seed)
 
     old, new = version("0" * 16), version("1" * 16)
     for spec in (old, version("0" * 16, seed=1), new):
