@@ -58,7 +58,8 @@ def evaluate(
     rows = [(key, f"{100 * one.mean:.2f}", f"{100 * (one.half_width or 0):.2f}") for key, one in measured.items()]
     show_rows(str(data or name), ("metric", "score", "±"), rows, right=("score", "±"))
     count, classes = len(tested.images), len(set(tested.images.labels.tolist()))
-    say(f"{count:,} samples of {classes:,} classes; ± is half the 95 % interval over these classes, short where they are alike")
+    say(f"{count:,} samples of {classes:,} classes; ± is half the 95 % interval over these classes")
+    say("Where classes look alike, this interval of a single score is too narrow.")
     if queries := note_on_queries(dataset, tested.images.labels):
         say(queries)
     for note in exported.notes_on_seen(dataset, tested) if exported else ():
