@@ -105,7 +105,7 @@ def test_a_setting_is_tested_as_an_experiment_of_its_own(objective, tmp_path):
     assert (start.name, start.runs, start.summary.titles) == ("my_setting", 2, {"held": "Held"})
     assert [run.hyperparameters for run in runs] == [setting] * 2
     specs = [spec for run in runs for spec in run.specs]
-    assert {(spec.conditions.training.batch_size, spec.method.lr) for spec in specs} == {(16, 0.01)}
+    assert {(spec.conditions.training.batch_size, spec.method.optimizer.lr) for spec in specs} == {(16, 0.01)}
     assert {spec.method.loss.arguments["pos_margin"] for spec in specs} == {0.0}
     assert len({spec.seed for spec in specs}) == len(store.table("folds")) - 2 == 4
     assert [run.fingerprint for run in own.test(setting, "my_setting")] == [run.fingerprint for run in runs]
@@ -135,7 +135,7 @@ def test_an_objective_opens_any_row_of_any_file_and_further_methods(objective, r
     assert study.method.name == row
     assert study.setup.conditions.training.batch_size == batch
     assert {target: one.ends for target, one in study.row.ranges.items()} == searched
-    assert not study.enqueue
+    assert not study.row.enqueue
 
 
 @pytest.mark.parametrize(
