@@ -82,7 +82,7 @@ $(VENV)/made.stamp:
 		echo "$(VENV) was begun and not finished; it is made anew"; rm -rf $(VENV); fi
 	@python="$(PYTHON)"; [ -e $(VENV) ] && python=$(RUN); \
 		"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "error: $$python is older than Python 3.11; install a newer one and name it: make PYTHON=python3.12" \
+		{ echo "error: $$python is missing or older than Python 3.11; install a newer one and name it: make PYTHON=python3.12" \
 		"(remove $(VENV) first, if there is one)"; exit 2; }
 	@[ -e $(VENV) ] || $(PYTHON) -m venv $(VENV) || \
 		{ rm -rf $(VENV); echo "error: $(PYTHON) cannot make $(VENV); on Debian and Ubuntu: apt install python3-venv"; exit 2; }
