@@ -20,6 +20,7 @@ from results.spec.search_settings import SearchSettings
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
 from results.store.searches import Searches
 from results.values import canonical_json, fingerprint_of
+from results.wording import every
 
 SEARCH_VERSION = 2
 """The version of the search. Raise it when the sampler or its start changes, so that old studies are not continued."""
@@ -131,7 +132,7 @@ class Study:
                     self.log.put_trial(self.name, trial)
             finished.append(trial)
         if (best := best_trial(finished)) is None:
-            raise RefusedError(f"all {len(finished)} trials of the search failed; the last: {finished[-1].reason}")
+            raise RefusedError(f"{every(len(finished), 'trial')} of the search failed; the last: {finished[-1].reason}")
         return {**self.row.given, **best.setting}
 
     @cached_property

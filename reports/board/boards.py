@@ -92,7 +92,7 @@ class Source:
         """Searches, trials and runs of each method in words."""
         summary = self.measured.summary
         searches = summary.experiment.search.searches
-        of_search = f"{searches} x {summary.trials} trials, " if summary.trials else "given settings, "
+        of_search = f"{searches} x {counted(summary.trials, 'trial')}, " if summary.trials else "given settings, "
         return f"{of_search}{counted(summary.reproductions, 'run')}" + (" each" if searches > 1 else "")
 
 

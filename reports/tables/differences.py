@@ -15,7 +15,7 @@ from results.answer.intervals import Interval
 from results.answer.pair_tests import power_words
 from results.answer.question import Question
 from results.answer.values import Pair
-from results.wording import counted_span, percent, span
+from results.wording import counted, counted_span, percent, span
 
 _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
@@ -112,7 +112,7 @@ def open_words(found: Answer, pair: Pair) -> str:
     # The interval is that of this pair alone.
     alone = pair.half_width is not None and abs(pair.difference) > pair.half_width
     family = found.gains if pair in found.gains else found.pairs
-    corrected = f", corrected for {len(family)} comparisons" if alone else ""
+    corrected = f", corrected for {counted(len(family), 'comparison')}" if alone else ""
     return pair.untested or f"cannot tell{corrected}; {seen_words(found, [pair])}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from results.answer.intervals import Interval
-from results.wording import ENDLESS, Ends, interval_words
+from results.wording import ENDLESS, Ends, counted, interval_words
 
 CellKind = Literal["", "measured", "published", "verdict"]
 """Kind of a cell's value.
@@ -145,7 +145,7 @@ class Table:
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row.cells) != len(self.columns):
-                counts = f"{len(row.cells)} cells for {len(self.columns)} columns"
+                counts = f"{counted(len(row.cells), 'cell')} for {counted(len(self.columns), 'column')}"
                 raise ValueError(f"table {self.title!r}, row {row.head!r}: {counts}")
 
     @property

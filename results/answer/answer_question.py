@@ -17,7 +17,7 @@ from results.answer.values import Runs
 from results.records.frame import EMBEDDING_KINDS
 from results.records.read_scores import Reading, read_scores
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import some
+from results.wording import counted, some
 
 
 def answer(frame: pd.DataFrame, question: Question) -> Answer:
@@ -35,7 +35,7 @@ def answer(frame: pd.DataFrame, question: Question) -> Answer:
         read = read_scores(frame, Reading(score=question.score))
         frame, question = read.frame, replace(question, score=read.metric, embeddings=read.embeddings)
         if len(several := frame["dataset"].unique()) > 1:
-            raise ValueError(f"there are {len(several)} datasets; ask about the rows of one of them")
+            raise ValueError(f"there are {counted(len(several), 'dataset')}; ask about the rows of one of them")
     return answer_frame(frame, question)
 
 

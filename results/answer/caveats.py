@@ -15,7 +15,21 @@ from results.answer.pair_tests import MOST_DEGREES, SHARE_OF_BETTER, break_even,
 from results.answer.planning import MOST_UNITS, Detectable, detectable, units_for
 from results.answer.question import Question
 from results.answer.values import Finding, Pair
-from results.wording import capitalized, counted, few, first_of, in_letters, joined, listed, percent, plural, some, span
+from results.wording import (
+    capitalized,
+    counted,
+    few,
+    first_of,
+    in_letters,
+    joined,
+    listed,
+    percent,
+    plural,
+    some,
+    span,
+    things,
+    verb,
+)
 
 NAMED = 3
 """Largest number of claims, pairs and rows that are named. More are counted."""
@@ -64,7 +78,7 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
     `seen` is what its pairs would have shown.
     """
     unit = "run" if budget.unit == "run" else "search"
-    given = f"{counted(budget.units, unit)} of each of {budget.methods} methods"
+    given = f"{counted(budget.units, unit)} of each of {counted(budget.methods, 'method')}"
     if budget.deviation is None:
         more = "" if budget.units > 1 else f"; 3 {plural(unit)} of each would say"
         text = f"Which differences {given} can show is not known."
@@ -73,8 +87,8 @@ def budget_finding(budget: Detectable, question: Question, seen: tuple[float, fl
     text, detail = f"{capitalized(given)} can show no difference.", []
     if smallest is not None:
         text = f"Differences below {span(seen or (smallest,))} points can stay unseen."
-        verb, power = "shows" if budget.units == 1 else "show", power_words(question.compare)
-        detail.append(f"{given} {verb} larger ones in {question.score_name} with a probability of {power}.")
+        show, power = verb(budget.units, "show"), power_words(question.compare)
+        detail.append(f"{given} {show} larger ones in {question.score_name} with a probability of {power}.")
     if budget.one_more is not None and budget.one_more < (smallest or question.largest):
         detail.append(f"One {unit} more of each would show {100 * budget.one_more:.1f} points.")
     needed = f"more than {MOST_UNITS:,} {plural(unit)}" if budget.needed is None else counted(budget.needed, unit)
@@ -131,7 +145,7 @@ def of_failed(found: Answer) -> Iterator[Finding]:
         detail = "Such a run is set aside: means, intervals and tests are about the others."
     for key, failed in found.failed.items():
         own, reached = found.values[key], listed([percent(value) for value in sorted(failed)])
-        low = f"{'lies' if len(failed) == 1 else 'lie'} far below the others"
+        low = f"{verb(len(failed), 'lie')} far below the others"
         text = f"{found.titles[key]}: {len(failed)} of {counted(own.count, unit)} "
         text += f"{low if unit == 'run' else 'found no good setting'} ({reached}; the others {span(own.units)})."
         yield Finding("limit", text, "search", detail)
@@ -208,6 +222,7 @@ def of_looks(found: Answer) -> Iterator[Finding]:
     if level is None:
         return
     planned = f"looks were planned after {listed([str(look) for look in question.looks])}"
+    searches = counted(question.units, "search")
     outcome = "Decided" if found.decided else "Not decided"
     detail = (
         f"A verdict of this look has a level of {100 * level:.1f} %. Over all looks the level is "
@@ -217,12 +232,14 @@ def of_looks(found: Answer) -> Iterator[Finding]:
     between = search_deviation(found.searches)
     if claimed and between is not None and between.deviation > 0:
         fixed = units_for(len(question.compared), min(claimed) / between.deviation, question.compare)
-        needed = "more than can be asked for" if fixed is None else str(fixed)
+        needed = "more searches of each than can be asked for"
+        if fixed is not None:
+            needed = f"{counted(fixed, 'search')} of each"
         detail += (
             f" A fixed plan that shows the smallest of these differences, {100 * min(claimed):.1f} points, with a "
-            f"probability of {power_words(question.compare)} takes {needed} searches of each."
+            f"probability of {power_words(question.compare)} takes {needed}."
         )
-    yield Finding("note", f"{outcome} after {question.units} searches of each method; {planned}.", "search", detail)
+    yield Finding("note", f"{outcome} after {searches} of each method; {planned}.", "search", detail)
 
 
 def findings_of_scores(found: Answer, missing: Mapping[str, list[int]] | None = None) -> Iterator[Finding]:
@@ -264,7 +281,8 @@ def _needed(found: Answer) -> Iterator[Finding]:
         needed = units_for(methods, abs(pair.difference) / (wider * budget.deviation), found.question.compare)
         takes = f"more than {MOST_UNITS:,}" if needed is None else f"{needed:,}"
         parts.append(f"{_ahead(found, pair)} takes {takes}")
-    more = f"; {len(open_ones) - NAMED:,} more pairs are open" if len(open_ones) > NAMED else ""
+    left = len(open_ones) - NAMED
+    more = f"; {counted(left, 'more pair')} {verb(left, 'are')} open" if left > 0 else ""
     text = f"{plural(_unit(found)).capitalize()} of each that would show a difference of the size seen here: "
     detail = f"With a probability of {power_words(found.question.compare)}, if the true difference is as large."
     yield Finding("note", f"{text}{joined(parts)}{more}.", "comparison", detail)
@@ -316,7 +334,7 @@ def _down(number: float) -> str:
 
 def _left_out(found: Answer, missing: Mapping[str, list[int]]) -> Iterator[Finding]:
     for key, rows in missing.items():
-        shown = f"{'row' if len(rows) == 1 else 'rows'} {some([str(row) for row in rows], NAMED)}"
+        shown = f"{things(len(rows), 'row')} {some([str(row) for row in rows], NAMED)}"
         text = f"{found.titles.get(key, key)}: {counted(len(rows), 'run')} without a score, left out ({shown})."
         yield Finding("warning", text, "data", "If they failed, the mean of the others is too high.")
 
@@ -338,11 +356,11 @@ def _equal(found: Answer) -> Iterator[Finding]:
         seen.setdefault(tuple(values), []).append(found.titles[key])
         ((_, most),) = Counter(values).most_common(1)
         if most > 2 and 2 * most > len(values) and found.question.step < COARSE:
-            text = f"{found.titles[key]}: {most} of {len(values)} runs have the same score."
+            text = f"{found.titles[key]}: {most} of {counted(len(values), 'run')} {verb(most, 'have')} the same score."
             yield Finding("warning", text, "data", "A copied row, or a seed without effect, counts as no new run.")
     for scores, titles in seen.items():
         if len(scores) > 1 and len(titles) > 1:
-            text = f"{listed(titles)} have the same {len(scores)} scores."
+            text = f"{listed(titles)} have the same {counted(len(scores), 'score')}."
             yield Finding("warning", text, "data", "One may be a copy of the other.")
 
 

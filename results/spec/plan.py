@@ -264,7 +264,7 @@ class Plan(Record):
         what, queries = samples_word(self.dataset), None if self.data is None else self.data.queries
         if queries is None:
             return f"{samples:,} {what}"
-        return f"{queries:,} queries among {samples - queries:,} other {what}"
+        return f"{counted(queries, 'query')} among {samples - queries:,} other {what}"
 
     @property
     def left_out(self) -> dict[str, LeftOut]:
