@@ -73,7 +73,9 @@ def _deviation_line(name: str, kept: MeasuredExperiment, answer: Answer) -> dict
         "degrees": found.degrees,
         "deviation": found.deviation,
         "with_failed": np.sqrt(pooled_variance((*own.units, *own.failed) for own in searched)[0]),
-        "shorter": " ".join(map(repr, _shorter(kept, [key for key, own in answer.values.items() if own in searched]))),
+        "shorter": " ".join(
+            f"{share:.12g}" for share in _shorter(kept, [key for key, own in answer.values.items() if own in searched])
+        ),
     }
 
 
@@ -90,10 +92,5 @@ def _shorter(kept: MeasuredExperiment, methods: Sequence[str]) -> list[float]:
     return [max(1.0, float(np.sqrt(best(count) / of_all))) for count in lengths]
 
 
-def deviations_text() -> str:
-    """Return the CSV file of the kept deviations."""
-    return kept_deviations().to_csv(index=False, lineterminator="\n")
-
-
 if __name__ == "__main__":
-    write_atomically(DEVIATIONS, deviations_text())
+    write_atomically(DEVIATIONS, kept_deviations().to_csv(index=False, lineterminator="\n", float_format="%.12g"))
