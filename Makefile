@@ -69,12 +69,12 @@ docs/images/%.svg: docs/images/%.dot
 # On a GPU, in at most 9 minutes. Installs nothing: packaging/gpu_machine.sh is for machines without
 # network, and a machine that has all packages needs no $(VENV).
 bench-gpu:
-	$(or $(wildcard $(RUN)),$(PYTHON)) -m tests.benchmarks.gpu $(ARGS)
+	$(or $(wildcard $(RUN)),$(PYTHON)) -m benchmarks.gpu $(ARGS)
 
 # Simulates tables for some minutes; writes results/measured/calibration.json and board_calibration.json.
 calibrate: $(VENV)/dev.stamp
-	$(RUN) -m tests.benchmarks.calibration $(ARGS)
-	$(RUN) -m tests.benchmarks.board_calibration
+	$(RUN) -m benchmarks.calibration $(ARGS)
+	$(RUN) -m benchmarks.board_calibration
 
 # One that was begun and not finished has no pip. One that you made yourself stays, if its Python is new enough.
 $(VENV)/made.stamp:

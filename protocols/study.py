@@ -14,7 +14,7 @@ from protocols.training.build_method import RefusedError
 from results.records.records import Event, FoldResult
 from results.records.trials import Trial, best_trial, mean_of
 from results.spec.method import HyperparameterError, Method
-from results.spec.plan import Row
+from results.spec.plan import PlannedRow
 from results.spec.range import identity_of_space
 from results.spec.search_settings import SearchSettings
 from results.spec.training_spec import TRAINING_VERSION, FoldSpec
@@ -37,7 +37,7 @@ class Study:
         log: Where the trials are kept; None for a study that is only planned.
     """
 
-    row: Row
+    row: PlannedRow
     setup: Setup
     search: SearchSettings
     log: Searches | None = None

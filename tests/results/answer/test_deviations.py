@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.search_variance import DEVIATIONS, kept_deviations
 from results.answer.deviations import FEWEST_TRIALS, SearchDeviation, nearest_search_deviation, search_deviation
 from results.findings.experiment import answer_of
 from results.store.experiment_results import MeasuredExperiment
-from tests.benchmarks.search_variance import DEVIATIONS, kept_deviations
 from tests.support.answers import asked
 
 BIRDS, GLYPHS = (

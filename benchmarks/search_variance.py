@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.search_variance`: how much a search varies, from the kept records with repeated searches.
+"""`python -m benchmarks.search_variance`: how much a search varies, from the kept records with repeated searches.
 
 It reads every record of `results/measured` whose methods were searched repeatedly, and writes
 `results/answer/search_deviations.csv`, which the product reads. The first k trials of a search are a search of k
@@ -33,7 +33,7 @@ from results.records.frame import EMBEDDING_KINDS
 from results.spec.experiment_spec import Metric
 from results.store.experiment_results import FOLDER, MeasuredExperiment
 
-DEVIATIONS = Path(__file__).resolve().parents[2] / "results" / "answer" / "search_deviations.csv"
+DEVIATIONS = Path(__file__).resolve().parents[1] / "results" / "answer" / "search_deviations.csv"
 
 
 @cache
