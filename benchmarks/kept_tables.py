@@ -121,9 +121,7 @@ def _claim_row(claims: _Alike, measured: MeasuredExperiment) -> str:
 def with_closed_forms(name: str) -> MeasuredExperiment:
     """The kept record of an experiment with the rows of its closed forms, which were made later."""
     losses, forms = MeasuredExperiment.kept(name), MeasuredExperiment.kept(f"closed_forms_{name}")
-    summary = forms.summary.model_copy(
-        update={of: {**getattr(forms.summary, of), **getattr(losses.summary, of)} for of in ("methods", "runs")}
-    )
+    summary = forms.summary.model_copy(update={"rows": {**forms.summary.rows, **losses.summary.rows}})
     return MeasuredExperiment(
         summary, (*forms.records, *losses.records), searches={**forms.searches, **losses.searches}
     )
