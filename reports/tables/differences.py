@@ -79,8 +79,8 @@ def exceptions(question: Question) -> str:
     """Say where wrong claims are more likely than the level says (docs/comparisons.md)."""
     unit = "runs" if question.unit == "run" else "searches"
     return (
-        "In simulations it was higher where one method varied ten times as much as the others, had two modes, or failed "
-        f"in two of five {unit}."
+        "In simulations it was higher where one method varied ten times as much as the others, had two modes, or "
+        f"failed in two of five {unit}."
     )
 
 
