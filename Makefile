@@ -71,10 +71,11 @@ docs/images/%.svg: docs/images/%.dot
 bench-gpu:
 	$(or $(wildcard $(RUN)),$(PYTHON)) -m tests.benchmarks.gpu $(ARGS)
 
-# Simulates tables for some minutes; writes results/measured/calibration.json and board_calibration.json.
+# Simulates tables for some minutes; writes calibration.json, board_calibration.json and paired_calibration.json in results/measured.
 calibrate: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.calibration $(ARGS)
 	$(RUN) -m tests.benchmarks.board_calibration
+	$(RUN) -m tests.benchmarks.paired_calibration
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
