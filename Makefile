@@ -77,13 +77,20 @@ calibrate: $(VENV)/dev.stamp
 	$(RUN) -m tests.benchmarks.board_calibration
 	$(RUN) -m tests.benchmarks.paired_calibration
 
-$(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "error: $(PYTHON) is older than 3.11; install Python 3.11 or newer, or name it: make PYTHON=python3.12"; exit 2; }
-	$(PYTHON) -m venv $(VENV)
+# One that was begun and not finished has no pip. One that you made yourself stays, if its Python is new enough.
+$(VENV)/made.stamp:
+	@if [ -e $(VENV) ] && ! $(RUN) -m pip --version > /dev/null 2>&1; then \
+		echo "$(VENV) was begun and not finished; it is made anew"; rm -rf $(VENV); fi
+	@python="$(PYTHON)"; [ -e $(VENV) ] && python=$(RUN); \
+		"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: $$python is older than Python 3.11; install a newer one and name it: make PYTHON=python3.12" \
+		"(remove $(VENV) first, if there is one)"; exit 2; }
+	@[ -e $(VENV) ] || $(PYTHON) -m venv $(VENV) || \
+		{ rm -rf $(VENV); echo "error: $(PYTHON) cannot make $(VENV); on Debian and Ubuntu: apt install python3-venv"; exit 2; }
+	@touch $@
 
 # Without compiling: Python compiles what it imports, which is a part of the packages.
-$(VENV)/runtime.stamp: requirements.lock pyproject.toml | $(VENV)/bin/python
+$(VENV)/runtime.stamp: requirements.lock pyproject.toml | $(VENV)/made.stamp
 	$(PIP) --no-compile -r requirements.lock
 	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@

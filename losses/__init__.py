@@ -2,6 +2,7 @@
 
 from .anti_collapse import AntiCollapseLoss, SampleAnchorLoss
 from .ccp import CCPLoss
+from .center_contrastive import CenterContrastiveLoss
 from .contextual import ContextualLoss
 from .coupling_flow import CouplingFlow
 from .hist import HISTLoss
@@ -18,10 +19,12 @@ from .library_losses import (
 from .mean_field import MeanFieldClassWiseMultiSimilarityLoss, MeanFieldContrastiveLoss
 from .memory_queue import MemoryQueue
 from .memvir import MemVirLoss
+from .neural_collapse import NONLLoss, NTCELoss
 from .nir import NIRLoss
 from .pair_losses import CosineContrastiveLoss, MultiSimilarityMiner, NTXentLoss, SignalToNoiseRatioContrastiveLoss
 from .plugin import Clock, Needs, TrainingContext, TrainingPlugin, version_of
 from .potential_field import PotentialFieldLoss
+from .proxy_an import ProxyANLoss
 from .proxy_anchor import ProxyAnchorLoss
 from .proxy_gml import ProxyGMLLoss
 from .proxy_isa import ProxyISALoss
@@ -37,6 +40,7 @@ __all__ = [
     "AntiCollapseLoss",
     "ArcFaceLoss",
     "CCPLoss",
+    "CenterContrastiveLoss",
     "Clock",
     "ContextualLoss",
     "CosFaceLoss",
@@ -51,10 +55,13 @@ __all__ = [
     "MultiSimilarityMiner",
     "NCALoss",
     "NIRLoss",
+    "NONLLoss",
+    "NTCELoss",
     "NTXentLoss",
     "Needs",
     "P2SGradLoss",
     "PotentialFieldLoss",
+    "ProxyANLoss",
     "ProxyAnchorLoss",
     "ProxyGMLLoss",
     "ProxyISALoss",

@@ -4,6 +4,7 @@ A protocol is a function that calls `lab.train` and `lab.test`. It does not depe
 whether its outcome was in the store already.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -95,7 +96,7 @@ class EvaluateJob:
     @property
     def training_time(self) -> float:
         """Seconds of all trainings, summed."""
-        return sum(training.wall_time for training in (*self.trainings, *self.choosers))
+        return math.fsum(training.wall_time for training in (*self.trainings, *self.choosers))
 
     @property
     def run_name(self) -> str:

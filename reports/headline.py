@@ -15,7 +15,7 @@ from results.answer.answers import Answer
 from results.answer.compare import find_pair
 from results.answer.values import Pair
 from results.spec.mlrc_constants import HEADLINE_METRICS
-from results.wording import counted, few, first_of, joined, plural
+from results.wording import counted, few, first_of, in_letters, joined, plural
 
 NAMED = 3
 """Largest number of methods or pairs that are named. More are counted."""
@@ -39,14 +39,14 @@ def headline(found: Answer) -> str:
         return f"Interim: {_means(found)}. Nothing is claimed before all searches and runs are there."
     turned = "".join(f" Cannot tell: {words}." for words in _without_agreement(found))
     if found.claims:
-        return " ".join(_claims(found)) + turned
+        return " ".join(_claims(found)) + _marks(found) + turned
     if turned and len(found.pairs) == 1:
         return turned.strip()
     if found.pairs and all(pair.size == "within" for pair in found.pairs):
         methods = [found.titles[key] for key in found.order]
         every = "All " if len(methods) > NAMED else ""
         margin = f"{found.question.margin_words}{found.question.points}"
-        return f"{every}{few(methods)} are equal within {margin}{_given(found)}."
+        return f"{every}{few(methods)} are equal within {margin}{_given(found)}.{_marks(found)}"
     return f"Cannot tell yet: {_means(found)}. {_would_show(found)}{turned}"
 
 
@@ -117,10 +117,11 @@ def short_table(found: Answer) -> Table:
 def _line(pair: Pair, found: Answer) -> str:
     titles, classes = found.titles, wider_over_classes(pair)
     if pair.better and pair.worse:
-        return f"{titles[pair.better]} beats {titles[pair.worse]} by {_points(pair, found)}{classes}"
+        by = f"{_points(pair, found)}{classes}{found.mark_words(pair)}"
+        return f"{titles[pair.better]} beats {titles[pair.worse]} by {by}"
     if pair.size == "within":
         margin = f"{found.question.margin_words}{found.question.points}"
-        return f"{titles[pair.a]} and {titles[pair.b]} are equal within {margin}"
+        return f"{titles[pair.a]} and {titles[pair.b]} are equal within {margin}{found.mark_words(pair)}"
     way = "above" if pair.difference >= 0 else "below"
     return f"{titles[pair.a]} is {_points(pair, found)}{classes} {way} {titles[pair.b]}: {open_words(found, pair)}"
 
@@ -152,6 +153,15 @@ def _claims(found: Answer) -> Iterator[str]:
         named, seen = few([titles[pair.b] for pair in open_pairs], "others"), seen_words(found, open_pairs)
         seen = f" ({seen.removeprefix('a difference of ')})" if seen else ""
         yield f"Open: {named}{seen}." if lost else f"It cannot be told from {named}{seen}."
+
+
+def _marks(found: Answer) -> str:
+    """Say how many of the claims lean on few searches that happened to agree."""
+    if not (marked := found.may_not_recur):
+        return ""
+    claims = sum(bool(pair.better) or pair.size == "within" for pair in found.pairs)
+    which = "it" if claims == 1 else f"{len(marked)} of {claims} claims"
+    return f" Another {in_letters(found.question.units)} searches may not show {which}."
 
 
 def _without_agreement(found: Answer) -> list[str]:

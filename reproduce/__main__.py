@@ -4,14 +4,16 @@ import os
 import sys
 from pathlib import Path
 
+from protocols.machine.kernels import pin_kernels
 from reproduce import interrupts
 
 
 def main() -> None:
-    """Start the command line. The handler of Ctrl-C and the path of modules come before the long imports."""
+    """Start the command line. Kernels, the handler of Ctrl-C and the path of modules come before the long imports."""
     if sys.platform == "win32":
         print("error: the suite runs on Linux and macOS; on Windows use WSL, its subsystem for Linux", file=sys.stderr)
         sys.exit(2)
+    pin_kernels()
     interrupts.install()
     if sys.path[:1] == [os.getcwd()]:
         # `python -m` puts the current folder first, and half of all repositories have a module called `losses`.

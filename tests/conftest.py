@@ -1,4 +1,4 @@
-"""What all tests share. Nothing here imports torch, or trains, before a test asks for it."""
+"""What all tests share. Nothing here imports torch or numpy, or trains, before a test asks for it."""
 
 import gc
 import multiprocessing
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from protocols.machine.kernels import pin_kernels
 from tests.support.durations import mark_and_order
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 # While tests are collected, hardly anything that is made goes, and looking for it takes half of the time.
 gc.disable()
 
-# One thread for torch, here and in processes that tests start: they are small, and sums are the same on every machine.
+# The kernels that commands run under, and one thread for torch, here and in processes that tests start: they are small,
+# and sums are the same on every machine.
+pin_kernels()
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 # No test fails for time.

@@ -1,6 +1,7 @@
 """Dependencies, locks and environments agree; so do licence, version and type information wherever they are said."""
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -164,3 +165,10 @@ def test_data_files_are_packaged() -> None:
     present = {path for room in ROOMS for kind in ("csv", "yaml") for path in (ROOT / room).rglob(f"*.{kind}")}
     assert present
     assert present <= covered
+
+
+def test_the_listed_durations_are_of_tests_that_exist() -> None:
+    listed = json.loads((ROOT / "tests" / "durations.json").read_text())
+    for file, tests in listed.items():
+        defined = set(re.findall(r"^def (test_\w+)", (ROOT / file).read_text(), re.MULTILINE))
+        assert set(tests) <= defined, file

@@ -6,6 +6,7 @@ Only here are the images of the test classes seen, and only here do models embed
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import final
 
 import numpy as np
@@ -152,7 +153,7 @@ def _record(
         events=(*job.events, *_of_the_embeddings(job, embedded)),
         steps=job.steps,
         iterations=job.iterations,
-        metrics_separated={name: sum(fold[name] for fold in metrics) / len(metrics) for name in job.metrics},
+        metrics_separated={name: fmean(fold[name] for fold in metrics) for name in job.metrics},
         metrics_concatenated=concatenated_metrics,
         class_scores=class_scores(queries, concatenated_queries, labels.unique()),
         chosen_by=job.chosen_by,

@@ -20,6 +20,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
 from typing import Any
 
+from protocols.machine.kernels import kernel_variables, why_native
 from results.records.provenance import granted_cores
 from results.spec.mlrc_constants import FOLDS
 
@@ -70,12 +71,14 @@ def start_importing() -> None:
 
 
 def threads_per_training(device: str = "cpu") -> int:
-    """Return the number of threads of one training on a device of this machine: `GPU_THREADS` on a GPU.
+    """Return the number of threads of one training on a device of this machine: `GPU_THREADS` on a GPU, 1 on a CPU.
 
-    On a CPU it depends only on the number of cores that are granted, which are fewer in a container. If it depended on
-    the number of workers, floats would be added in another order, and results would change with `--workers`.
+    Each number of threads adds floats in another order, so it must not depend on the machine. Under the machine's own
+    kernels it is a quarter of the cores that are granted, which are fewer in a container.
     """
-    return GPU_THREADS if device.startswith("cuda") else max(1, granted_cores() // FOLDS)
+    if device.startswith("cuda"):
+        return GPU_THREADS
+    return max(1, granted_cores() // FOLDS) if why_native() else 1
 
 
 def set_variables(values: Mapping[str, str | None]) -> None:
@@ -97,12 +100,13 @@ def socket_folder() -> str:
 def starting(threads: int | None = None) -> Iterator[None]:
     """Start processes within the block; without a number of threads each has `threads_per_training()` of a CPU.
 
-    They take the thread counts from the environment, where libraries read them. They do not look for modules in the
-    current folder before they know where this process looks. They do not import this process's program, which would run
-    a program without `if __name__ == "__main__":` once more. They never see Ctrl-C, which in a terminal reaches all
+    They take thread counts and kernels from the environment, where libraries read them. They do not look for modules in
+    the current folder before they know where this process looks. They do not import this process's program, which would
+    run a program without `if __name__ == "__main__":` once more. They never see Ctrl-C, which in a terminal reaches all
     processes of a command: blocked, it arrives here at the end of the block.
     """
-    variables = {**dict.fromkeys(THREAD_VARIABLES, str(threads or threads_per_training())), "PYTHONSAFEPATH": "1"}
+    variables = dict.fromkeys(THREAD_VARIABLES, str(threads or threads_per_training())) | kernel_variables()
+    variables["PYTHONSAFEPATH"] = "1"
     with _starting:
         resource_tracker.ensure_running()  # Its start lets signals through, so it comes before they are blocked.
         before, folder = {name: os.environ.get(name) for name in variables}, tempfile.tempdir
@@ -131,7 +135,7 @@ class WorkerProcess:
     def __init__(self, threads: int | None = None) -> None:
         self._connection, theirs = processes().Pipe()
         # A forked process would take the environment and the folder from an older one.
-        arguments = (theirs, dict(os.environ), os.getcwd())
+        arguments = (theirs, {**os.environ, **kernel_variables()}, os.getcwd())
         self._process = processes().Process(target=_serve, args=arguments, daemon=True)
         with starting(threads):
             self._process.start()

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+import protocols.machine.square_roots  # noqa: F401 - replaces torch's
+from protocols.machine.kernels import kernels
 from results.records.provenance import CUDA_GRAPHS, Provenance, provenance
 from results.spec.conditions import Precision
 
@@ -81,7 +83,7 @@ def torch_provenance(device: torch.device, *, graphs: bool = False) -> Provenanc
         found = {"cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "driver": _driver()}
         versions |= {package: str(version) for package, version in found.items() if version}
         math = _math_settings() | ({CUDA_GRAPHS: "True"} if graphs else {})
-    return provenance(device_name(device), torch.get_num_threads(), versions, math)
+    return provenance(device_name(device), torch.get_num_threads(), versions, math, kernels())
 
 
 def _math_settings() -> dict[str, str]:

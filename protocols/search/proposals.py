@@ -31,6 +31,10 @@ verbosity and Python's filters of warnings for a moment."""
 _HUB = "optunahub"
 """An optional package that loads samplers of OptunaHub."""
 
+PROPOSED_DIGITS = 8
+"""Significant digits of a proposed number. The last digits of what a sampler proposes depend on the processor, and on
+packages that are installed beside Optuna; a training is named by its setting, so they must not reach it."""
+
 GRID_POINTS = 5
 """How many values GridSampler tries of a hyperparameter, if its argument `points` does not say."""
 
@@ -69,11 +73,11 @@ class Proposals:
             return {first.target: int(first.ends[0]) + number}
         given = self.enqueued[number] if number < len(self.enqueued) else {}
         if number < self._startup:
-            return {**self._sobol_point(number), **given}
+            return {**rounded(self._sobol_point(number), self.space), **given}
         with optuna_lock:
             study = self._gaussian_process(trials) if self.sampler.name == "GPSampler" else self._replay(trials)
             self._asked = study.ask(self._distributions)
-            return {**self._asked.params, **given}
+            return {**rounded(self._asked.params, self.space), **given}
 
     def _sobol_point(self, number: int) -> dict[str, JsonValue]:
         from scipy.stats import qmc  # It takes long to import, and only a search needs it.
@@ -100,7 +104,8 @@ class Proposals:
             if trial.number < self._startup:
                 study.enqueue_trial(trial.setting)
             asked = self._asked or study.ask(self._distributions)
-            if asked.params == trial.setting:
+            # Trials of older stores are not rounded.
+            if trial.setting in (asked.params, rounded(asked.params, self.space)):
                 failed = optuna.trial.TrialState.FAIL if trial.state == "failed" else None
                 with suppress(RuntimeError):  # GridSampler stops a study at its last point; this one does not run.
                     study.tell(asked, trial.score, state=failed)
@@ -123,6 +128,25 @@ class Proposals:
 
     def _sampler(self, number: int) -> optuna.samplers.BaseSampler:
         return build_sampler(self.sampler, derive_seed("sampler", self.seed, number) % 2**32, self.space)
+
+
+def rounded(setting: Mapping[str, JsonValue], space: Sequence[SearchParameter]) -> dict[str, JsonValue]:
+    """Round the proposed numbers of a setting to `PROPOSED_DIGITS`, those within a range to numbers within it.
+
+    Whole numbers, choices and steps of a range are what they are.
+    """
+    ranges = {parameter.target: parameter for parameter in space}
+
+    def short(target: str, value: JsonValue) -> JsonValue:
+        parameter = ranges.get(target)
+        if not isinstance(value, float) or (parameter and parameter.listed is not None):
+            return value
+        number = float(f"{value:.{PROPOSED_DIGITS}g}")
+        if parameter is None or not parameter.holds(value):
+            return number
+        return min(max(number, parameter.ends[0]), parameter.ends[1])
+
+    return {target: short(target, value) for target, value in setting.items()}
 
 
 def try_sampler(space: Sequence[SearchParameter], settings: SamplerSettings, budget: int) -> None:

@@ -71,7 +71,7 @@ class StepMonitor:
         """
         losses = self.require_finite()
         self._sums, self._losses = [], []
-        return sum(losses) / len(losses) if losses else None
+        return math.fsum(losses) / len(losses) if losses else None
 
     def require_finite(self) -> list[float]:
         """Check all steps since the last `mean_loss`, and return their losses; the host waits for the device."""

@@ -116,8 +116,8 @@ def sweep_figures(materials: Sequence[Material]) -> Iterator[Drawn]:
             frame = sweep.frame()
         except FigureError:
             continue
-        values = frame["values"].map(lambda values: " ".join(map(repr, values)))
-        csv = frame.assign(values=values).to_csv(index=False, lineterminator="\n")
+        values = frame["values"].map(lambda values: " ".join(f"{value:.12g}" for value in values))
+        csv = frame.assign(values=values).to_csv(index=False, lineterminator="\n", float_format="%.12g")
         name, metric = f"sweep_{file_name(sweep.parameter)}", HEADLINE_METRICS[sweep.metric]
         draw = partial(dependence_plot, frame, sweep.parameter, metric)
         for drawn in _drawn(name, f"{metric} and {sweep.parameter}", draw, sweep.note(frame)):

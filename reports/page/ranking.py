@@ -42,6 +42,7 @@ def pair_mark(found: Answer, pair: Pair) -> PairMark:
         kind, sign, verdict = "open", "–" if pair.untested else "·", open_words(found, pair)
     if pair.size != "cannot tell":
         verdict += f", {size_words(pair, found.question)}{found.question.points}"
+    verdict += found.mark_words(pair)
     form = f"+z{score_form(found.question.digits + 1)}"
     difference = f"{found.difference_words(pair, form)}{found.question.points}{wider_over_classes(pair)}"
     words = f"{title} − {found.titles[pair.b]}\n{difference}\n{verdict}"

@@ -17,6 +17,7 @@ from results.wording import counted_span, plural, score_form
 
 _OF_TEST = (
     *("degrees", "p", "p_better", "p_beyond", "p_equal", "smallest", "break_even", "direction", "size", "untested"),
+    "may_not_recur",
 )
 _HEADER = (
     *("a", "b", "metric", "variant", "unit", "difference", "low", "high", "difference_of_all", "over_classes"),
@@ -199,14 +200,16 @@ def _has_classes(found: Answer) -> bool:
 def _cells(found: Answer, pair: Pair, settings: Pair | None) -> list[Cell]:
     titles = found.titles
     units_a, units_b = pair.of_a.n, pair.of_b.n
-    verdict = f"{pair.direction}; {found.with_failed_words(pair)}" if pair.means_disagree else pair.direction
+    verdict = f"{titles[pair.better]} better" if pair.better else pair.untested or pair.direction
+    if pair.untested is None and pair.means_disagree:
+        verdict += f"; {found.with_failed_words(pair)}"
     count = Cell(units_a, written="" if units_a == units_b else f"{units_a}, {units_b}")
     question = found.question
     signed, distance = format_of(question, signed=True), format_of(question)
     written = found.difference_words(pair, f"+z{score_form(question.digits + 1)}") if pair.ends else ""
     cells = [Cell(pair.difference, pair.half_width, form=signed, kind="measured", written=written)]
     cells += [Cell(pair.over_classes, form=distance)] if _has_classes(found) else []
-    cells += [Cell(f"{titles[pair.better]} better" if pair.better else pair.untested or verdict)]
+    cells += [Cell(f"{verdict}{found.mark_words(pair)}")]
     if found.tested or found.gains:
         cells += [Cell(size_words(pair, question))] if _has_size(found) else []
         cells += [Cell(pair.p_better, form=P_VALUE), count]

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.tables.table import Cell, Row, Table, Value, cell_text, half_width_text, value_text
+from reports.tables.table import Cell, Row, Table, Value, cell_text, half_width_text, short, value_text
 
 _SIGNS = {
     **{sign: "\\" + sign for sign in "&%_#${}"},
@@ -128,7 +128,7 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """Write the table's sheet as CSV. Floating-point numbers keep all their digits."""
+    """Write the table's sheet as CSV, numbers with twelve digits."""
     buffer, sheet = io.StringIO(), table.sheet
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerows([sheet.header, *(map(_field, row) for row in sheet.rows)])
@@ -138,7 +138,7 @@ def to_csv(table: Table) -> str:
 def to_json(table: Table) -> str:
     """Write the table's sheet as a JSON list with one object per row."""
     sheet = table.sheet
-    rows = [dict(zip(sheet.header, values, strict=True)) for values in sheet.rows]
+    rows = [dict(zip(sheet.header, map(short, values), strict=True)) for values in sheet.rows]
     return json.dumps(rows, indent=1) + "\n"
 
 
@@ -147,7 +147,7 @@ def _field(value: Value) -> str | int:
         return ""
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@")):
         return f"'{value}"  # A spreadsheet would take it for a formula.
-    return repr(value) if isinstance(value, float) else value
+    return repr(short(value)) if isinstance(value, float) else value
 
 
 def to_html(table: Table) -> str:

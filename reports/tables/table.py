@@ -119,7 +119,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The values of a table at full precision, for CSV and JSON files. None is an empty field in CSV."""
+    """The values of a table, for CSV and JSON files. None is an empty field in CSV."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
@@ -198,7 +198,12 @@ _PARTS = {False: ("",), True: ("", " ±")}
 
 def _plain(cell: Cell, value: str | float | int | None) -> Value:
     """A value in the unit that is shown, with 12 digits."""
-    return float(f"{cell.form.scale * value:.12g}") if isinstance(value, float) else value
+    return short(cell.form.scale * value) if isinstance(value, float) else value
+
+
+def short(value: Value) -> Value:
+    """Round a number to twelve digits: those behind depend on the processor. Other values are as they are."""
+    return float(f"{value:.12g}") if isinstance(value, float) else value
 
 
 def with_notes(table: Table, which: str) -> Table:

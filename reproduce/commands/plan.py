@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -119,7 +120,7 @@ def expectation(
         return f"{counts}; nothing is left to do"
     if rate is None:
         return f"{counts}, {to_do:,} to do"
-    needed = in_words(sum(method.to_do * method.images for method in plans) / rate / workers)
+    needed = in_words(math.fsum(method.to_do * method.images for method in plans) / rate / workers)
     return f"{counts}; at most {needed} of training at {rate:g} a second, {workers} at a time"
 
 

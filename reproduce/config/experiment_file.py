@@ -123,6 +123,7 @@ def _check_rows(where: str, experiment: Experiment, named: set[str]) -> None:
         "settings": set(experiment.settings) - known,
         "search.ranges": set(experiment.search.ranges) - known,
         "with": set(experiment.changes) - rows,
+        "contrasts": {name for one in experiment.contrasts for name in (*one.a, *one.b)} - known,
     }
     for key, names in unknown.items():
         if names:

@@ -83,14 +83,14 @@ def spread(device: str) -> list[str]:
 
 
 def default_workers(device: str) -> int:
-    """Return how many trainings run at the same time: four, or one per core if there are fewer.
+    """Return how many trainings run at the same time: as many as the cores have room for.
 
     On GPUs four for each, since a training with small batches does not fill one, if there are `GPU_THREADS` cores for
     each training, and at least one for each GPU.
     """
     cores = granted_cores()
     if not device.startswith("cuda"):
-        return min(FOLDS, cores)
+        return max(1, cores // threads_per_training())
     gpus = len(spread(device))
     return max(gpus, min(FOLDS * gpus, cores // GPU_THREADS))
 

@@ -16,6 +16,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from pydantic import JsonValue
 
 from protocols.jobs import Lab, TrainJob
+from protocols.search.proposals import rounded
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError, RefusedError
 from protocols.training.check_method import check_method
@@ -112,7 +113,7 @@ class Objective:
                 f"the study's directions are {', '.join(directions)}; MAP@R is one value to maximise: "
                 'optuna.create_study(direction="maximize")'
             )
-        setting = self.suggest(trial)
+        setting = rounded(self.suggest(trial), self.study.space)
         self._check_names(setting)
         trial.set_user_attr("setting", setting)
         asked = Trial(number=trial.number, setting={**self.study.method.given, **setting})

@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from protocols.machine.kernels import kernel_variables
 from protocols.machine.processes import GPU_THREADS, THREAD_VARIABLES, threads_per_training
 from protocols.trunks.trunk_entry import WEIGHTS_VARIABLE
 from reproduce.errors import InputError, WorkFailedError
@@ -153,9 +154,9 @@ def room_in(nodes: Sequence[dict[str, Any]], device: str, workers: int | None, c
 
 
 def environment_of_workers(threads: int) -> dict[str, str]:
-    """Return the nodes' environment variables: threads per training, and where modules and weights are found."""
+    """Return the nodes' environment variables: threads, kernels, and where modules and weights are found."""
     folders = [str(_CHECKOUT), os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    variables = dict.fromkeys(THREAD_VARIABLES, str(threads))
+    variables = dict.fromkeys(THREAD_VARIABLES, str(threads)) | kernel_variables()
     # Trunks are loaded from torch.hub's folder, which may differ between the nodes' home folders.
     variables |= {
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(str(Path(folder).absolute()) for folder in folders)),

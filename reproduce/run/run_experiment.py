@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from protocols.datasets.dataset import note_on_queries
+from protocols.machine.kernels import why_native
 from protocols.machine.processes import threads_per_training
 from protocols.study import Study
 from protocols.users_code.kept import keep_sources
@@ -166,10 +167,11 @@ def _say_start(session: Session, executor: Executor) -> None:
     say("Validation scores below are of validation classes; the test classes are others.")
     for note in notes_on_data(session):
         say(note)
-    threads = threads_per_training(executor.device)
+    threads, reason = threads_per_training(executor.device), why_native()
+    kernels = f"this processor's own kernels ({reason}), so other processors round differently; " if reason else ""
     say(
         f"device {executor.device}, {counted(executor.workers, 'training')} at a time, {counted(threads, 'thread')} "
-        f"each; store {session.paths.store}"
+        f"each; {kernels}store {session.paths.store}"
     )
 
 

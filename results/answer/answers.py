@@ -16,7 +16,7 @@ from results.answer.question import PAIRED, Question
 from results.answer.values import Finding, MethodValues, Pair, Runs
 from results.records.experiment_summary import LeftOut
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import ENDLESS, Ends, counted, place_words, score_form
+from results.wording import ENDLESS, Ends, counted, in_letters, place_words, score_form
 
 _MOST_ROWS = 30
 """Of more methods or pairs a notebook shows the first and the last ones."""
@@ -193,6 +193,15 @@ class Answer:
         words = {"single search": "search", "summary": "run", "block": shared}
         return words.get(self.question.unit, self.question.unit)
 
+    @property
+    def may_not_recur(self) -> list[Pair]:
+        """The pairs whose claim leans on few searches that happened to agree."""
+        return [pair for pair in self.shown_pairs if pair.may_not_recur]
+
+    def mark_words(self, pair: Pair) -> str:
+        """Write the mark of such a pair after its verdict, such as `; another three searches may not show it`."""
+        return f"; another {in_letters(self.question.units)} searches may not show it" if pair.may_not_recur else ""
+
     def with_failed_words(self, pair: Pair) -> str:
         """Write the difference that counts failures too, such as `with failed runs -26.1`."""
         unit = "runs" if self.question.unit == "run" else "searches"
@@ -247,7 +256,7 @@ class Answer:
         `difference_of_all` counts the searches (or runs) that failed too.
         """
         of_pair = ("a", "b", "difference", "difference_of_all", "better", "half_width", "p", "p_better", "smallest")
-        columns = [*of_pair, "break_even", "size", "untested"]
+        columns = [*of_pair, "break_even", "size", "untested", "may_not_recur"]
         rows = [[getattr(pair, name) for name in columns] for pair in self.shown_pairs]
         return pd.DataFrame(rows, columns=columns)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from results.answer.answers import Answer
-from results.answer.compare import fragile_claims
+from results.answer.compare import fragile_claims, record_for_marks
 from results.answer.deviations import kept_range, search_deviation
 from results.answer.pair_tests import power_words
 from results.answer.planning import MOST_UNITS, Detectable, detectable, more_for, seen_with, units_for
@@ -14,6 +14,7 @@ from results.wording import (
     capitalized,
     counted,
     first_of,
+    in_letters,
     joined,
     listed,
     percent,
@@ -28,7 +29,17 @@ NAMED = 3
 
 def caveats(found: Answer) -> Iterator[Finding]:
     """Say what a reader of any scores must know."""
-    kinds = (of_missing, of_budget, of_settings, of_means, of_fragile, of_constants, of_single_searches, of_failed)
+    kinds = (
+        of_missing,
+        of_budget,
+        of_settings,
+        of_means,
+        of_marks,
+        of_fragile,
+        of_constants,
+        of_single_searches,
+        of_failed,
+    )
     for kind in (*kinds, of_looks):
         yield from kind(found)
 
@@ -197,6 +208,21 @@ def of_means(found: Answer) -> Iterator[Finding]:
     if named:
         text = f"No verdict about {joined(first_of(named, NAMED))}."
         detail = f"A typical {found.unit_word} of the first is better, and its mean over all of them is worse."
+        yield Finding("limit", text, "comparison", detail)
+
+
+def of_marks(found: Answer) -> Iterator[Finding]:
+    """Name the claims that lean on few searches which happened to agree."""
+    marked, record = found.may_not_recur, record_for_marks(found)
+    if marked and record:
+        claims = [pair for pair in found.pairs if pair.better or pair.size == "within"]
+        named = [f"{found.titles[pair.better or pair.a]} over {found.titles[pair.worse or pair.b]}" for pair in marked]
+        text = f"Another {in_letters(found.question.units)} searches may not show {len(marked)} of "
+        text += f"{counted(len(claims), 'claim')}: {joined(first_of(named, NAMED))}."
+        detail = (
+            f"Few searches can happen to agree. If they varied by {100 * record.deviation:.2f} points as in "
+            f"{record.record} ({record.setting}), {'it' if len(marked) == 1 else 'they'} would be gone."
+        )
         yield Finding("limit", text, "comparison", detail)
 
 

@@ -8,6 +8,7 @@ simulations no more than 5 % of the claims are wrong as long as the true deviati
 `search_deviations.csv` has the numbers of the kept records; `python -m tests.benchmarks.search_variance` writes it.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -46,7 +47,7 @@ def pooled_variance(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
     """Return the variance within samples, and its degrees of freedom; a sample of one has none."""
     repeated = [values for values in samples if len(values) > 1]
     degrees = sum(len(values) - 1 for values in repeated)
-    squares = sum(float(np.var(values)) * len(values) for values in repeated)
+    squares = math.fsum(float(np.var(values)) * len(values) for values in repeated)
     return (squares / degrees if degrees else 0.0), degrees
 
 

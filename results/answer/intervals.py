@@ -87,10 +87,10 @@ def half_width_of(parts: Sequence[tuple[float, float]]) -> float:
     Satterthwaite's (Biometrics Bulletin 2(6), 1946). The half width is 0 if the parts do not add up to a positive
     variance.
     """
-    variance = sum(part for part, _ in parts)
+    variance = math.fsum(part for part, _ in parts)
     if variance <= 0:
         return 0.0
-    degrees = variance**2 / sum(part**2 / count for part, count in parts)
+    degrees = variance**2 / math.fsum(part**2 / count for part, count in parts)
     return t_quantile(0.975, degrees) * math.sqrt(variance)
 
 
@@ -164,4 +164,4 @@ def _variance_of_runs(searches: Sequence[np.ndarray], published: PublishedMean) 
     if published.deviation is not None:
         squares.append((published.runs - 1) * published.deviation**2)
         degrees += published.runs - 1
-    return sum(squares) / max(1, degrees), degrees
+    return math.fsum(squares) / max(1, degrees), degrees

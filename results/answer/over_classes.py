@@ -28,7 +28,8 @@ def class_half_widths(
 
     The classes are drawn with replacement, 2,000 times with a fixed seed. As in the test, a score is the mean over all
     their queries. The deviation of the draws is multiplied by sqrt(c / (c - 1)) and by Student's t with c - 1 degrees
-    of freedom. With 8 classes this covers 89 to 95 % in simulations; quantiles of the draws cover 84 to 89 %.
+    of freedom. A class is drawn again as queries and not as what is retrieved, so classes that confuse each other make
+    the interval of a single score short; in differences most of that cancels (docs/comparisons.md has the coverage).
 
     Args:
         queries: Number of queries of each class, (c,). Classes without one count for nothing.

@@ -110,7 +110,7 @@ def variance_inflation(units: npt.ArrayLike) -> Any:
 
 
 def pool_or_own(
-    means: Numbers, variances: Numbers, units: npt.ArrayLike, resolution: float = 0.0, more: int = 0
+    means: Numbers, variances: Numbers, units: npt.ArrayLike, least: float = 0.0, more: int = 0
 ) -> MeanErrors:
     """Take the larger of a method's own variance and the pooled one, times `variance_inflation`.
 
@@ -118,8 +118,7 @@ def pool_or_own(
         means: Means over units, of shape (..., methods).
         variances: Variances over units, likewise.
         units: Numbers of units, at least two: one for all, or one of each method.
-        resolution: Smallest step of the score. No variance is taken to be smaller than that of rounding to it, so that
-            no p value is 0.
+        least: No variance is taken to be smaller. That of rounding to the steps of a score lets no p value be 0.
         more: Units more of each method, for the errors that these variances would give then.
     """
     counts = np.broadcast_to(np.asarray(units, dtype=float), means.shape)
@@ -127,7 +126,7 @@ def pool_or_own(
     all_degrees = degrees.sum(axis=-1, keepdims=True)
     pooled = (degrees * variances).sum(axis=-1, keepdims=True) / all_degrees
     counts, all_degrees = counts + more, all_degrees + more * means.shape[-1]
-    taken = variance_inflation(counts) * np.maximum(np.maximum(variances, pooled), resolution**2 / 12)
+    taken = variance_inflation(counts) * np.maximum(np.maximum(variances, pooled), least)
     return MeanErrors(means, taken / counts, np.broadcast_to(np.minimum(all_degrees, MOST_DEGREES), means.shape))
 
 
@@ -144,7 +143,7 @@ def paired_differences(values: Numbers, folds: int = 0, resolution: float = 0.0,
     Args:
         values: Scores of shape (..., methods, blocks); all methods have all blocks.
         folds: Folds of each repeat of a cross-validation, whose blocks they are; 0 for independent blocks.
-        resolution: Smallest step of the score, as in `pool_or_own`.
+        resolution: Smallest step of the score. No variance is taken to be smaller than that of rounding to it.
         more: Blocks more, for the errors that these variances would give then.
     """
     methods, blocks = values.shape[-2:]

@@ -97,6 +97,7 @@ class Question:
         methods: The methods in the order of the rows. Planned ones without runs count in the correction.
         defaults: The method that each row of default settings belongs to, by the row's key.
         experiment: The experiment that the scores are of, by whose conditions a deviation is assumed.
+        least_deviation: Searches of losses are taken to vary by no less, whatever they show (`with_marks`).
         half_can_fail: Whether a value below half of its method's best can have failed (`typical.failed`): for
             experiments of this suite.
         scale: What the scores are: fractions of 1 or percent, which are shown in percent, or points of a score that is
@@ -125,6 +126,7 @@ class Question:
     defaults: Mapping[str, str] = field(default_factory=dict)
     tested: Tested | None = None
     experiment: Experiment | None = None
+    least_deviation: float = 0.0
     half_can_fail: bool = False
     scale: ScoreScale | None = None
     lower_is_better: bool | None = None

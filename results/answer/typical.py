@@ -27,6 +27,9 @@ value that is the median; by simulation of 200,000 samples. More than 20 are tak
 
 _ROUNDING = 1e-12
 
+_OF_LOSSES = 4
+"""The number of the pool of methods that are searched and trained."""
+
 
 def method_values(question: Question, runs: Runs) -> dict[str, MethodValues]:
     """Return the independent values of all asked methods from the values of their runs.
@@ -144,11 +147,16 @@ def _alone(question: Question, own: MethodValues) -> Interval:
 
 
 def mean_errors(
-    values: Mapping[str, MethodValues], names: Sequence[str], resolution: float, more: int = 0
+    values: Mapping[str, MethodValues],
+    names: Sequence[str],
+    resolution: float,
+    between_searches: float = 0.0,
+    more: int = 0,
 ) -> MeanErrors:
     """Errors of the means, or those that `more` units of each would have with the same variances.
 
-    Methods of one kind (searched or given, trained or computed) pool their variances.
+    Methods of one kind (searched or given, trained or computed) pool their variances. Searches of losses are taken to
+    vary by no less than `between_searches`, a standard deviation.
     """
     floor = max(resolution**2 / 12, np.finfo(float).tiny)
     means = np.array([values[name].mean for name in names])
@@ -161,8 +169,9 @@ def mean_errors(
         if own.size:
             units = [values[names[int(i)]].units for i in own]
             variances = np.array([np.var(of_method, ddof=1) for of_method in units])
-            pooled = pool_or_own(means[own], variances, [len(of_method) for of_method in units], resolution, more)
-            squares[own], degrees[own] = np.maximum(pooled.squares, np.finfo(float).tiny), pooled.degrees
+            least = max(floor, between_searches**2) if number == _OF_LOSSES else floor
+            pooled = pool_or_own(means[own], variances, [len(of_method) for of_method in units], least, more)
+            squares[own], degrees[own] = pooled.squares, pooled.degrees
     return MeanErrors(means, squares, degrees, pool)
 
 

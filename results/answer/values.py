@@ -86,6 +86,7 @@ class Pair:
             is better would be gone; 0 without a claim.
         direction: Which method is better, as far as the data can tell.
         size: Whether the difference is beyond the margin or within it, as far as they can tell.
+        may_not_recur: Whether its claim leans on few searches that happened to agree (`compare.with_marks`).
     """
 
     a: str
@@ -106,6 +107,7 @@ class Pair:
     size: Size = "cannot tell"
     shift: float | None = None
     ends: tuple[float, float] | None = None
+    may_not_recur: bool = False
 
     @property
     def difference(self) -> float:

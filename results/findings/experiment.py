@@ -3,13 +3,15 @@
 A finding is a sentence with a level and a place. Who shows findings chooses among them and does not reword them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
 from results.answer.answer_question import answer_frame
 from results.answer.answers import Answer
 from results.answer.caveats import caveats
+from results.answer.compare import with_marks
+from results.answer.contrasts import ContrastAnswer, contrasts_of
 from results.answer.over_classes import of_classes, with_class_intervals
 from results.answer.question import question_of
 from results.answer.values import Finding
@@ -23,7 +25,7 @@ from results.spec.mlrc_constants import HEADLINE_METRICS
 from results.spec.recipe import BATCHES, LOSS_LR, Recipe
 from results.spec.trunk_spec import NO_TRUNK
 from results.store.experiment_results import MeasuredExperiment
-from results.wording import counted, joined, listed, span
+from results.wording import counted, joined, listed, percent, span
 
 
 def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answer:
@@ -34,7 +36,7 @@ def answer_of(measured: MeasuredExperiment, compare: str | None = None) -> Answe
     """
     question = question_of(measured)
     found = answer_frame(measured.frame, question if compare is None else replace(question, compare=compare))
-    return with_class_intervals(replace(found, measured=measured, find=_findings))
+    return with_marks(with_class_intervals(replace(found, measured=measured, find=_findings)))
 
 
 def _findings(found: Answer) -> Iterator[Finding]:
@@ -48,6 +50,7 @@ def _findings(found: Answer) -> Iterator[Finding]:
     yield from _part_of_the_budget(summary)
     yield from _below_untrained(found, summary)
     yield from reading_findings(found)
+    yield from contrast_findings(found, contrasts_of(found, summary.experiment.contrasts))
     yield from _looked_before(summary)
     yield from _printed(summary)
     yield from data_findings(summary.experiment, summary.data, split_file=split_file)
@@ -203,3 +206,23 @@ def _verdicts(rows: Mapping[str, float], found: Answer) -> Iterator[str]:
         yield f"The verdict against {listed(depending)} depends on the reading."
     elif verdicts:
         yield "No verdict against another row depends on the reading."
+
+
+def contrast_findings(found: Answer, contrasts: Sequence[ContrastAnswer]) -> Iterator[Finding]:
+    """Say what each contrast shows, or what it could have seen."""
+    for one in contrasts:
+        groups = (listed([found.titles.get(key, key) for key in keys]) for keys in (one.asked.a, one.asked.b))
+        of_a, of_b = (f"the mean of {group}" if " and " in group else group for group in groups)
+        if one.difference is None or one.smallest is None or one.p_better is None:
+            yield Finding("limit", f"Contrast, {one.asked.title}: no answer, because {one.untested}.", "comparison")
+            continue
+        verdict = "shown" if one.shown else "cannot tell"
+        seen = "no difference" if one.smallest >= found.question.largest else percent(one.smallest)
+        corrected = f", corrected for {len(contrasts)} contrasts" if len(contrasts) > 1 else ""
+        text = f"Contrast, {one.asked.title}: {of_a} minus {of_b} is {percent(one.difference, one.half_width, '+.2f')}"
+        p = f"p {one.p_better:.3f}" if one.p_better >= 0.001 else "p < 0.001"
+        detail = f"{p}{corrected}{'' if one.shown else f'; could have seen {seen}'}"
+        if one.means_disagree and one.difference_of_all is not None:
+            unit = "runs" if found.question.unit == "run" else "searches"
+            detail = f"with failed {unit} {percent(one.difference_of_all, form='+.2f')}"
+        yield Finding("limit", f"{text} points, {verdict} ({detail}).", "comparison")

@@ -121,7 +121,7 @@ def pooled_spread(
     """Pool the deviations between runs; returns deviation and degrees of freedom, None if no ± says anything."""
     read = [spread.read(unstated, kind) for spread in spreads if spread.runs != 1]
     degrees = sum(own for _, own in read)
-    squares = sum(own * deviation**2 for deviation, own in read)
+    squares = math.fsum(own * deviation**2 for deviation, own in read)
     return (math.sqrt(squares / degrees), degrees) if squares else None
 
 

@@ -29,6 +29,9 @@ _CODE = ("losses", "protocols", "reports", "reproduce", "results")
 CUDA_GRAPHS = "CUDA graphs"
 """Setting that says how the steps of a training were started. It rounds no number, so its values may be mixed."""
 
+NATIVE_KERNELS = "native"
+"""Kernels that the libraries choose for the processor: what records have that were made before kernels were pinned."""
+
 COMMIT_VARIABLE = "REPRODUCE_COMMIT"
 """Variable with the commit of files that were copied without their .git; `-dirty` at its end says that they differ."""
 
@@ -43,6 +46,8 @@ class Provenance(Record):
         versions: Versions of packages; for numbers from a GPU also `cuda`, `cudnn` and `driver`.
         host_system: Operating system and processor type.
         processor: Name of the processor with family and model; empty if it is not known.
+        kernels: Kernels of the libraries on a CPU: `x86-64-v3`, which round alike on every processor that has them, or
+            `native`, those that libraries chose for the processor.
         finished_at: Time in UTC, ISO 8601.
         math: Settings of torch that decide how a GPU rounds; empty for numbers from a CPU.
     """
@@ -57,6 +62,7 @@ class Provenance(Record):
     processor: str
     finished_at: str
     math: dict[str, str] = Field(default={})
+    kernels: str = NATIVE_KERNELS
 
 
 def granted_cores() -> int:
@@ -71,7 +77,11 @@ def granted_cores() -> int:
 
 
 def provenance(
-    device: str, threads: int, versions: Mapping[str, str] | None = None, math: Mapping[str, str] | None = None
+    device: str,
+    threads: int,
+    versions: Mapping[str, str] | None = None,
+    math: Mapping[str, str] | None = None,
+    kernels: str = NATIVE_KERNELS,
 ) -> Provenance:
     """Describe the origin of a number that is finished now.
 
@@ -80,6 +90,7 @@ def provenance(
         threads: Number of threads.
         versions: Versions that packages do not tell by themselves.
         math: Settings that decide how the device rounds.
+        kernels: Kernels of the libraries on a CPU.
     """
     commit, dirty = _commit()
     return Provenance(
@@ -93,6 +104,7 @@ def provenance(
         processor=processor(),
         finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
         math=dict(math or {}),
+        kernels=kernels,
     )
 
 

@@ -4,6 +4,7 @@ A record that is written as JSON and read again is unchanged.
 """
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, FiniteFloat, JsonValue
@@ -283,7 +284,7 @@ class RunRecord(Record):
 
 def mean_scores(scores: Sequence[Scores]) -> Scores:
     """Return the mean of each metric."""
-    return Scores(**{name: sum(getattr(one, name) for one in scores) / len(scores) for name in Scores.model_fields})
+    return Scores(**{name: fmean(getattr(one, name) for one in scores) for name in Scores.model_fields})
 
 
 def run_name(run: int, search: int) -> str:

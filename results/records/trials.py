@@ -1,6 +1,7 @@
 """The trials of a search."""
 
 from collections.abc import Iterable, Sequence
+from statistics import fmean
 from typing import Literal
 
 from pydantic import Field, JsonValue, model_validator
@@ -47,7 +48,7 @@ class Trial(Record):
 
 def mean_of(scores: Sequence[float]) -> float:
     """Return the score of a trial with all folds."""
-    return sum(scores) / len(scores) if scores else 0.0
+    return fmean(scores) if scores else 0.0
 
 
 def repeated_settings(searches: Sequence[Sequence[Trial]]) -> tuple[int, int]:

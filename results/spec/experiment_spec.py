@@ -73,6 +73,25 @@ class PrimaryScore(Record):
     compare: str = "all"
 
 
+class Contrast(Record):
+    """A question about groups of methods: the mean of those in `a` minus the mean of those in `b`.
+
+    Attributes:
+        title: What it asks, such as `an image sums over the negatives`.
+    """
+
+    title: Title
+    a: tuple[str, ...] = Field(min_length=1)
+    b: tuple[str, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        names = (*self.a, *self.b)
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"{twice[0]} stands in it twice; name each method once, in a or in b")
+        return self
+
+
 class Experiment(Record):
     """A comparison of methods on one dataset under equal conditions.
 
@@ -93,6 +112,8 @@ class Experiment(Record):
         changes: Conditions of single rows that differ from those of the experiment, by row (a method or variant) and
             dotted key. Experiment files call it `with`. Such a row is marked, and is not tested against other rows.
         primary: The score in which the methods are tested; None takes MAP@R, concatenated if there are several folds.
+        contrasts: Questions about the means of groups of methods, which the primary score answers beside the pairs.
+            They change no training and no run.
         peeking_metric: The score by which the paper's code chooses on test classes. The gain from peeking is shown in
             it. It changes no training and no run, so it is not part of the experiment's fingerprint.
     """
@@ -115,6 +136,7 @@ class Experiment(Record):
     test_curves: Annotated[bool, FREE] = False
     changes: dict[str, dict[str, JsonValue]] = Field(default={}, alias="with")
     primary: Annotated[PrimaryScore | None, FREE] = None
+    contrasts: Annotated[tuple[Contrast, ...], FREE, UNNAMED] = Field(default=(), exclude_if=lambda value: not value)
     peeking_metric: Annotated[Metric, FREE, UNNAMED] = "map_at_r"
 
     @model_validator(mode="before")
@@ -186,6 +208,7 @@ class Experiment(Record):
             changes={key: change for key, change in self.changes.items() if key == row},
             search=self.search.model_copy(update={"default": False, "until_decided": False}),
             primary=None,
+            contrasts=(),
         )
 
     def with_search(self, **changes: Any) -> Self:
@@ -213,7 +236,7 @@ class Experiment(Record):
         """Return what this experiment has in common with those that differ in their methods and variants alone."""
         settings = self.identity()
         for part, _, last in (key.rpartition(".") for key in UNNAMED_SETTINGS):
-            del (settings[part] if part else settings)[last]
+            (settings[part] if part else settings).pop(last, None)
         if self.search.until_decided:
             del settings["search"]["searches"]  # The plan decides how many there are.
         return fingerprint_of([name, data_fingerprint, settings])

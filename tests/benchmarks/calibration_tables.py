@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from results.store.experiment_results import FOLDER
-from tests.benchmarks.calibration import METHODS
+from tests.benchmarks.calibration import METHODS, TABLES
 
 Cells = list[dict[str, Any]]
 
@@ -34,6 +34,52 @@ def _repeated(cells: Cells, value: Callable[[dict[str, Any]], float]) -> str:
     ]
     of = " / ".join(map(str, METHODS))
     return _markdown([f"searches; {of} methods", *(f"{count} of each" for count in searches)], rows)
+
+
+def _numbers(cells: Cells) -> str:
+    rows = []
+    for numbers in dict.fromkeys(tuple(cell["numbers"]) for cell in cells):
+        own, (first, others, scale) = [cell for cell in cells if tuple(cell["numbers"]) == numbers], numbers
+        shares = (
+            _by_methods(own, lambda cell: max(cell["wrong"].values())),
+            _by_methods(own, lambda cell: float(cell["coverage of the first"])),
+        )
+        rows.append([f"{first} at x{scale:g}, {others} of each other", *shares])
+    of = " / ".join(map(str, METHODS))
+    return _markdown([f"searches of the first; {of} methods", "wrong", "its interval holds"], rows)
+
+
+MOST = 0.05 + 2 * (0.05 * 0.95 / TABLES) ** 0.5
+"""A share of wrong tables above this is more than 5 %: by two standard errors."""
+LEAST = 0.95 - 2 * (0.05 * 0.95 / TABLES) ** 0.5
+
+
+def exceptions(found: dict[str, Cells]) -> dict[str, list[tuple[float, bool]]]:
+    """Return the worst cells of each kind of which any is an exception, and whether each is one."""
+    kinds: dict[str, list[tuple[float, bool]]] = {}
+    for kind in dict.fromkeys(cell["kind"] for cell in found["repeated"]):
+        own = [cell for cell in found["repeated"] if cell["kind"] == kind]
+        wrong = [
+            max(max(cell["wrong"]["all"], cell["wrong"]["best"]) for cell in own),
+            max(cell["wrong"]["named"] for cell in own),
+            max(cell["wrong at the margin"] for cell in own),
+            max(cell["wrong ranks"] for cell in own),
+            max(cell["wrong"] for cell in found["until_decided"] if cell["kind"] == kind),
+        ]
+        covered = min(cell["coverage of the first"] for cell in own)
+        row = [*((share, share > MOST) for share in wrong), (covered, covered < LEAST)]
+        if any(is_one for _, is_one in row):
+            kinds[kind] = row
+    return kinds
+
+
+def _exceptions(found: dict[str, Cells]) -> str:
+    rows = [
+        [kind, *(f"**{_percent(share)}**" if is_one else _percent(share) for share, is_one in row)]
+        for kind, row in exceptions(found).items()
+    ]
+    head = ("searches", "all pairs, or the best", "named", "at the margin", "ranks", "looks", "interval holds")
+    return _markdown(head, rows)
 
 
 def _looks(cells: Cells) -> str:
@@ -68,6 +114,18 @@ def _one_search(cells: Cells) -> str:
     return _markdown(["deviations of methods", "true deviation in the record's", "wrong, 2 / 5 / 14 methods"], rows)
 
 
+def _over_classes(cells: Cells) -> str:
+    rows = [
+        [
+            f"{cell['classes']}",
+            f"{cell['directions']}",
+            *(_percent(cell[of]) for of in ("map_at_r", "single", "difference")),
+        ]
+        for cell in cells
+    ]
+    return _markdown(["classes", "directions", "MAP@R", "holds a single score", "holds a difference"], rows)
+
+
 def _board(cells: Cells) -> str:
     rows = [
         [cell["kind"], f"{cell['spread']:g}", *map(_percent, cell["wrong"].values())]
@@ -79,13 +137,14 @@ def _board(cells: Cells) -> str:
 
 _TABLES: dict[str, Callable[[dict[str, Cells]], str]] = {
     "wrong": lambda found: _repeated(found["repeated"], lambda cell: max(cell["wrong"].values())),
-    "margin": lambda found: _repeated(found["repeated"], lambda cell: float(cell["wrong at the margin"])),
+    "unequal numbers": lambda found: _numbers(found["unequal_numbers"]),
+    "exceptions": _exceptions,
     "seen": lambda found: _repeated(found["repeated"], lambda cell: float(cell["seen"])),
-    "ranks": lambda found: _repeated(found["repeated"], lambda cell: float(cell["wrong ranks"])),
     "coverage": lambda found: _repeated(found["repeated"], lambda cell: float(cell["coverage of the first"])),
     "looks": lambda found: _looks(found["until_decided"]),
     "gains": lambda found: _gains(found["tuning"]),
     "one search": lambda found: _one_search(found["one_search"]),
+    "over classes": lambda found: _over_classes(found["over_classes"]),
     "board": lambda found: _board(found["board"]),
 }
 

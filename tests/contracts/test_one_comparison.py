@@ -70,7 +70,7 @@ def claims_of(pairs):
     found = set()
     for row in pairs.rows:
         a, b = row.head.split(" − ")
-        verdict = str(row.cells[1].value)
+        verdict = str(row.cells[1].value).partition("; another three searches")[0]
         if verdict.endswith(" better"):
             better = verdict.removesuffix(" better")
             found.add((better, b if better == a else a))

@@ -37,6 +37,8 @@ REFUSED = {
     "TripletMarginLoss has none: use one such as": lambda: nir(pml.TripletMarginLoss()),
     "needs unit vectors, CCPLoss has none": lambda: nir(losses.CCPLoss(pml.TripletMarginLoss(distance=BALL), 3, 4)),
     "got 'proxy_nca'; .* NIRLoss.from_card": lambda: nir("proxy_nca"),
+    "negatives must be one of images, proxies, both": lambda: losses.NONLLoss(3, 4, negatives="classes"),
+    "temperature must be positive, got -1": lambda: losses.NTCELoss(3, 4, temperature=-1),
     "reduction must be one of sum, mean": lambda: losses.PotentialFieldLoss(3, 4, reduction="none"),
     "delta positive, got 15, 3.0 and 0": lambda: losses.PotentialFieldLoss(3, 4, delta=0),
     "r must be in .* got 1.01": lambda: losses.ProxyGMLLoss(4, 2, r=1.01),

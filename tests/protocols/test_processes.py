@@ -34,11 +34,14 @@ def test_children_that_start_in_the_block_do_not_see_ctrl_c():
         child.wait()
 
 
-def test_threads_follow_the_granted_cores(monkeypatch):
+@pytest.mark.parametrize(("native", "threads"), [("native", (1, 2)), ("", (1, 1))])
+def test_threads_follow_the_granted_cores_under_native_kernels_alone(monkeypatch, native, threads):
+    monkeypatch.setenv("REPRODUCE_KERNELS", native)
+    monkeypatch.setattr("protocols.machine.kernels._has_kernels", lambda: True)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    for cores, threads in ((2, 1), (8, 2)):
+    for cores, expected in zip((2, 8), threads, strict=True):
         monkeypatch.setattr(os, "sched_getaffinity", lambda process, cores=cores: set(range(cores)))
-        assert threads_per_training() == threads
+        assert threads_per_training() == expected
 
 
 def change_everything():

@@ -13,14 +13,18 @@ from torch import Tensor, nn
 from losses import (
     AntiCollapseLoss,
     CCPLoss,
+    CenterContrastiveLoss,
     ContextualLoss,
     HISTLoss,
     MeanFieldClassWiseMultiSimilarityLoss,
     MeanFieldContrastiveLoss,
     MemVirLoss,
     NIRLoss,
+    NONLLoss,
+    NTCELoss,
     PotentialFieldLoss,
     ProxyAnchorLoss,
+    ProxyANLoss,
     ProxyGMLLoss,
     ProxyISALoss,
     ProxyNCALoss,
@@ -143,6 +147,12 @@ def _mean_field_ms(num_classes: int, embedding_size: int, **kwargs: Any) -> Mean
     return MeanFieldClassWiseMultiSimilarityLoss(num_classes, embedding_size, **settings | kwargs)
 
 
+def _nonl(negatives: str) -> Callable[..., NONLLoss]:
+    return lambda num_classes, embedding_size, **kwargs: NONLLoss(
+        num_classes, embedding_size, negatives=negatives, **kwargs
+    )
+
+
 def _anti_collapse(form: str) -> Callable[..., AntiCollapseLoss]:
     settings: dict[str, Any] = {"form": form, "alpha": 16.0, "gamma2": 0.2, "base_weight": 1.0}
     return lambda num_classes, embedding_size: AntiCollapseLoss.from_card(
@@ -193,6 +203,14 @@ CASES = [
     LossCase("mean_field_contrastive", partial(MeanFieldContrastiveLoss, neg_margin=0.9, reg_weight=0.1)),
     LossCase("mean_field_multi_similarity", _mean_field_ms, mined=False),
     LossCase("potential_field", _potential_field, mined=False, positive=False, alone=False, distances=False),
+    LossCase("proxy_an", ProxyANLoss, divisors=True),
+    # A batch of one sample is its own denominator, or has no negatives.
+    LossCase("ntce", NTCELoss, alone=False),
+    *(
+        LossCase(f"nonl_{negatives}", _nonl(negatives), divisors=True, positive=False, alone=False)
+        for negatives in ("images", "proxies", "both")
+    ),
+    LossCase("center_contrastive", CenterContrastiveLoss, positive=False, alone=False),
     *(
         _wrapped(f"anti_collapse_{form}", _anti_collapse(form), proxies=_base_proxies)
         for form in ("batch_proxy", "pair")

@@ -8,7 +8,7 @@ import optuna
 import pytest
 from scipy.stats import qmc
 
-from protocols.search.proposals import Proposals, build_sampler, try_sampler
+from protocols.search.proposals import PROPOSED_DIGITS, Proposals, build_sampler, rounded, try_sampler
 from protocols.search.space import SearchParameter
 from protocols.training.build_method import MethodError
 from results.records.trials import Trial, repeated_settings
@@ -86,8 +86,9 @@ def test_a_search_that_is_filled_again_proposes_what_a_kept_study_of_optuna_woul
             study.enqueue_trial(trial.setting)
         study.sampler = build_sampler(settings, derive_seed("sampler", 0, number) % 2**32)
         asked = study.ask(distributions)
-        assert asked.params == trial.setting
-        study.tell(asked, trial.score)
+        assert rounded(asked.params, SPACE) == trial.setting
+        study.tell(asked, state=optuna.trial.TrialState.FAIL)  # The search knows the setting that was trained.
+        study.add_trial(optuna.trial.create_trial(params=trial.setting, distributions=distributions, value=trial.score))
 
 
 def test_a_raced_trial_counts_with_its_expected_score():
@@ -103,11 +104,57 @@ def test_the_first_five_are_sobol_points_inside_the_bounds(seed):
     settings = [trial.setting for trial in _go_on([], 5, SamplerSettings(), seed)]
     points = qmc.Sobol(4, scramble=True, rng=derive_seed("sobol", seed)).random_base2(3)
     for setting, (a, b, c, d) in zip(settings, points, strict=False):
-        assert setting["loss.margin"] == pytest.approx(-0.2 + 2.2 * a, abs=1e-12)
-        assert setting["loss_optimizer.lr"] == pytest.approx(10 ** (-6 + 6 * b), rel=1e-9)
+        assert setting["loss.margin"] == pytest.approx(-0.2 + 2.2 * a, rel=1e-7)
+        assert setting["loss_optimizer.lr"] == pytest.approx(10 ** (-6 + 6 * b), rel=1e-7)
         assert setting["loss.centers"] == min(12, max(1, round(0.5 + 12 * c)))
         assert setting["loss.kind"] == ("soft", "hard", None)[int(3 * d)]
     assert len({setting["loss.margin"] for setting in settings}) == 5
+
+
+@pytest.mark.parametrize("name", ["GPSampler", "TPESampler", "RandomSampler"])
+def test_what_is_proposed_has_few_digits_and_stays_in_its_range(name):
+    low = 0.1 + 1e-13  # An end with more digits than a proposal has.
+    space = (SearchParameter(target="loss.a", scale="linear", low=low, high=0.1000001), *SPACE[:2])
+    proposals, trials = Proposals(space, SamplerSettings(name=name, startup_trials=2), 3), []
+    for number in range(5):
+        setting = proposals.next(trials)
+        assert all(parameter.holds(setting[parameter.target]) for parameter in space)
+        assert all(float(f"{x:.{PROPOSED_DIGITS}g}") == x or x == low for x in setting.values())
+        trials.append(_finished(number, setting, 0.1 + 0.01 * number))
+
+
+def test_steps_and_values_beyond_a_range_stay_what_they_are():
+    space = (
+        SearchParameter(target="loss.step", scale="linear", low=0.123456789012, high=1.123456789012, step=0.5),
+        SearchParameter(target="loss.choice", scale="choice", choices=(0.123456789012, 2)),
+        SPACE[0],
+    )
+    setting = {
+        "loss.step": 0.623456789012,
+        "loss.choice": 0.123456789012,
+        "loss.margin": 2.123456789,
+        "loss.centers": 7,
+    }
+    assert rounded(setting, space) == {**setting, "loss.margin": 2.1234568}
+
+
+@pytest.mark.parametrize("name", ["GPSampler", "TPESampler"])
+def test_a_search_of_an_older_store_with_all_digits_goes_on(name):
+    sampler = SamplerSettings(name=name, startup_trials=2)
+    exact = [
+        trial.model_copy(
+            update={
+                "setting": {
+                    key: value * (1 + 1e-10) if isinstance(value, float) and value > 0 else value
+                    for key, value in trial.setting.items()
+                }
+            }
+        )
+        for trial in _go_on([], 4, sampler)
+    ]
+    (*before, last) = _go_on(exact, 5, sampler)
+    assert before == exact
+    assert last.setting == _go_on(_as_kept(exact), 5, sampler)[-1].setting
 
 
 def test_searches_in_threads_propose_what_they_propose_alone():

@@ -118,7 +118,7 @@ def leaders_of(of):
 def test_methods_that_none_is_shown_to_be_better_than_are_bold_in_the_primary_score():
     clear = table(given=[*records()[:3], *FAR], **PAIR)
     assert leaders_of(clear) == {("triplet", "concatenated", "map_at_r")}
-    assert "| Triplet | 3 | 55.00 ± 11.44 |" in to_markdown(clear)
+    assert "| Triplet | 3 | 55.00 ± 9.98 |" in to_markdown(clear)
     assert "**16.25 ± 2.49**" in to_markdown(clear)
     assert r"$\mathbf{16.25 \pm 2.49}$" in to_latex(clear)
     assert "Bold: no other method is shown to be better." in to_markdown(clear)

@@ -74,6 +74,11 @@ def test_panels_share_conditions_sweeps_and_settings_for_rows_of_one_of_them(tmp
         ({"with": {"triplet": {"embedding_size": 8}}}, "with: there is no row 'triplet'; the rows are"),
         ({"settings": {"contrastve": {"loss.pos_margin": 0.1}}}, "settings: there is no row 'contrastve'; the rows"),
         ({"search": {"ranges": {"contrastve": {}}}}, "search.ranges: there is no row 'contrastve'; the rows are"),
+        (
+            {"contrasts": [{"title": "t", "a": ["contrastve"], "b": ["pfml"]}]},
+            "contrasts: there is no row 'contrastve'",
+        ),
+        ({"contrasts": [{"title": "t", "a": ["pfml"], "b": []}]}, "key 'contrasts.0.b'"),
         ({"with": {"contrastive": {"seed": 8}}}, "with.contrastive: a row cannot have its own 'seed'"),
         ({"with": {"contrastive": {"training.batch_sise": 4}}}, "unknown key 'training.batch_sise'"),
     ],

@@ -34,8 +34,9 @@ def test_available_devices_are_accepted():
 
 def test_the_default_number_of_workers(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    monkeypatch.setattr(devices, "threads_per_training", lambda: 2)
     # On a CPU, on one of the eight GPUs, on all of them: two cores for each training, and no GPU without one.
-    for cores, workers in ((1, (1, 1, 8)), (2, (2, 1, 8)), (16, (4, 4, 8)), (128, (4, 4, 32))):
+    for cores, workers in ((1, (1, 1, 8)), (2, (1, 1, 8)), (16, (8, 4, 8)), (128, (64, 4, 32))):
         monkeypatch.setattr(devices, "granted_cores", lambda cores=cores: cores)
         assert tuple(map(default_workers, ("cpu", "cuda:1", "cuda"))) == workers
 

@@ -59,7 +59,7 @@ def test_each_method_takes_its_own_variance_or_the_pooled_one():
     errors = pool_or_own(np.zeros(3), np.array([0.025, 0.00001, 0.00004]), 3)
     assert errors.squares == pytest.approx([0.03125 / 3, *[0.0104375 / 3] * 2])
     assert errors.degrees.tolist() == [6, 6, 6]
-    rounded = pool_or_own(np.zeros(2), np.array([0.25, 0.0]), 3, resolution=3.0)
+    rounded = pool_or_own(np.zeros(2), np.array([0.25, 0.0]), 3, least=3.0**2 / 12)
     assert rounded.squares == pytest.approx([1.25 * 9 / 12 / 3] * 2)
 
 

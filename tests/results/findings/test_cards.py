@@ -105,3 +105,24 @@ def test_readings_that_agree_and_readings_alone():
     assert sentences(world(by_sum=(30, 31, 32), a=(10, 11, 12))) == [], "one reading is no family"
     (alone,) = sentences(world(by_sum=(30, 31, 32), by_mean=(10, 11, 12)))
     assert alone.endswith("its 2 readings have 11.0 to 31.0 %. Of 1 pair of readings 1 differ.")
+
+
+def test_contrasts_of_the_experiments_file_are_answered_in_its_table():
+    high, low = (30.0, 30.1, 30.2), (10.0, 10.1, 10.2)
+    asked = [
+        {"title": "first", "a": ["a", "b"], "b": ["c", "d"]},
+        {"title": "second", "a": ["a", "c"], "b": ["b", "d"]},
+        {"title": "third", "a": ["a"], "b": ["e"]},
+    ]
+    settings = {**SETTINGS, "contrasts": asked}
+    found = answer_of(searched(settings=settings, a=high, b=high, c=low, d=low).measured)
+    said = [one.sentences for one in found.findings if one.text.startswith("Contrast")]
+    assert said[0].startswith("Contrast, first: the mean of A and B minus the mean of C and D is +20.00 ± 0.1")
+    assert said[0].endswith(" points, shown (p < 0.001, corrected for 3 contrasts).")
+    assert said[1].startswith("Contrast, second: the mean of A and C minus the mean of B and D is +0.00 ± 0.1")
+    assert said[1].endswith(" points, cannot tell (p 1.000, corrected for 3 contrasts; could have seen 0.3).")
+    assert said[2] == "Contrast, third: no answer, because it lacks e."
+    assert set(said) <= set(table_of(found).notes)
+    one = answer_of(searched(settings={**SETTINGS, "contrasts": asked[:1]}, a=high, b=high, c=low, d=low).measured)
+    (alone,) = (found.text for found in one.findings if found.text.startswith("Contrast"))
+    assert alone.endswith("points, shown (p < 0.001).")

@@ -158,3 +158,11 @@ def test_the_seed_of_a_drawn_split_is_part_of_the_experiments_fingerprint():
 def test_the_path_of_a_split_is_no_part_of_the_fingerprint_since_its_content_is_part_of_the_datas():
     chosen = data_of(dataset=DataChoice(name="folder", split=Path("a.csv"), root=Path("images")))
     assert chosen.fingerprint("E", "data") == data_of().fingerprint("E", "data")
+
+
+def test_contrasts_are_no_part_of_an_experiments_names_and_leave_old_records_as_they_were():
+    asked = data_of(contrasts=[{"title": "t", "a": ["contrastive"], "b": ["triplet"]}])
+    assert asked.fingerprint("E", "data") == data_of().fingerprint("E", "data")
+    assert "contrasts" not in data_of().model_dump(mode="json")
+    assert Experiment.model_validate(asked.model_dump(mode="json")) == asked
+    assert asked.only("contrastive").contrasts == ()
