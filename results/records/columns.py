@@ -163,6 +163,16 @@ def is_setting(name: str) -> bool:
     return low in COUNTERS or re.split(r"[./]", low)[-1] in _SETTINGS or bool(_OF_SETTINGS.match(name))
 
 
+def _are_row_numbers(column: pd.Series) -> bool:
+    """Tell whether a column without a name counts rows from 0 or 1, also of several files one after the other."""
+    texts = texts_of(column)
+    if not texts.any():
+        return True
+    numbers = pd.to_numeric(texts, errors="coerce")
+    steps = numbers.diff().fillna(1)
+    return bool(numbers.notna().all() and ((steps == 1) | numbers.isin([0, 1])).all() and numbers.iloc[0] in (0, 1))
+
+
 def tidy(table: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with one level of plain names, and with the named levels of its index as columns."""
     table = table.copy(deep=False)
@@ -181,7 +191,7 @@ def tidy(table: pd.DataFrame) -> pd.DataFrame:
     table.columns = pd.Index([plain(str(name)) for name in table.columns])
     # A file that pandas wrote has a column of row numbers without a name; one of words has the names of the rows.
     nameless = [at for at, name in enumerate(table.columns) if re.fullmatch(r"(Unnamed: \d+)?", name)]
-    numbers = [at for at in nameless if is_number(table.iloc[:, at]) or not texts_of(table.iloc[:, at]).any()]
+    numbers = [at for at in nameless if _are_row_numbers(table.iloc[:, at])]
     table = table.iloc[:, [at for at in range(len(table.columns)) if at not in numbers]]
     if nameless != numbers and ROW not in table.columns:
         table = table.rename(columns={name: ROW for name in table.columns if re.fullmatch(r"(Unnamed: \d+)?", name)})
@@ -196,7 +206,7 @@ def melted(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table in which each column of numbers (or of `71.5 ± 0.4`) is a method with a row for each score."""
     spreads = {name: f"{name} ±" for name in table.columns if f"{name} ±" in table.columns}
     roles = {*DATASET, *SEARCH, *RUN, *FOLD, *REPEAT, *BLOCK, "metric"}
-    own = [name for name in table.columns if name.casefold() not in roles and name not in spreads.values()]
+    own = [name for name in table.columns if name.casefold() not in roles and name not in (ROW, *spreads.values())]
     methods = [name for name in own if is_number(table[name])]
     if len(methods) < 2:
         raise ScoresError(f"--wide: fewer than two columns of numbers are methods: {some(list(table.columns))}")
@@ -214,8 +224,8 @@ def melted(table: pd.DataFrame) -> pd.DataFrame:
 
 
 SPREADS = {
-    **dict.fromkeys(("sd", "std", "stdev", "stddev", "deviation"), "sd"),
-    **dict.fromkeys(("se", "sem", "stderr"), "se"),
+    **dict.fromkeys(("sd", "std", "stdev", "stddev", "deviation", "standard_deviation", "standard deviation"), "sd"),
+    **dict.fromkeys(("se", "sem", "stderr", "standard_error", "standard error"), "se"),
 }
 """Names of what stands behind a mean: a standard deviation, or a standard error."""
 

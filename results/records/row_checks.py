@@ -95,6 +95,9 @@ def _is_unexplained(found: Account, name: str, cells: pd.Series) -> bool:
         return True
     if name not in found.others:
         return bool(cells.duplicated().any())  # Names of runs and of files are all different.
+    whole = not cells.str.contains(".", regex=False).any()
+    if whole and not found.repeats and 2 * cells.nunique() < len(cells):
+        return True  # A size or a count, and nothing else says what the rows repeat.
     # A score has other values for other methods; what was planned has the same ones.
     methods = texts_of(found.table.loc[cells.index, found.method])
     sets = [frozenset(own) for _, own in cells.groupby(methods, sort=False)]
